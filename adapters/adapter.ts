@@ -1,9 +1,9 @@
+import type { Finding } from '../src/findings/finding.ts';
 import type { AlbumStore } from '../src/image/albums/store.ts';
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
 import type { Locks } from '../src/lib/locks.ts';
 import type { Log } from '../src/lib/logger.ts';
 import type { RateLimiter } from '../src/lib/rate-limiter.ts';
-import type { Risk } from '../src/lib/risk.ts';
 import type { StateStore } from '../src/lib/state.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
@@ -78,7 +78,7 @@ export interface Adapter<Store> {
    * Asks the store which of its settings can lose acknowledged changes, or make it unusable.
    * @throws {AppError} `unavailable` if it does not answer.
    */
-  risks(url: string, context: OpenContext): Promise<Risk[]>;
+  findings(url: string, context: OpenContext): Promise<Finding[]>;
 }
 
 export interface RecordsAdapter extends Adapter<RecordStores> {

@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
+import type { Finding } from '../src/findings/finding.ts';
 import type { BlobStore } from '../src/image/store.ts';
 import type { Log } from '../src/lib/logger.ts';
-import type { Risk } from '../src/lib/risk.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
 import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
@@ -59,8 +59,8 @@ export async function openRecords(url: string, options: OpenOptions): Promise<Re
  * Returns which settings of the store at the URL can lose acknowledged changes, or make it unusable.
  * @throws {AppError} `unavailable` if it does not answer.
  */
-export async function risksOf(url: string, options: OpenOptions): Promise<Risk[]> {
-  return adapterOf(url).risks(url, contextOf(options));
+export async function findingsOf(url: string, options: OpenOptions): Promise<Finding[]> {
+  return adapterOf(url).findings(url, contextOf(options));
 }
 
 function contextOf({

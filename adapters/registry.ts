@@ -1,4 +1,4 @@
-import { AppError } from '../src/errors.ts';
+import { AppError, inEnglish } from '../src/errors.ts';
 import type { Adapter, FilesAdapter, RecordsAdapter } from './adapter.ts';
 import { filesystem } from './filesystem/adapter.ts';
 import { postgres } from './postgres/adapter.ts';
@@ -47,6 +47,6 @@ export function adapterOf(url: string): Adapter<unknown> {
 
 function find<Kind extends Adapter<unknown>>(adapters: readonly Kind[], url: string): Kind {
   const found = adapters.find(({ schemes }) => schemes.some((scheme) => url.startsWith(scheme)));
-  if (!found) throw new AppError('unavailable', `No adapter opens ${new URL(url).protocol} URLs.`);
+  if (!found) throw new AppError('unavailable', inEnglish(`No adapter opens ${new URL(url).protocol} URLs.`));
   return found;
 }

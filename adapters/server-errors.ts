@@ -1,4 +1,4 @@
-import { AppError } from '../src/errors.ts';
+import { AppError, message } from '../src/errors.ts';
 
 /**
  * How a failed command ended:
@@ -22,13 +22,18 @@ export function isUntrusted(error: unknown): boolean {
 
 /** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
 export function unavailable(cause: unknown): AppError {
-  const message = 'The database does not respond. Try again in a few seconds.';
-  return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
+  const fault = 'does not respond. Try again in a few seconds';
+  const said = message('The database {fault}.', { fault });
+  return new AppError('unavailable', said, { cause, retryAfterMs: RETRY_AFTER_MS });
 }
 
 /** Returns a permanent `unavailable`: a wrong password or certificate, or a missing right. */
 export function refused(cause: unknown): AppError {
-  return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
+  return new AppError(
+    'unavailable',
+    message('The database {fault}.', { fault: 'refuses the credentials of this server' }),
+    { cause },
+  );
 }
 
 /** Returns the code of the server, of the system or of the driver; empty if there is none. */

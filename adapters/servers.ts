@@ -11,11 +11,11 @@ export interface Server {
  * @throws {RangeError} with a message that does not repeat the URL, which may contain a password.
  */
 export function splitHosts(text: string, scheme: 'postgres' | 'redis'): { url: URL; hosts: string[] } {
-  const [, begin, authority = '', end = ''] = /^(\w+:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const [whole = '', begin, authority = ''] = /^(\w+:\/\/)([^/?#]*)/.exec(text) ?? [];
   if (begin === undefined) throw new RangeError(`a ${scheme}: URL begins with ${scheme}://`);
   const at = authority.lastIndexOf('@') + 1;
   const hosts = authority.slice(at).split(',');
-  const first = `${begin}${authority.slice(0, at)}${hosts[0] || 'localhost'}${end}`;
+  const first = `${begin}${authority.slice(0, at)}${hosts[0] || 'localhost'}${text.slice(whole.length)}`;
   if (!URL.canParse(first)) throw invalidHost(scheme);
   return { url: new URL(first), hosts };
 }

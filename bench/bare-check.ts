@@ -18,11 +18,9 @@ export interface FarmProcess {
 
 export async function startFarmProcess(): Promise<FarmProcess> {
   const deno = 'Deno' in globalThis;
-  const child = spawn(
-    process.execPath,
-    [...(deno ? ['run', '-A'] : []), 'test/support/proxy-farm-process.ts'],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
+  const child = spawn(process.execPath, [...(deno ? ['run', '-A'] : []), 'test/support/farm/process.ts'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const facts = await new Promise<Omit<FarmProcess, 'stop'>>((resolve, reject) => {
     createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line)));
     child.once('exit', () => reject(new Error('the farm did not start')));

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { type Checker, createChecker } from '../src/proxy/check/checker.ts';
 import type { Protocol } from '../src/proxy/proxy.ts';
-import { farmAddress, type RoleName } from '../test/support/proxy-farm.ts';
+import { farmAddress, type RoleName } from '../test/support/farm/farm.ts';
 import { bareCheck, createBareTlsCheck, inParallel, startFarmProcess } from './bare-check.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { farmAddress } from '../test/support/proxy-farm.ts';
+import { farmAddress } from '../test/support/farm/farm.ts';
 import { bareCheck, inParallel, startFarmProcess } from './bare-check.ts';
 
 /**

@@ -8,9 +8,9 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { receiveUpload } from '../src/image/upload/upload.ts';
-import { type CodecBench, startCodec } from '../test/support/codec.ts';
-import { gifOfFrames, pngBomb, SVG_BOMB } from '../test/support/hostile-images.ts';
-import { animation, photo, privatePhoto, transparent } from '../test/support/images.ts';
+import { type CodecBench, startCodec } from '../test/support/codec/codec.ts';
+import { gifOfFrames, pngBomb, SVG_BOMB } from '../test/support/images/hostile-images.ts';
+import { animation, photo, privatePhoto, transparent } from '../test/support/images/images.ts';
 
 const AT_ONCE = 4;
 const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));

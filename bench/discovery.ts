@@ -16,7 +16,7 @@ import type { Checker } from '../src/proxy/check/checker.ts';
 import { createProxyService } from '../src/proxy/service.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { createFakeClock } from '../test/support/fake-clock.ts';
-import { judgeState } from '../test/support/judge-state.ts';
+import { judgeState } from '../test/support/farm/judge-state.ts';
 import { createRandom } from '../test/support/random.ts';
 import { addressOf, createWorld, indexOf, KINDS, type Kind } from './churn/world.ts';
 

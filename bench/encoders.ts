@@ -1,11 +1,11 @@
 /**
- * Bytes, CPU and likeness of encoder settings: what src/image/codec/encode.ts rests on. Photos of your own tell more
+ * Bytes, CPU and likeness of encoder settings: what src/codec/convert/convert.ts rests on. Photos of your own tell more
  * than the generated ones. `bun bench/encoders.ts [folder of photos]`
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp, { type Sharp } from 'sharp';
-import { photo } from '../test/support/images.ts';
+import { photo } from '../test/support/images/images.ts';
 
 /** Wider photos are reduced, so that a run ends within minutes. */
 const WIDTH = 1600;

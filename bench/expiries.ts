@@ -7,10 +7,10 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startFleet } from '../test/support/fleet.ts';
-import type { UploadAnswer } from '../test/support/image-host.ts';
-import { photo } from '../test/support/images.ts';
-import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/services.ts';
+import type { UploadAnswer } from '../test/support/images/image-host.ts';
+import { photo } from '../test/support/images/images.ts';
+import { startFleet } from '../test/support/servers/fleet.ts';
+import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/stores/services.ts';
 
 const [count = '1000', files = 'folder'] = process.argv.slice(2);
 const AT_ONCE = 8;

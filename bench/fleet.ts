@@ -7,19 +7,19 @@
  */
 
 import { ADMIN_TOKEN } from '../test/support/admin.ts';
-import { startFleet } from '../test/support/fleet.ts';
+import { runMixedLoad } from '../test/support/clients/mixed-load.ts';
+import { startRefreshWorld } from '../test/support/farm/refresh-world.ts';
 import type { RecordsKind } from '../test/support/history/records.ts';
 import { runHistory } from '../test/support/history/run.ts';
 import { startHistoryWorld } from '../test/support/history/world.ts';
-import { photo } from '../test/support/images.ts';
-import { runMixedLoad } from '../test/support/mixed-load.ts';
+import { photo } from '../test/support/images/images.ts';
 import { createRandom } from '../test/support/random.ts';
-import { withPrefix } from '../test/support/redis.ts';
-import { startRefreshWorld } from '../test/support/refresh-world.ts';
-import { withFolderOfItsOwn } from '../test/support/s3.ts';
-import { startServer } from '../test/support/server-process.ts';
-import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/services.ts';
-import { takeOver } from '../test/support/takeover.ts';
+import { startFleet } from '../test/support/servers/fleet.ts';
+import { startServer } from '../test/support/servers/server-process.ts';
+import { takeOver } from '../test/support/servers/takeover.ts';
+import { withPrefix } from '../test/support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../test/support/stores/s3.ts';
+import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/stores/services.ts';
 
 const SEED = 20_260_101;
 /** Number of fleets side by side, each with two copies. */

@@ -4,7 +4,7 @@
  * a peer is a program that serves a proxy on `{port}` over the list in the file `{list}`.
  */
 import { parseArgs } from 'node:util';
-import type { FarmRole } from '../test/support/gateway-farm.ts';
+import type { FarmRole } from '../test/support/gateway/farm.ts';
 import { type Driven, drive } from './gateway/drive.ts';
 import { type BenchFarm, programOf, type Subject, startBenchFarm, startSubject } from './gateway/world.ts';
 

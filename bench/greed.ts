@@ -7,9 +7,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { measureGreed } from '../test/support/greed.ts';
-import { seedPool } from '../test/support/seeded-pool.ts';
-import { type RuntimeName, startServer } from '../test/support/server-process.ts';
+import { measureGreed } from '../test/support/clients/greed.ts';
+import { seedPool } from '../test/support/pool/seeded.ts';
+import { type RuntimeName, startServer } from '../test/support/servers/server-process.ts';
 
 const [share = '1', runtime = 'bun', reads = '200'] = process.argv.slice(2);
 const folder = await mkdtemp(join(tmpdir(), 'picpool-greed-'));

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { createChecker } from '../src/proxy/check/checker.ts';
 import { type Endpoint, PROTOCOLS, type Protocol } from '../src/proxy/proxy.ts';
-import { farmAddress, ROLES, type RoleName } from '../test/support/proxy-farm.ts';
+import { farmAddress, ROLES, type RoleName } from '../test/support/farm/farm.ts';
 import { inParallel } from './bare-check.ts';
 
 /**
@@ -43,7 +43,7 @@ async function pinned(): Promise<void> {
 
 async function measure(): Promise<void> {
   const child = spawn('taskset', [
-    ...['-c', WORLD_CORE, process.execPath, 'test/support/foreign-world-process.ts'],
+    ...['-c', WORLD_CORE, process.execPath, 'test/support/farm/foreign-world-process.ts'],
   ]);
   const world = await factsOf(child);
   const checker = createChecker({

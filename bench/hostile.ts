@@ -1,8 +1,9 @@
 /** Runs hostile files through the codec and tells how they end and how long the slowest took. `bun bench/hostile.ts [count]` */
+
+import { FORMATS } from '../src/codec/format.ts';
 import { AppError } from '../src/errors.ts';
-import { FORMATS } from '../src/image/image.ts';
-import { startCodec } from '../test/support/codec.ts';
-import { hostileCorpus } from '../test/support/hostile-images.ts';
+import { startCodec } from '../test/support/codec/codec.ts';
+import { hostileCorpus } from '../test/support/images/hostile-images.ts';
 
 const timeoutMs = 3000;
 const bench = await startCodec({ timeoutMs, maxPixels: 20_000_000 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { createChecker } from '../src/proxy/check/checker.ts';
 import { PROTOCOLS, type Protocol } from '../src/proxy/proxy.ts';
-import { openForeignWorld } from '../test/support/foreign-world.ts';
+import { openForeignWorld } from '../test/support/farm/foreign-world.ts';
 
 /**
  * How often each judge is asked directly while 20,000 proxies are checked in an hour, of which 35 % refuse, 50 % are silent

@@ -7,12 +7,12 @@ import { openPostgres } from '../adapters/postgres/connection.ts';
 import { createPostgresProxies } from '../adapters/postgres/proxies.ts';
 import { openProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
-import { type Copy, startFleet } from '../test/support/fleet.ts';
-import { startPgBouncer } from '../test/support/pgbouncer.ts';
-import { startPostgres } from '../test/support/postgres-server.ts';
-import { QUIET } from '../test/support/quiet-server.ts';
-import { draft } from '../test/support/records.ts';
-import { PNG } from '../test/support/running-server.ts';
+import { type Copy, startFleet } from '../test/support/servers/fleet.ts';
+import { QUIET } from '../test/support/servers/quiet-server.ts';
+import { PNG } from '../test/support/servers/running-server.ts';
+import { startPgBouncer } from '../test/support/stores/pgbouncer.ts';
+import { startPostgres } from '../test/support/stores/postgres-server.ts';
+import { draft } from '../test/support/stores/records.ts';
 
 const COPIES = 4;
 /** Fewer than the copies have connections. */

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { logInto, type ServerProcess, startServer } from '../test/support/server-process.ts';
+import { logInto, type ServerProcess, startServer } from '../test/support/servers/server-process.ts';
 import { cpuSeconds } from './list/cpu.ts';
 import { fill } from './list/fill.ts';
 

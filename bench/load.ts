@@ -4,10 +4,10 @@
  * reads are before and five seconds after.
  */
 import { readFile } from 'node:fs/promises';
-import { photo } from '../test/support/images.ts';
-import { childrenOf } from '../test/support/processes.ts';
-import { startProxyWorld } from '../test/support/proxy-world.ts';
-import { startServer } from '../test/support/server-process.ts';
+import { startProxyWorld } from '../test/support/farm/proxy-world.ts';
+import { photo } from '../test/support/images/images.ts';
+import { childrenOf } from '../test/support/servers/processes.ts';
+import { startServer } from '../test/support/servers/server-process.ts';
 
 const CLIENTS = Number(process.env.CLIENTS ?? 200);
 const SECONDS = Number(process.env.DURATION_S ?? 60);

@@ -8,8 +8,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Glob } from 'bun';
 import sharp from 'sharp';
-import { type Look, lookOf } from '../src/image/codec/look.ts';
-import { createTable } from '../src/image/look-index.ts';
+import { type Look, lookOf } from '../src/codec/convert/look.ts';
+import { createTable } from '../src/image/records/look-index.ts';
 import { ALIKE_BITS, distanceBetween } from '../src/lib/bits.ts';
 import { createRandom } from '../test/support/random.ts';
 

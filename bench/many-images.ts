@@ -7,7 +7,7 @@ import { migrate } from '../adapters/postgres/migrate.ts';
 import type { ImageRecord } from '../src/image/image.ts';
 import { columnOf } from '../src/lib/fields.ts';
 import { createRandom } from '../test/support/random.ts';
-import { image } from '../test/support/records.ts';
+import { image } from '../test/support/stores/records.ts';
 
 export const SEED = 20_260_101;
 export const LETTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

@@ -7,12 +7,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CDPSession, Page } from 'playwright-core';
-import { startBrowser } from '../test/support/browser.ts';
-import { startJudge } from '../test/support/judge-server.ts';
-import { draw, SCENES } from '../test/support/scenes.ts';
-import { seedGallery } from '../test/support/seeded-gallery.ts';
-import { seedPool } from '../test/support/seeded-pool.ts';
-import { startServer } from '../test/support/server-process.ts';
+import { startBrowser } from '../test/support/browser/browser.ts';
+import { startJudge } from '../test/support/farm/judge-server.ts';
+import { draw, SCENES } from '../test/support/images/scenes.ts';
+import { seedGallery } from '../test/support/images/seeded-gallery.ts';
+import { seedPool } from '../test/support/pool/seeded.ts';
+import { startServer } from '../test/support/servers/server-process.ts';
 
 const [count = '5', ...asked] = process.argv.slice(2);
 const VISITS = Number(count);

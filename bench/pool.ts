@@ -1,6 +1,6 @@
 import type { Protocol } from '../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../src/proxy/store.ts';
-import { draft } from '../test/support/records.ts';
+import { draft } from '../test/support/stores/records.ts';
 
 /** Returns drafts of a large pool, a third of them alive, in ten countries. */
 export function pool(size: number): ProxyDraft[] {

@@ -40,7 +40,7 @@ async function read(url: string): Promise<void> {
 }
 
 async function compare(runs: number, size: number): Promise<void> {
-  const { startRedis } = await import('../test/support/services.ts');
+  const { startRedis } = await import('../test/support/stores/services.ts');
   const { pool } = await import('./pool.ts');
   const server = await startRedis();
   try {

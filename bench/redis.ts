@@ -10,7 +10,7 @@ import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
 import { openProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
 import type { ProxyDraft, ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
-import { startRedis } from '../test/support/services.ts';
+import { startRedis } from '../test/support/stores/services.ts';
 import { pool } from './pool.ts';
 
 const SIZES = [1000, 20_000, 200_000];

@@ -7,10 +7,10 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBay } from '../src/image/codec/bay.ts';
-import { startCodec } from '../test/support/codec.ts';
-import { photo } from '../test/support/images.ts';
-import { WORKER_COMMAND } from '../test/support/worker-command.ts';
+import { createBay } from '../src/codec/workers/bay.ts';
+import { startCodec } from '../test/support/codec/codec.ts';
+import { WORKER_COMMAND } from '../test/support/codec/worker-command.ts';
+import { photo } from '../test/support/images/images.ts';
 import { median } from './images/row.ts';
 
 const rounds = Number(process.argv[2] ?? 9);

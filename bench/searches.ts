@@ -17,9 +17,9 @@ import { openImageReplica } from '../adapters/sqlite/image-replica.ts';
 import { createSqliteImages } from '../adapters/sqlite/images.ts';
 import type { ImageStore } from '../src/image/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
-import { sharedPostgres } from '../test/support/postgres-server.ts';
 import { createRandom } from '../test/support/random.ts';
-import { startRedis } from '../test/support/services.ts';
+import { sharedPostgres } from '../test/support/stores/postgres-server.ts';
+import { startRedis } from '../test/support/stores/services.ts';
 import { batches, createNames, fillPostgres, LARGE, LETTERS, SEED } from './many-images.ts';
 
 /** Texts of each kind. */

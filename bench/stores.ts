@@ -12,7 +12,7 @@ import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
 import { PROTOCOLS, type ProxyFilter } from '../src/proxy/proxy.ts';
 import type { ProxyDraft, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
-import { draft } from '../test/support/records.ts';
+import { draft } from '../test/support/stores/records.ts';
 
 const LETTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

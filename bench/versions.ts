@@ -3,9 +3,9 @@
  * a bare sharp resize (SSIM of the luma). `bun bench/versions.ts [COUNT of each]`
  */
 import sharp, { type Sharp } from 'sharp';
-import { startCodec } from '../test/support/codec.ts';
-import { pathOf, startImageHost } from '../test/support/image-host.ts';
-import { photo, screenshot } from '../test/support/images.ts';
+import { startCodec } from '../test/support/codec/codec.ts';
+import { pathOf, startImageHost } from '../test/support/images/image-host.ts';
+import { photo, screenshot } from '../test/support/images/images.ts';
 
 const count = Number(process.argv[2] ?? 200);
 const WIDTHS = [1920, 1280, 960, 640, 320, 160];

@@ -6,9 +6,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startFleet } from '../test/support/fleet.ts';
-import { startRedis } from '../test/support/services.ts';
-import { mixViews } from '../test/support/view-mix.ts';
+import { mixViews } from '../test/support/images/view-mix.ts';
+import { startFleet } from '../test/support/servers/fleet.ts';
+import { startRedis } from '../test/support/stores/services.ts';
 
 const [asks = '10000', seed = '1', runtime = 'bun'] = process.argv.slice(2);
 

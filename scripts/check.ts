@@ -1,30 +1,14 @@
 /**
- * The gate: format and lint, types, layers and sizes, API description, tests on Bun and on Deno. Runs every step even
- * after a failure, and ends with the counts. Arguments select steps by name; `all` adds the fault tests, which kill,
- * stop and starve whole servers for minutes.
+ * The gate: format and lint, types, layers and sizes, style, API description, tests on Bun and on Deno. Runs every step
+ * even after a failure, and ends with the counts. Arguments select steps by words of their names, or name the only
+ * files of tests to run. `all` adds the fault tests, which take minutes.
  */
-import { openSync, writeSync } from 'node:fs';
+import { openSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkLayers } from './layers.ts';
-import { writeDescriptions } from './openapi.ts';
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-  /** The failed tests of a suite, which are shown at the end of a long log. */
-  failures?: Failure[];
-}
-
-interface Failure {
-  file: string;
-  name: string;
-}
-
-/** The fault tests, which the quick gate leaves out. */
-const FAULTS = 'test/faults';
+import type { Counts, Failure, Step } from './gate/step.ts';
+import { FAULTS, longSteps, steps } from './gate/steps.ts';
 
 /** More files than this do not fail by chance, so that nothing is learnt from running them again. */
 const MOST_FILES_AGAIN = 5;
@@ -34,118 +18,34 @@ const STDOUT = 1;
 /** How a step went. */
 interface Result {
   name: string;
-  run: Step;
+  step: Step;
   counts: Counts;
   seconds: string;
 }
 
 const scratch = await mkdtemp(join(tmpdir(), 'picpool-check-'));
 
-/** Writes what it and its programs say to the file descriptor. Suites can be limited to some of their files. */
-type Step = (out: number, files?: string[]) => Promise<Counts>;
-
-/** Steps that follow each other. They take the processor while the tests beside them wait. */
-const steps: Record<string, Step> = {
-  'format and lint': command('bun', 'x', 'biome', 'ci', '.'),
-  types: command('bun', 'x', 'tsc', '--noEmit'),
-  // All three see a browser's globals, which nothing else should.
-  'types of scripts in pages': command('bun', 'x', 'tsc', '--noEmit', '-p', 'src/web/client'),
-  'types of tests of pages': command('bun', 'x', 'tsc', '--noEmit', '-p', 'test/web'),
-  'types of the client': command('bun', 'x', 'tsc', '--noEmit', '-p', 'clients/js'),
-  'layers and sizes': async (out) => {
-    const faults = await checkLayers();
-    for (const fault of faults) writeSync(out, `${fault}\n`);
-    return outcome(faults.length === 0);
-  },
-  openapi: async (out) => {
-    const files = await writeDescriptions(scratch);
-    const rules = ['--extends', 'recommended', '--max-problems', '50'];
-    return command('bun', '--bun', 'x', 'redocly', 'lint', ...rules, ...files)(out);
-  },
-  'tests on deno': suite((report, files = ['test/deno']) => [
-    ...['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, ...files],
-  ]),
-};
-
-/** Steps that run at the same time as the others, one after another. */
-const longSteps: Record<string, Step> = {
-  // Most files spend most of their time waiting. The slow ones begin first, so that none runs alone at the end.
-  'tests on bun': bunTests(
-    ...['--parallel=4', '--timings=test/timings.json'],
-    ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
-  ),
-  // Two at a time, so that a slow test shows the fault and not the load of others.
-  [`${FAULTS} on bun`]: bunTests('--parallel=2', FAULTS),
-};
-
-function bunTests(...args: string[]): Step {
-  // Concurrent tests of one file would slow down others that wait for an answer in time.
-  const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
-  return suite((report, files = args) => [
-    'bun',
-    'test',
-    ...files,
-    ...shared,
-    `--reporter-outfile=${report}`,
-  ]);
-}
-
-function outcome(passed: boolean): Counts {
-  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0 };
-}
-
-function spawn(args: string[], out: number): Promise<number> {
-  const child = Bun.spawn(args, {
-    stdio: ['ignore', out, out],
-    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-  });
-  return child.exited;
-}
-
-function command(...args: string[]): Step {
-  return async (out) => outcome((await spawn(args, out)) === 0);
-}
-
-/** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
-function suite(args: (report: string, files?: string[]) => string[]): Step {
-  return async (out, files) => {
-    const report = join(scratch, `report-${crypto.randomUUID()}.xml`);
-    return read(report, await spawn(args(report, files), out));
-  };
-}
-
-async function read(report: string, exitCode: number): Promise<Counts> {
-  const xml = await readFile(report, 'utf8').catch(() => '');
-  const cases = xml.match(/<testcase\b[^>]*?(\/>|>[\s\S]*?<\/testcase>)/g) ?? [];
-  const failures = cases.filter((text) => /<(failure|error)\b/.test(text)).map(identify);
-  const skipped = cases.filter((text) => /<skipped\b/.test(text)).length;
-  if (exitCode !== 0 && failures.length === 0) {
-    failures.push({ file: '', name: `the runner, which ended with ${exitCode}` });
-  }
-  return { passed: cases.length - failures.length - skipped, failed: failures.length, skipped, failures };
-}
-
-/** Reads `<testcase name="..." file="...">`, or `classname` for the file. */
-function identify(testcase: string): Failure {
-  const attribute = (name: string) => testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '';
-  return { file: attribute('file') || attribute('classname'), name: attribute('name') };
-}
-
 /** Runs one after the other those that were chosen. `aside`: what a step says is shown when it has ended. */
 async function runAll(which: Record<string, Step>, aside: boolean): Promise<void> {
-  for (const [name, run] of Object.entries(which)) {
-    if (!isChosen(name)) continue;
+  for (const [name, step] of Object.entries(which)) {
+    if (!isChosen(name, step)) continue;
     const file = join(scratch, `${crypto.randomUUID()}.log`);
     const out = aside ? openSync(file, 'a') : STDOUT;
     if (!aside) console.log(`\n── ${name}`);
     const startedAt = performance.now();
-    const counts = await run(out).catch((error: unknown) => {
-      console.error(error);
-      return outcome(false);
-    });
+    const counts = await step
+      .run(out, files.length > 0 ? files : undefined)
+      .catch((error: unknown): Counts => {
+        console.error(`${name}:`, error);
+        return { passed: 0, failed: 1, skipped: 0, read: 0 };
+      });
+    if (files.length === 0 && counts.failed === 0 && counts.read < step.least) {
+      counts.failed = 1;
+      counts.failures = [{ file: '', name: `it read fewer than ${step.least} ${step.reads}` }];
+    }
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     if (aside) console.log(`\n── ${name}\n${await readFile(file, 'utf8')}`);
-    results.push({ name, run, counts, seconds });
+    results.push({ name, step, counts, seconds });
   }
 }
 
@@ -153,14 +53,14 @@ async function runAll(which: Record<string, Step>, aside: boolean): Promise<void
  * Runs the files of failed tests again when nothing else runs. What fails only beside other tests is unsteady: it is
  * named, and counts as passed.
  */
-async function runFailedAgain({ name, run, counts }: Result): Promise<string[]> {
+async function runFailedAgain({ name, step, counts }: Result): Promise<string[]> {
   const failures = counts.failures ?? [];
-  const files = [...new Set(failures.map(({ file }) => file))];
-  if (files.length === 0 || files.length > MOST_FILES_AGAIN || files.includes('')) return [];
+  const failed = [...new Set(failures.map(({ file }) => file))];
+  if (failed.length === 0 || failed.length > MOST_FILES_AGAIN || failed.includes('')) return [];
   console.log(`\n── ${name}: failed tests again, alone`);
-  const again = await run(
+  const again = await step.run(
     STDOUT,
-    files.map((file) => `./${file.replace(/^\.\//, '')}`),
+    failed.map((file) => `./${file.replace(/^\.\//, '')}`),
   );
   // A runner that crashed says nothing about single tests.
   if (again.failures?.some(({ file }) => file === '')) return [];
@@ -176,19 +76,30 @@ function describe({ file, name }: Failure): string {
 }
 
 const chosen = process.argv.slice(2);
-const isChosen = (name: string) =>
-  chosen.length === 0
-    ? !name.startsWith(FAULTS)
-    : chosen.some((word) => word === 'all' || name.includes(word));
+/** Files of tests, if only these are to run. */
+const files = chosen.filter((word) => word.endsWith('.test.ts')).map((file) => `./${file}`);
+const isChosen = (name: string, { reads }: Step) => {
+  if (files.length > 0)
+    return reads === 'tests' && name.includes(files[0]?.includes('test/deno/') ? 'deno' : 'tests on bun');
+  if (chosen.length === 0) return !name.startsWith(FAULTS);
+  return chosen.some((word) => word === 'all' || name.includes(word));
+};
 const results: Result[] = [];
 await Promise.all([runAll(steps, true), runAll(longSteps, false)]);
+// A misspelt word would otherwise pass.
+if (results.length === 0) {
+  await rm(scratch, { recursive: true });
+  console.error(`No step of the gate has a name with ${chosen.join(' or ')}.`);
+  process.exit(1);
+}
 
-const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+const total = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
 for (const result of results) {
   const unsteady = await runFailedAgain(result);
-  const { name, counts, seconds } = result;
-  summary.push(`${counts.failed === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
+  const { name, step, counts, seconds } = result;
+  const verdict = counts.failed === 0 ? 'ok  ' : 'FAIL';
+  summary.push(`${verdict} ${name}: ${counts.read} ${step.reads} (${seconds} s)`);
   for (const failure of counts.failures ?? []) summary.push(`     ${describe(failure)}`);
   for (const text of unsteady) summary.push(`     unsteady, passed alone: ${text}`);
   for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];

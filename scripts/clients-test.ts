@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createCertificates } from '../test/support/certificates.ts';
-import { type ClientRequest, startClientFront } from '../test/support/client-front.ts';
-import { PNG } from '../test/support/running-server.ts';
-import { startServer } from '../test/support/server-process.ts';
+import { type ClientRequest, startClientFront } from '../test/support/clients/client-front.ts';
+import { PNG } from '../test/support/servers/running-server.ts';
+import { startServer } from '../test/support/servers/server-process.ts';
 
 const PEERS = resolve('test/clients-peers');
 const RECORDINGS = 'test/fixtures/client-requests.json';

@@ -9,9 +9,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { judgeSample, type Outcome } from '../test/support/judge-sample.ts';
-import { SAMPLES } from '../test/support/samples.ts';
-import { type ServerProcess, startServer } from '../test/support/server-process.ts';
+import { judgeSample, type Outcome } from '../test/support/images/judge-sample.ts';
+import { SAMPLES } from '../test/support/images/samples.ts';
+import { type ServerProcess, startServer } from '../test/support/servers/server-process.ts';
 import { compile } from './build/compile.ts';
 import { chooseTargets } from './build/targets.ts';
 

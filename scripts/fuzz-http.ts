@@ -4,8 +4,8 @@
  *
  *   bun scripts/fuzz-http.ts [cases, default 100000] [bun or deno] [seed, default 1]
  */
-import { fuzzHttp } from '../test/support/http-fuzz.ts';
-import type { RuntimeName } from '../test/support/server-process.ts';
+import { fuzzHttp } from '../test/support/clients/http-fuzz.ts';
+import type { RuntimeName } from '../test/support/servers/server-process.ts';
 
 const MIB = 2 ** 20;
 const MOST_GROWTH = 200 * MIB;

@@ -5,7 +5,7 @@ import {
   FOUND_OUT,
   generators,
   startGeneratedClients,
-} from '../test/support/generated-clients.ts';
+} from '../test/support/clients/generated-clients.ts';
 
 /** Without which a generator is not run. */
 const NEEDS: Partial<Record<string, string>> = { Python: 'python3', Go: 'go' };

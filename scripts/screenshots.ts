@@ -6,11 +6,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { startBrowser } from '../test/support/browser.ts';
-import { startJudge } from '../test/support/judge-server.ts';
-import { draw, SCENES } from '../test/support/scenes.ts';
-import { seedPool } from '../test/support/seeded-pool.ts';
-import { startServer } from '../test/support/server-process.ts';
+import { startBrowser } from '../test/support/browser/browser.ts';
+import { startJudge } from '../test/support/farm/judge-server.ts';
+import { draw, SCENES } from '../test/support/images/scenes.ts';
+import { seedPool } from '../test/support/pool/seeded.ts';
+import { startServer } from '../test/support/servers/server-process.ts';
 
 const FOLDER = 'docs/screenshots';
 const VIEWS = [

@@ -2,8 +2,8 @@
  * Starts Redis, Postgres and an S3 server for tests. Runs the command in the arguments with variables that name these
  * servers, and ends with its exit code. Without arguments, prints the variables and waits for a signal.
  */
-import { startPostgres } from '../test/support/postgres-server.ts';
-import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/services.ts';
+import { startPostgres } from '../test/support/stores/postgres-server.ts';
+import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/stores/services.ts';
 
 const services = await Promise.all([startRedis(), startPostgres(), startS3()]);
 const [redis, postgres, s3] = services;

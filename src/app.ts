@@ -1,8 +1,8 @@
-import { type AnyElysia, Elysia } from 'elysia';
 import type { Holders } from './access/holders.ts';
-import { createRights } from './access/rights.ts';
-import { AppError, invalidParameter } from './errors.ts';
+import { createRights, type Rights } from './access/rights.ts';
+import { AppError, invalidParameter, message } from './errors.ts';
 import type { Feature } from './feature.ts';
+import type { Finding, FindingSource } from './findings/finding.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
 import type { Contexts, PeerOf } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
@@ -15,11 +15,12 @@ import { KeptHeaders } from './http/kept-headers.ts';
 import type { Count, Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import type { Patience } from './http/patience.ts';
-import { RequestFacts } from './http/request-facts.ts';
-import { createRequestMeter } from './http/request-meter.ts';
-import { createRouteTable, type Route } from './http/route-table.ts';
-import { statsRoute } from './http/stats-route.ts';
-import { type Dependency, systemRoutes } from './http/system-routes.ts';
+import { createRequestMeter, RequestFacts } from './http/request-facts.ts';
+import { below, type Route, route } from './http/route.ts';
+import { createRouteTable, type Matched } from './http/route-table.ts';
+import { createRouter, type Router } from './http/router.ts';
+import { statsRoutes } from './http/stats-route.ts';
+import { systemRoutes } from './http/system-routes.ts';
 import { createTargets } from './http/target.ts';
 import { createWriteOrigin } from './http/write-origin.ts';
 import type { Log } from './lib/logger.ts';
@@ -28,7 +29,6 @@ import type { Assets } from './web/assets.ts';
 import { docsRoutes } from './web/docs-routes.ts';
 import { errorPage } from './web/error-page.ts';
 import { isForPerson } from './web/navigation.ts';
-import type { OpenDoor } from './web/open-panel.ts';
 import { webRoutes } from './web/routes.ts';
 import type { SiteOf } from './web/site.ts';
 
@@ -36,7 +36,13 @@ export interface AppOptions {
   version: string;
   features: readonly Feature[];
   /** What all pages share. */
-  web: { siteOf: SiteOf; path: string; assets: Assets; shareTo: string | null; openDoors: () => OpenDoor[] };
+  web: {
+    siteOf: SiteOf;
+    path: string;
+    assets: Assets;
+    shareTo: string | null;
+    openFindings: () => Finding[];
+  };
   contexts: Contexts;
   /** `null` if nobody is limited. */
   limits: Limits | null;
@@ -44,7 +50,8 @@ export interface AppOptions {
   inFlight?: InFlight | undefined;
   /** Delays refusals to clients that ignore them. Default: no delay. */
   patience?: Patience | undefined;
-  dependencies: readonly Dependency[];
+  /** What must work for the server to be ready. */
+  health: readonly FindingSource[];
   /** Base of all links, when it is configured. */
   publicUrl: string | undefined;
   /** Host names, besides that of `publicUrl`, under which our own pages may change something. */
@@ -61,7 +68,7 @@ export interface AppOptions {
   /** True if uploading needs a token. */
   uploadNeedsToken?: boolean;
   /** Routes of the server itself, such as those for its administrator. */
-  routes?: AnyElysia;
+  routes?: readonly Route[];
   /** Rejects with `forbidden` for clients that may only read. */
   mayWrite?: (peer: string) => Promise<void>;
 }
@@ -75,9 +82,15 @@ export interface App {
 
 export function createApp(options: AppOptions): App {
   const { contexts, patience, log, now, cors, web } = options;
-  const { router, describe } = createRouter(options, failed);
+  const rights = createRights({
+    holders: options.holders,
+    adminIsSet: contexts.adminIsSet,
+    uploadNeedsToken: options.uploadNeedsToken ?? false,
+  });
+  const { routes, describe } = allRoutes(options, rights);
+  const router = createRouter(routes, (error, request, { id }) => failed(error, request, id));
   const targets = createTargets();
-  const table = createRouteTable(router.routes, createPlanner(options, router));
+  const table = createRouteTable(routes, createPlanner(options, rights, router));
 
   function begin(incoming: Request, peerOf: PeerOf): Exchange {
     const wellFormed = targets.withAuthority(incoming);
@@ -157,15 +170,10 @@ export function createApp(options: AppOptions): App {
 }
 
 /** Creates the function that decides at the start what is done with each request of a route. */
-function createPlanner(options: AppOptions, router: Pick<AnyElysia, 'handle'>): (route: Route) => Plan {
+function createPlanner(options: AppOptions, rights: Rights, router: Router): (route: Matched) => Plan {
   const { limits, metrics } = options;
   const meter = metrics && createRequestMeter(metrics.registry);
   const gates = createGates(options);
-  const rights = createRights({
-    holders: options.holders,
-    adminIsSet: options.contexts.adminIsSet,
-    uploadNeedsToken: options.uploadNeedsToken ?? false,
-  });
   const dispatch = createDispatch(options, router);
 
   return (route) => {
@@ -179,7 +187,7 @@ function createPlanner(options: AppOptions, router: Pick<AnyElysia, 'handle'>): 
       !found && gates.refuseUnknown,
       rights.recognise,
       !reading && gates.refuseBlocked,
-      rights.guards(route) && rights.demandRole,
+      rights.guardOf(route),
       dispatch,
     ].filter((step) => typeof step === 'function');
     return { route, steps, count: meter?.(route) ?? null };
@@ -222,7 +230,11 @@ function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
     },
 
     refuseUnknown({ route: { allow } }: Exchange): undefined {
-      if (allow !== '') throw new AppError('method_not_allowed', `This path accepts only ${allow}.`);
+      if (allow !== '')
+        throw new AppError(
+          'method_not_allowed',
+          message('This path accepts only {methods}.', { methods: allow }),
+        );
       throw new AppError('not_found', 'There is nothing at this path.');
     },
 
@@ -234,10 +246,7 @@ function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
 }
 
 /** Creates the last step, which returns the cached answer, or that of the router after a wait in the queue. */
-function createDispatch(
-  { inFlight, metrics, contexts }: AppOptions,
-  router: Pick<AnyElysia, 'handle'>,
-): Step {
+function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step {
   const admission = createAdmissionQueue({ metrics: metrics?.registry });
 
   async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
@@ -246,8 +255,7 @@ function createDispatch(
       if (route.queued) await admission.next();
       const head = request.method === 'HEAD';
       const asGet = head ? new Request(request, { method: 'GET' }) : request;
-      contexts.bind(asGet, context);
-      const response = sealed(await router.handle(asGet));
+      const response = sealed(await router.answer(asGet, context));
       return head ? withoutBody(response) : response;
     } finally {
       leave?.();
@@ -260,50 +268,42 @@ function createDispatch(
   };
 }
 
-/** Creates the routes and their description. `failed`: returns the answer to what a handler has thrown. */
-function createRouter(
-  options: AppOptions,
-  failed: (error: unknown, request: Request, requestId: string) => Response,
-) {
-  const { contexts, web } = options;
+/** Returns all routes, and how they are described. */
+function allRoutes(options: AppOptions, { neededBy }: Pick<Rights, 'neededBy'>) {
+  const { web, features, version, publicUrl } = options;
+  const described = describedRoutes(options);
   // The API description needs 2 MB of script, for which the start does not wait.
-  const description = memoize(async () => {
+  const describe = memoize(async () => {
     const { describeApi } = await import('./http/openapi.ts');
-    return describeApi(described, options.version, options.publicUrl ?? '/');
+    return describeApi(described, { version, serverUrl: publicUrl ?? '/', neededBy });
   });
-  const olderDescription = memoize(async () => {
+  const describeOlder = memoize(async () => {
     const { toOpenApi30 } = await import('./http/openapi-3-0.ts');
-    return toOpenApi30(await description());
+    return toOpenApi30(await describe());
   });
-  const described = publicRoutes(options);
-  const router = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    .onError(({ error, request }) => failed(error, request, contexts.of(request).id))
-    .use(described)
-    .get('/openapi.json', async () => Response.json(await description()))
-    .get('/openapi-3.0.json', async () => Response.json(await olderDescription()))
-    .use(docsRoutes(web.siteOf, description, contexts.of))
-    // Pictures come first, because most visitors request them.
-    .use(
-      webRoutes({
-        ...web,
-        contextOf: contexts.of,
-        sections: options.features.toReversed().flatMap(({ home }) => home ?? []),
-      }),
-    );
-  return { router, describe: description };
+  // Pictures come first, because most visitors request them.
+  const sections = features.toReversed().flatMap(({ home }) => home ?? []);
+  const routes = [
+    ...described,
+    route('GET /openapi.json', async () => Response.json(await describe())),
+    route('GET /openapi-3.0.json', async () => Response.json(await describeOlder())),
+    ...docsRoutes(web.siteOf, describe),
+    ...webRoutes({ ...web, sections }),
+  ];
+  return { routes, describe };
 }
 
-/** Returns the routes of the API description. */
-function publicRoutes({ features, dependencies, metrics, routes, now }: AppOptions): AnyElysia {
-  const app = new Elysia({ normalize: false }).use(systemRoutes(dependencies));
-  if (metrics) app.use(metricsRoutes(metrics.registry, metrics.token));
-  if (routes) app.use(routes);
-  for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
-    const mounted = new Elysia({ prefix: basePath, normalize: false });
-    for (const feature of group) mounted.use(feature.routes);
-    app.use(mounted.use(statsRoute(group, now)));
-  }
-  return app;
+/** Returns the routes among which are those of the API description. */
+function describedRoutes({ features, health, metrics, routes = [], now }: AppOptions): Route[] {
+  const groups = Map.groupBy(features, (feature) => feature.basePath);
+  return [
+    ...systemRoutes(health),
+    ...(metrics ? metricsRoutes(metrics.registry, metrics.token) : []),
+    ...routes,
+    ...[...groups].flatMap(([basePath, group]) =>
+      below(basePath, [...group.flatMap((feature) => feature.routes), ...statsRoutes(group, now)]),
+    ),
+  ];
 }
 
 /** Adds the headers of every answer. */

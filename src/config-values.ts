@@ -205,7 +205,7 @@ export function url(fallback: string | undefined, schemes: readonly string[], de
     if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
       throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
     }
-    return value.replace(/\/+$/, '');
+    return value.replace(/(?<!\/)\/+$/, '');
   });
 }
 
@@ -216,7 +216,7 @@ export function baseUrl(description: string) {
     if (parsed === null || parsed.search || parsed.hash || parsed.username || parsed.pathname.includes(';')) {
       throw new Error('must be a URL such as https://img.example or https://example.org/pics');
     }
-    return value.replace(/\/+$/, '');
+    return value.replace(/(?<!\/)\/+$/, '');
   });
 }
 

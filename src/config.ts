@@ -227,7 +227,7 @@ export const settings = {
   IMAGE_WORKERS: optional(
     integer(
       undefined,
-      'Number of simultaneous conversions, plus one for cheap ones; one per core if not set.',
+      'Number of simultaneous conversions, plus one for cheap ones. Default: one per core, if 600 MB of memory is there for each.',
       1,
       256,
     ),
@@ -272,7 +272,7 @@ export const settings = {
   ),
   IMAGE_RETENTION: duration(
     '90d',
-    'The cleanup removes images that have not been opened for this long.',
+    'The cleanup removes images that have not been opened for this long while the server ran.',
     '1s',
   ),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between cleanups.', '1s'),

@@ -1,3 +1,5 @@
+import type { Template } from './web/words/zh-cn/messages.ts';
+
 /** Every error code that callers can receive. `http/errors.ts` maps each to a status. */
 export type ErrorCode =
   | 'invalid_parameter'
@@ -22,10 +24,61 @@ export type ErrorCode =
   | 'storage_full'
   | 'internal';
 
+type Value = string | number | Message;
+
+/** An English text with its values, which pages translate by its template. It counts as its text in strings and JSON. */
+export class Message {
+  /** With the names of values in braces. */
+  readonly template: string;
+  readonly values: Readonly<Record<string, Value>>;
+
+  constructor(template: string, values: Readonly<Record<string, Value>> = {}) {
+    this.template = template;
+    this.values = values;
+  }
+
+  toString(): string {
+    return filled(this.template, (name) => this.values[name]);
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+}
+
+/** Puts values into a template. Names without a value stay. */
+export function filled(template: string, valueFor: (name: string) => Value | undefined): string {
+  return template.replace(/\{(\w+)\}/g, (name, inner: string) => String(valueFor(inner) ?? name));
+}
+
+type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** Creates a message from a template that every language of the pages has, and all its values. */
+export function message<Text extends Template>(
+  template: Text,
+  values: Readonly<Record<NamesIn<Text>, Value>>,
+): Message {
+  return new Message(template, values);
+}
+
+/** For what only programs and the operator are told, which stays in English. On pages, the title of the code replaces it. */
+export function inEnglish(text: string): Message {
+  return new Message(text);
+}
+
+/** A message, or a template without values. Others do not compile: they lack a translation. */
+export type Said = Message | Plain<Template>;
+
+type Plain<Text> = Text extends `${string}{${string}` ? never : Text;
+
+function asMessage(said: Said): Message {
+  return said instanceof Message ? said : new Message(said);
+}
+
 /** One fault in the input: `field` as the caller wrote it, `message` with what was wrong and what would be right. */
 export interface ErrorDetail {
   field: string;
-  message: string;
+  message: Said;
 }
 
 interface AppErrorOptions {
@@ -41,20 +94,24 @@ interface AppErrorOptions {
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
+  /** The same as `message`, with its values. */
+  readonly said: Message;
   readonly details: ErrorDetail[] | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
-    super(message, { cause: options.cause });
+  constructor(code: ErrorCode, said: Said, options: AppErrorOptions = {}) {
+    const message = asMessage(said);
+    super(String(message), { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
+    this.said = message;
     this.details = options.details;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
 
 /** Returns an `invalid_parameter` error about a single field. */
-export function invalidParameter(field: string, message: string): AppError {
+export function invalidParameter(field: string, message: Said): AppError {
   return new AppError('invalid_parameter', message, { details: [{ field, message }] });
 }
 

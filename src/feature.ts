@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { AnyElysia } from 'elysia';
+import type { Route } from './http/route.ts';
 import type { HomeSection } from './web/home-page.ts';
 import type { Site } from './web/site.ts';
 
@@ -8,7 +8,7 @@ export interface Feature {
   name: string;
   /** Path under which its routes answer: empty, or `/proxy`. */
   basePath: string;
-  routes: AnyElysia;
+  routes: readonly Route[];
   /** Returns the answer of `GET /api/stats`; features with the same base path share the answer. */
   stats: () => Promise<object>;
   /** Schema and example of that answer. */

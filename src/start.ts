@@ -6,6 +6,8 @@ import { createTokens } from './access/tokens.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
+import { warn } from './findings/finding.ts';
+import { logDurability } from './findings/stores.ts';
 import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
@@ -23,13 +25,11 @@ import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
 import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
-import type { RunningFeature } from './start/feature.ts';
+import { createShutdown, type RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
 import { startMcp } from './start/mcp.ts';
 import { type Operations, startOperations } from './start/operations.ts';
-import { tellRisks } from './start/risks.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
-import { createShutdown } from './start/shutdown.ts';
 import { checkOwner, runAs } from './start/user.ts';
 import { type House, type RunningServer, whenStoresAnswer } from './start/waiting.ts';
 import { openWeb } from './start/web.ts';
@@ -112,38 +112,25 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const web = await openWeb(config);
     const operations = await startOperations(config, opened, log);
     const { stores, blocks, metrics, now } = operations;
-    const parts = {
-      web,
-      runtime,
-      config,
-      env,
-      stores,
-      log,
-      operations,
-      system,
-      contextOf: contexts.of,
-    };
+    const parts = { web, runtime, config, env, stores, log, operations, system };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
     }
     if (config.SERVICES.includes('image')) {
       features.push(await (await import('./start/images.ts')).startImages(parts));
     }
-    const mcp = await startMcp(config, {
-      contextOf: contexts.of,
-      log,
-      handle: (request, peerOf) => app.handle(request, peerOf),
-    });
+    const handle: App['handle'] = (request, peerOf) => app.handle(request, peerOf);
+    const mcp = await startMcp(config, { log, handle });
     const app: App = createApp({
       version: VERSION,
       web,
       features,
       contexts,
       ...restraint(config, opened.limiter, operations),
-      dependencies: [
-        shutdown.dependency,
-        ...features.flatMap(({ dependencies }) => dependencies),
-        { fault: 'How requests arrive is not known.', check: async () => {}, degraded: clients.faults },
+      health: [
+        shutdown.source,
+        ...features.flatMap(({ health }) => health),
+        { silence: warn('How requests arrive is not known.'), look: clients.findings },
       ],
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,
@@ -153,7 +140,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
       holders: holdersOf(config, opened.limiter, operations),
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: mcp ? adminRoutes(blocks).use(mcp) : adminRoutes(blocks),
+      routes: [...adminRoutes(blocks), ...mcp],
       mayWrite: blocks.mayWrite,
     });
     return {
@@ -162,7 +149,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       sandbox: features.find((feature) => feature.sandbox)?.sandbox ?? null,
       begin() {
         for (const feature of features) feature.begin();
-        void tellRisks({ ...access, config, clock: systemClock }, stopping.signal);
+        void logDurability({ ...access, config, clock: systemClock }, stopping.signal);
       },
       stop(server) {
         stopping.abort();

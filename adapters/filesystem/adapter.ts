@@ -14,5 +14,5 @@ export const filesystem: FilesAdapter = {
     return createFolderBlobs({ folder: url.slice('file:'.length), fileBody: runtime.fileBody });
   },
 
-  risks: async () => [],
+  findings: async () => [],
 };

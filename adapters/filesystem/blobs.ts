@@ -1,12 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { readdir, stat, unlink, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AppError } from '../../src/errors.ts';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
+import { storageFull } from '../../src/lib/storage-full.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import { orNull, translated } from './errors.ts';
-import { keyOfName, PARTIAL, placeOf } from './paths.ts';
-import { moveInto, publish } from './publish.ts';
+import { keyOfName, PARTIAL, type Place, placeOf } from './paths.ts';
 
 interface FolderBlobsOptions {
   /** Created when the first file is put. */
@@ -84,4 +85,82 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
       }
     },
   };
+}
+
+/**
+ * Moves a file to its place, replacing any file there. When it resolves, content and name are on the disk and survive
+ * a power failure. A rename is atomic only within one file system; a file from another is copied first.
+ */
+export async function publish(source: string, place: Place): Promise<void> {
+  await sync(source, 'r+');
+  try {
+    await moveInto(source, place);
+  } catch (error) {
+    if (systemCode(error) !== 'EXDEV') throw error;
+    await publishCopy(source, place);
+    await unlink(source);
+  }
+  await sync(place.folder, 'r');
+}
+
+async function publishCopy(source: string, place: Place): Promise<void> {
+  const partials = join(dirname(place.folder), PARTIAL);
+  await mkdir(partials, { recursive: true, mode: 0o700 });
+  const copy = join(partials, randomUUID());
+  try {
+    await copyFile(source, copy);
+    await sync(copy, 'r+');
+    await moveInto(copy, place);
+  } catch (error) {
+    await unlink(copy).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Renames a file to its place, creating the folder if it is missing. */
+async function moveInto(source: string, { folder, path }: Place): Promise<void> {
+  try {
+    await rename(source, path);
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error;
+    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined)
+      await sync(dirname(folder), 'r');
+    await rename(source, path);
+  }
+}
+
+async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
+  const file = await open(path, flags);
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Returns the code of a system error, such as `ENOENT`; empty for anything else. */
+export function systemCode(error: unknown): string {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : '';
+}
+
+/** Runs file operations. A full disk or quota becomes `storage_full`, other system errors `unavailable`. */
+export async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const known = storageFull(error, 'The disk of the image files is full.');
+    if (known instanceof AppError || systemCode(error) === '') throw known;
+    throw new AppError('unavailable', 'The image files cannot be read or written.', { cause: error });
+  }
+}
+
+/** Returns the result, or `null` if a file or folder does not exist. */
+export async function orNull<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return null;
+    throw error;
+  }
 }

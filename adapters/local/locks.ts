@@ -2,16 +2,17 @@ import type { Locks } from '../../src/lib/locks.ts';
 
 /**
  * `Locks` among the tasks of one process. Holder and lock die together, so `ttlMs` is not needed and `lost` never
- * aborts. Tokens follow the clock, so that they are larger than those before a restart.
+ * aborts. `lastToken` returns the largest token that the store of this process has seen: tokens count on from there,
+ * whatever a clock says. Default: 0.
  */
-export function createLocalLocks(now: () => number = Date.now): Locks {
+export function createLocalLocks(lastToken: () => number = () => 0): Locks {
   const held = new Map<string, number>();
-  let lastToken = 0;
+  let last = 0;
   return {
     async acquire(name) {
       if (held.has(name)) return null;
-      lastToken = Math.max(lastToken + 1, now() * 1000);
-      const token = lastToken;
+      last = Math.max(last, lastToken()) + 1;
+      const token = last;
       held.set(name, token);
       return {
         token,

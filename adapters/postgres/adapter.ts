@@ -54,11 +54,11 @@ export const postgres: RecordsAdapter = {
     };
   },
 
-  async risks(url) {
+  async findings(url) {
     const { openPostgres } = await import('./connection.ts');
-    const { postgresRisks } = await import('./risks.ts');
+    const { postgresFindings } = await import('./findings.ts');
     const connection = await openPostgres(url);
-    return postgresRisks(connection).finally(() => connection.close());
+    return postgresFindings(connection).finally(() => connection.close());
   },
 };
 

@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
 import type { AlbumStore } from '../../src/image/albums/store.ts';
 import { batches } from '../../src/lib/batches.ts';
@@ -25,7 +25,7 @@ export function createPostgresAlbums({ table, ask }: PostgresConnection): AlbumS
       const text = `INSERT INTO ${albums} AS a (${columns}) VALUES (${places})
         ON CONFLICT (id) DO UPDATE SET id = excluded.id WHERE a.token_hash = excluded.token_hash RETURNING id`;
       if ((await ask('safe', text, valuesOf(album))).length > 0) return;
-      throw new AppError('conflict', `Album ${album.id} already exists.`);
+      throw new AppError('conflict', message('Album {id} already exists.', { id: album.id }));
     },
 
     get: async (id) => (await ask<AlbumRecord>('safe', select('WHERE id = $1'), [id]))[0] ?? null,

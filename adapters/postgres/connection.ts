@@ -1,6 +1,8 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
+import type { Server } from '../servers.ts';
 import {
   classify,
   failure,
@@ -11,8 +13,6 @@ import {
   isUnprepared,
 } from './errors.ts';
 import { createPool, type Pool } from './pool.ts';
-import { probe } from './probe.ts';
-import { createRetry, type Repeat } from './retry.ts';
 import { type PostgresAddress, parsePostgresUrl } from './url.ts';
 
 export type Value = string | number | boolean | null;
@@ -232,10 +232,92 @@ function createAsker(
     try {
       const rows = await statement;
       noteAnswer();
-      return [...rows];
+      // After a statement that failed between its rows, the driver's next result begins with as many holes.
+      return rows.filter((row) => row !== undefined);
     } catch (error) {
       if (isFromServer(error)) noteAnswer();
       throw error;
     }
   };
+}
+
+/** `safe`: the statement is idempotent, so it may be sent again if its answer was lost. */
+export type Repeat = 'safe' | 'never';
+
+/**
+ * No attempt begins later: a call ends within this, the time limit of a statement and one pause, which together are
+ * less than 5 s.
+ */
+const RETRY_FOR_MS = 1500;
+const MAX_TRIES = 8;
+const FIRST_PAUSE_MS = 20;
+
+interface RetryOptions {
+  /** 0 <= random() < 1; for pauses. */
+  random: () => number;
+  /** Called with each failure before the next attempt. */
+  onFailure: (error: unknown) => void;
+}
+
+/** Creates a function that retries temporary failures. */
+function createRetry({
+  random,
+  onFailure,
+}: RetryOptions): <T>(repeat: Repeat, attempt: () => Promise<T>) => Promise<T> {
+  return async (repeat, attempt) => {
+    const startedAt = performance.now();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        onFailure(error);
+        const kind = classify(error);
+        if (kind === 'fault') throw error;
+        const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
+        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS)
+          throw failure(error);
+      }
+      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + random()));
+    }
+  };
+}
+
+const LIMIT_MS = 2000;
+
+/** What is known about a server before it is used. */
+interface Probed {
+  server: Server;
+  /** Whether a connection is one session of the server, without a pooler in between. */
+  isDirect: boolean;
+}
+
+/**
+ * Finds the server that accepts writes. A single server is used as it is. If none accepts writes, rejects with the
+ * last error: they may be about to elect one.
+ */
+export async function probe(address: PostgresAddress): Promise<Probed> {
+  const { servers } = address;
+  const asked = servers.map(async (server): Promise<Probed> => {
+    const pool = await createPool({ ...address, connections: 1, prepare: false }, server);
+    try {
+      return await within(LIMIT_MS, look(pool.sql, server, servers.length > 1));
+    } finally {
+      pool.drop();
+    }
+  });
+  return Promise.any(asked).catch((error: unknown) => {
+    throw error instanceof AggregateError ? error.errors.at(-1) : error;
+  });
+}
+
+async function look(sql: Sql, server: Server, mustWrite: boolean): Promise<Probed> {
+  const found = await sql.unsafe<{ pid: number; readOnly: string }[]>(
+    `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly"`,
+  );
+  const [row] = found;
+  if (mustWrite && row?.readOnly !== 'off') {
+    throw Object.assign(new Error(`${server.host}:${server.port} is read-only`), { code: '25006' });
+  }
+  // A pooler gives its clients other process IDs.
+  return { server, isDirect: found.state.pid === row?.pid };
 }

@@ -11,6 +11,7 @@ const REFUSALS = /^(40001|40003|40P01|25006|26000|42P05|53\w{3}|55P03|57P0[1-5]|
 const LASTING = /^(28\w{3}|3D000|42501|0A000|SASL_SIGNATURE_MISMATCH)$/;
 /** No connection was made, so the statement was never sent. */
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
+const SQLSTATE = /^[0-9A-Z]{5}$/;
 const DISK_FULL = '53100';
 const CANCELLED = '57014';
 /** The connection's server is read-only or shutting down. */
@@ -28,9 +29,10 @@ export function classify(error: unknown): Failure {
   return code === '' ? 'fault' : 'unclear';
 }
 
-/** Reports whether to reconnect, perhaps to another server. */
+/** Reports whether to reconnect, perhaps to another server. A server that cancels a statement is alive. */
 export function isMoved(error: unknown): boolean {
   const code = codeOf(error);
+  if (code === CANCELLED) return false;
   return MOVED.test(code) || NOT_SENT.test(code) || classify(error) === 'unclear';
 }
 
@@ -41,9 +43,12 @@ export function isDisconnected(error: unknown): boolean {
   return codeOf(error) !== '';
 }
 
-/** Reports whether the error comes from the server rather than the driver. */
+/**
+ * Reports whether the error comes from the server rather than the driver, by the fields of the protocol: the driver's
+ * class has another name in the binary.
+ */
 export function isFromServer(error: unknown): boolean {
-  return error instanceof Error && error.name === 'PostgresError';
+  return error instanceof Error && 'severity_local' in error && SQLSTATE.test(codeOf(error));
 }
 
 export function isUnprepared(error: unknown): boolean {

@@ -1,5 +1,6 @@
+import { type Finding, fail, warn } from '../../src/findings/finding.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import { END_REMEMBERED_MS, type ImageStore, type StoreFault } from '../../src/image/store.ts';
+import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
 import { batches } from '../../src/lib/batches.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
@@ -18,7 +19,7 @@ export function createImageCare(
 ): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {
   const [images, texts, counts] = [table('images'), table('image_text'), table('image_counts')];
   const tombstones = table('tombstones');
-  let found: StoreFault[] = [];
+  let found: Finding[] = [];
 
   async function searchIndexMisses(): Promise<void> {
     const missing = `SELECT ${RECORD} FROM ${images} i
@@ -58,11 +59,11 @@ export function createImageCare(
         LIMIT_MS,
       );
       const { records = 0, listed = 0, counted = 0, searched = 0 } = row ?? {};
-      const faults: StoreFault[] = [];
+      const faults: Finding[] = [];
       const expect = (name: string, known: number, right: number) => {
         if (known === right) return;
         // More than there are records: some were lost, and no index can restore them.
-        faults.push({ message: `The ${name} cover ${known} of ${right} images.`, mendable: known < right });
+        faults.push((known < right ? warn : fail)(`The ${name} cover ${known} of ${right} images.`));
       };
       expect('counts', counted, records);
       expect('search texts', searched, listed);
@@ -78,7 +79,7 @@ export function createImageCare(
       );
       const { some = false, counted = 0 } = row ?? {};
       if (some || counted <= 0) return found;
-      return [{ message: `The counts cover ${counted} of 0 images.`, mendable: false }];
+      return [fail(`The counts cover ${counted} of 0 images.`)];
     },
 
     async repair() {

@@ -1,6 +1,6 @@
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
-import { searchedText } from '../../src/image/searched.ts';
+import { searchedText } from '../../src/image/records/searched.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection, Value } from './connection.ts';

@@ -1,5 +1,5 @@
 import type { ImageRecord } from '../../src/image/image.ts';
-import { needleOf } from '../../src/image/searched.ts';
+import { needleOf } from '../../src/image/records/searched.ts';
 import { MOST_COUNTED, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection, Value } from './connection.ts';

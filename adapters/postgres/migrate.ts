@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { codeOf } from '../server-errors.ts';
 import type { PostgresConnection } from './connection.ts';
 import { bytewiseOn, LEAST_READER, type Migration, migrations } from './schema.ts';
@@ -32,7 +32,9 @@ export async function migrate(
   if (reader <= steps.length) return;
   throw new AppError(
     'conflict',
-    `The tables have schema version ${version}, which programs below version ${reader} cannot use; this picpool knows version ${steps.length}. Start the newer picpool that made them.`,
+    inEnglish(
+      `The tables have schema version ${version}, which programs below version ${reader} cannot use; this picpool knows version ${steps.length}. Start the newer picpool that made them.`,
+    ),
   );
 }
 

@@ -1,14 +1,14 @@
 import { createFollower } from '../../src/lib/follower.ts';
+import type { Fence } from '../../src/lib/locks.ts';
 import { endpointKey, requireWhole } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
-import type { ProxyStore } from '../../src/proxy/store.ts';
+import { MOST_WAIT_MS, type ProxyStore } from '../../src/proxy/store.ts';
 import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
 import { unavailable } from '../server-errors.ts';
 import { arrayOf } from './arrays.ts';
-import type { PostgresConnection } from './connection.ts';
+import type { Ask, PostgresConnection, Value } from './connection.ts';
 import { createFences } from './fence.ts';
-import { type Change, createProxyLog, createProxyVersions } from './proxy-log.ts';
-import { createProxyRemoval } from './proxy-removal.ts';
+import { type Change, createProxyLog, createProxyVersions, type ProxyVersions } from './proxy-log.ts';
 import { createProxyRows, RECORD } from './proxy-rows.ts';
 
 /** Records in one statement, which take some milliseconds on the server. */
@@ -111,13 +111,77 @@ export function createPostgresProxies(
     due: (now, limit, status) =>
       ask<ProxyRecord>(
         'safe',
-        `SELECT ${RECORD} FROM ${proxies} p WHERE status = $1 AND next_check <= $2
-         ORDER BY next_check, id LIMIT $3`,
-        [status, now, limit],
+        // Two ranges of the index. Those planned for an impossible time come first.
+        `SELECT ${RECORD} FROM (
+           (SELECT * FROM ${proxies} WHERE status = $1 AND next_check <= $2 ORDER BY next_check, id LIMIT $3)
+           UNION ALL
+           (SELECT * FROM ${proxies} WHERE status = $1 AND next_check > $4 ORDER BY next_check, id LIMIT $3)
+         ) p ORDER BY next_check <= $2, next_check, id LIMIT $3`,
+        [status, now, limit, now + MOST_WAIT_MS],
       ),
 
     ...createProxyRemoval(connection, { versions, checkFence, batch, catchUp: follower.catchUp }),
 
     version: async () => (await follower.recent()).place,
+  };
+}
+
+interface ProxyRemovalOptions {
+  versions: Pick<ProxyVersions, 'lock' | 'bury'>;
+  checkFence: (ask: Ask, fence: Fence | undefined) => Promise<void>;
+  /** Number of records that one transaction removes. */
+  batch: number;
+  /** Applies the removals to the replica. */
+  catchUp: () => Promise<void>;
+}
+
+/** Removes what the pool does not keep, one transaction at a time. */
+export function createProxyRemoval(
+  { table, transaction }: PostgresConnection,
+  { versions, checkFence, batch, catchUp }: ProxyRemovalOptions,
+): Pick<ProxyStore, 'removeDead' | 'evict'> {
+  const proxies = table('proxies');
+
+  /**
+   * Removes what the statement returns, at most a batch in one transaction, until it returns nothing. `$1` is the
+   * limit.
+   */
+  async function removeInSteps(
+    named: string,
+    values: readonly Value[],
+    fence: Fence | undefined,
+  ): Promise<number> {
+    const text = `DELETE FROM ${proxies} WHERE id IN (${named}) RETURNING id`;
+    for (let removed = 0; ; ) {
+      const step = await transaction('never', async (ask) => {
+        await checkFence(ask, fence);
+        await versions.lock(ask);
+        const gone = await ask<{ id: number }>(text, [batch, ...values]);
+        if (gone.length > 0) await versions.bury(ask, arrayOf(gone.map(({ id }) => id)));
+        return gone.length;
+      });
+      removed += step;
+      if (step === batch) continue;
+      if (removed > 0) await catchUp();
+      return removed;
+    }
+  }
+
+  return {
+    removeDead: (before, fence) =>
+      removeInSteps(
+        `SELECT id FROM ${proxies} WHERE status = 'dead' AND coalesce(last_alive, first_seen) < $2 LIMIT $1`,
+        [before],
+        fence,
+      ),
+
+    // Worst first: dead proxies, then the last ones of the list.
+    evict: (keep, fence) =>
+      removeInSteps(
+        `SELECT id FROM ${proxies} ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
+         LIMIT least($1::bigint, greatest(0, (SELECT count(*) FROM ${proxies}) - $2::bigint))`,
+        [keep],
+        fence,
+      ),
   };
 }

@@ -1,4 +1,5 @@
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
+import { SKEW_MS } from '../../src/lib/stored-time.ts';
 import { endpointKey, PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
@@ -28,7 +29,7 @@ interface ProxyRows {
   idsOf(ask: Ask, drafts: readonly ProxyDraft[]): Promise<Map<string, number>>;
   /** Inserts missing proxies, and returns the IDs. Needs the lock of the version. */
   insert(ask: Ask, drafts: readonly ProxyDraft[], version: number): Promise<Map<string, number>>;
-  /** Replaces records by ID, except those that were checked later. */
+  /** Replaces records by ID, except those that were checked later, but not in the future. */
   replace(ask: Ask, drafts: readonly (ProxyDraft & { id: number })[], version: number): Promise<void>;
 }
 
@@ -43,7 +44,8 @@ export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>): P
       ${REPLACED.map((field) => `${columnOf(field)} = u.${columnOf(field)}`).join(', ')}
     FROM unnest($2::bigint[]) WITH ORDINALITY AS i (id, place)
     JOIN ${unnested(REPLACED, 3)} WITH ORDINALITY AS u (${columns(REPLACED)}, place) ON u.place = i.place
-    WHERE p.id = i.id AND p.last_checked <= u.last_checked`;
+    WHERE p.id = i.id AND (p.last_checked <= u.last_checked
+      OR p.last_checked > extract(epoch FROM clock_timestamp()) * 1000 + ${SKEW_MS})`;
 
   const byEndpoint = (rows: readonly ProxyRecord[]) => new Map(rows.map((row) => [endpointKey(row), row.id]));
 

@@ -147,6 +147,11 @@ const albums: Migration = (table, bytewise) => [
 /** How pictures were taken, if their EXIF was kept. */
 const exif: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN exif text`];
 
+/** The marks of the latest versions of the pool; see `createProxyLog`. */
+const marks: Migration = (table) => [
+  `CREATE TABLE ${table('proxy_marks')} (version bigint PRIMARY KEY, mark bigint NOT NULL)`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   (table, bytewise) => [...shared(table, bytewise), ...proxies(table, bytewise), ...images(table, bytewise)],
@@ -154,6 +159,7 @@ export const migrations: readonly Migration[] = [
   recentChecks,
   albums,
   exif,
+  marks,
 ];
 
 /** The oldest program, by its number of steps, that can use tables migrated by this one. */

@@ -37,6 +37,10 @@ export function createPostgresState({ table, ask }: PostgresConnection): StateSt
       return set.length === 1;
     },
 
+    async remove(key) {
+      await ask('safe', `DELETE FROM ${values} WHERE key = $1`, [key]);
+    },
+
     keys: async () => (await ask<{ key: string }>('safe', `SELECT key FROM ${values}`)).map(({ key }) => key),
   };
 }

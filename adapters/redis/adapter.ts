@@ -59,11 +59,11 @@ export const redis: RecordsAdapter = {
     };
   },
 
-  async risks(url) {
+  async findings(url) {
     const { openRedis } = await import('./connection.ts');
-    const { redisRisks } = await import('./risks.ts');
+    const { redisFindings } = await import('./findings.ts');
     const { parseRedisUrl } = await import('./url.ts');
     const connection = await openRedis(url);
-    return redisRisks(connection, parseRedisUrl(url).wait).finally(() => connection.close());
+    return redisFindings(connection, parseRedisUrl(url).wait).finally(() => connection.close());
   },
 };

@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
 import type { AlbumStore } from '../../src/image/albums/store.ts';
 import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
@@ -64,7 +64,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   return {
     async insert(album) {
       const done = await redis.run('safe', INSERT, keys, [album.id, encode(album), album.dueAt]);
-      if (done === 0) throw new AppError('conflict', `Album ${album.id} already exists.`);
+      if (done === 0) throw new AppError('conflict', message('Album {id} already exists.', { id: album.id }));
       await replicas?.confirm(album.id).catch(async (cause) => {
         // Nobody will get its token.
         await redis.run('safe', REMOVE, keys, [album.id, '']).catch(() => {});

@@ -1,6 +1,7 @@
+import { type Finding, fail, warn } from '../../src/findings/finding.ts';
 import type { ImageFacts } from '../../src/image/fields.ts';
 import { visibilityOf } from '../../src/image/image.ts';
-import { END_REMEMBERED_MS, type ImageStore, type StoreFault } from '../../src/image/store.ts';
+import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
 import { DECODE, decodeFacts, imageField as field } from './image-codec.ts';
@@ -74,17 +75,14 @@ export function createImageCare(
     } while (cursor !== '0');
   }
 
-  async function faults(): Promise<StoreFault[]> {
+  async function faults(): Promise<Finding[]> {
     const [held = 0, ...others] = ((await run(COUNTS)) as (string | number)[]).map(Number);
     const [publicOnes = 0, accessed = 0, counted = 0, hidden = 0] = others;
-    const found: StoreFault[] = [];
+    const found: Finding[] = [];
     const expect = (name: string, count: number, right: number) => {
       if (count === right) return;
       // More than there are records: some were lost, and no index can restore them.
-      found.push({
-        message: `The index ${name} covers ${count} of ${right} images.`,
-        mendable: count < right,
-      });
+      found.push((count < right ? warn : fail)(`The index ${name} covers ${count} of ${right} images.`));
     };
     expect('idle', accessed, held);
     expect('totals', counted, held);

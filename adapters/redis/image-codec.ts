@@ -1,5 +1,6 @@
+import { FORMATS } from '../../src/codec/format.ts';
 import { IMAGE_FIELDS, type ImageFacts } from '../../src/image/fields.ts';
-import { FORMATS, type ImageRecord } from '../../src/image/image.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
 import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
 import { decoder, parseRecord } from './schema.ts';
 

@@ -1,5 +1,6 @@
-import { AppError } from '../../src/errors.ts';
-import { FORMATS, type Format, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
+import { FORMATS, type Format } from '../../src/codec/format.ts';
+import { AppError, message } from '../../src/errors.ts';
+import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -49,7 +50,7 @@ export function createRedisImages(
       const { id, createdAt, lastAccess, expiresAt, viewsLeft } = image;
       const record = encodeImage(image, newMark());
       const done = await read(INSERT, id, record, createdAt, lastAccess, expiresAt ?? '', viewsLeft ?? '');
-      if (done === 0) throw new AppError('conflict', `Image ${id} already exists.`);
+      if (done === 0) throw new AppError('conflict', message('Image {id} already exists.', { id }));
       if (visibilityOf(image) === 'public') await catchUp();
     },
 

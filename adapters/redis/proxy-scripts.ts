@@ -1,3 +1,4 @@
+import { SKEW_MS } from '../../src/lib/stored-time.ts';
 import { script } from './connection.ts';
 import { fenced } from './fence.ts';
 import { LOG } from './log.ts';
@@ -22,11 +23,12 @@ local function remove(id, proxy)
 end`;
 
 /**
- * ARGV: endpoint, record and its last check in turn. A record that was checked later stays; an unreadable one does
- * not. Returns the IDs.
+ * ARGV: endpoint, record and its last check in turn. A record that was checked later stays, but not one that was
+ * checked in the future, nor an unreadable one. Returns the IDs.
  */
 export const SAVE = script(`${LOG}${DECODE}${FENCE}
-local ids = {}
+local ids, time = {}, redis.call('TIME')
+local latest = time[1] * 1000 + ${SKEW_MS}
 for i = 3, #ARGV, 3 do
   local id = redis.call('HGET', KEYS[2], ARGV[i])
   if not id then
@@ -36,7 +38,7 @@ for i = 3, #ARGV, 3 do
   local known = redis.call('HGET', KEYS[1], id)
   local proxy = known and decode(known)
   local checked = proxy and tonumber(${field('lastChecked')})
-  if not checked or checked <= tonumber(ARGV[i + 2]) then
+  if not checked or checked <= tonumber(ARGV[i + 2]) or checked > latest then
     redis.call('HSET', KEYS[1], id, ARGV[i + 1])
   end
   ids[#ids + 1] = id

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 
 /** Time limit for the replicas, in ms. A command would be given up after 2.5 s. */
 const WAIT_MS = 1000;
@@ -73,12 +73,13 @@ export function createReplicas({ client, hash, count, persist }: ReplicasOptions
   return {
     async confirm(field) {
       if ((await join(field)).has(field)) return;
-      const message =
-        'The database could not copy this to another server in time, so it may be lost. Try again in a few seconds.';
+      const fault =
+        'could not copy this to another server in time, so it may be lost. Try again in a few seconds';
       const cause = new Error(
         `fewer than ${count} replicas have confirmed it (wait=${count} in METADATA_URL)`,
       );
-      throw new AppError('unavailable', message, { cause, retryAfterMs: 2000 });
+      const options = { cause, retryAfterMs: 2000 };
+      throw new AppError('unavailable', message('The database {fault}.', { fault }), options);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
@@ -42,7 +42,9 @@ export async function agreeOnSchema(
   if (least <= version) return;
   throw new AppError(
     'conflict',
-    `The records in Redis have schema version ${stored}, which programs below version ${least} cannot read; this picpool knows version ${version}. Start the newer picpool that wrote them.`,
+    inEnglish(
+      `The records in Redis have schema version ${stored}, which programs below version ${least} cannot read; this picpool knows version ${version}. Start the newer picpool that wrote them.`,
+    ),
   );
 }
 

@@ -23,6 +23,9 @@ export function createRedisState(redis: RedisConnection): StateStore {
     getOrSet: async (key, value) => (await redis.run('safe', GET_OR_SET, [values], [key, value])) as string,
     setFenced: async (key, value, token) =>
       (await redis.run('safe', SET_FENCED, [values], [key, value, token])) === 1,
+    async remove(key) {
+      await redis.call('safe', 'HDEL', values, key);
+    },
     async keys() {
       const fields = (await redis.call('safe', 'HKEYS', values)) as string[];
       return fields.filter((field) => !field.endsWith('#token'));

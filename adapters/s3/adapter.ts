@@ -18,12 +18,12 @@ export const s3: FilesAdapter = {
     return createS3Blobs(url, credentials);
   },
 
-  async risks(url, { credentials }) {
+  async findings(url, { credentials }) {
     const { createClient } = await import('./client.ts');
     const { parseS3Url } = await import('./url.ts');
-    const { bucketRisks } = await import('./risks.ts');
+    const { bucketFindings } = await import('./findings.ts');
     const address = parseS3Url(url);
     const client = createClient(address, credentials);
-    return bucketRisks(client, address).finally(() => client.destroy());
+    return bucketFindings(client, address).finally(() => client.destroy());
   },
 };

@@ -1,16 +1,21 @@
-import { unlink } from 'node:fs/promises';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
   CopyObjectCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import type { BlobStore } from '../../src/image/store.ts';
-import { wholeBody } from './body.ts';
+import { within } from '../../src/lib/deadline.ts';
 import { createClient, limited, type S3Credentials } from './client.ts';
 import { isMissing, translate } from './errors.ts';
-import { putFile } from './put.ts';
 import { parseS3Url } from './url.ts';
 
 /**
@@ -114,4 +119,119 @@ export function createS3Blobs(
 function nullIfMissing(error: unknown): null {
   if (isMissing(error)) return null;
   throw error;
+}
+
+/** Larger files are sent in parts of this size, one at a time, so that only one part is in memory. */
+const PART_BYTES = 8 * 1024 * 1024;
+
+interface Target {
+  Bucket: string;
+  Key: string;
+}
+
+/** Uploads the file. The object only exists once all of it has arrived. */
+async function putFile(client: S3Client, target: Target, path: string, mediaType: string): Promise<void> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    if (size > PART_BYTES) return await putParts(client, target, file, size, mediaType);
+    const Body = await readPart(file, 0, size);
+    const command = new PutObjectCommand({ ...target, Body, ContentType: mediaType });
+    await limited(size, (limits) => client.send(command, limits));
+  } finally {
+    await file.close();
+  }
+}
+
+async function putParts(
+  client: S3Client,
+  target: Target,
+  file: FileHandle,
+  size: number,
+  mediaType: string,
+): Promise<void> {
+  const create = new CreateMultipartUploadCommand({ ...target, ContentType: mediaType });
+  const { UploadId } = await limited(0, (limits) => client.send(create, limits));
+  const upload = { ...target, UploadId };
+  try {
+    const Parts: { PartNumber: number; ETag: string | undefined }[] = [];
+    for (let start = 0; start < size; start += PART_BYTES) {
+      const PartNumber = Parts.length + 1;
+      const Body = await readPart(file, start, Math.min(PART_BYTES, size - start));
+      const part = new UploadPartCommand({ ...upload, PartNumber, Body });
+      const { ETag } = await limited(Body.length, (limits) => client.send(part, limits));
+      Parts.push({ PartNumber, ETag });
+    }
+    const complete = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
+    await limited(0, (limits) => client.send(complete, limits));
+  } catch (error) {
+    // What cannot be cleaned up here is left to the bucket's lifecycle rules.
+    const abort = new AbortMultipartUploadCommand(upload);
+    await limited(0, (limits) => client.send(abort, limits)).catch(() => {});
+    throw error;
+  }
+}
+
+async function readPart(file: FileHandle, start: number, length: number): Promise<Uint8Array> {
+  const part = new Uint8Array(length);
+  for (let filled = 0; filled < length; ) {
+    const { bytesRead } = await file.read(part, filled, length - filled, start + filled);
+    if (bytesRead === 0) throw new Error('the file was truncated while it was being sent');
+    filled += bytesRead;
+  }
+  return part;
+}
+
+/** Time limit for the server to deliver the next data. */
+const IDLE_MS = 10_000;
+/** How often an interrupted body is resumed. */
+const MAX_RESUMES = 2;
+
+/** Opens a body of the server at an offset. */
+type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
+
+/**
+ * Returns the `size` bytes of `first` as a stream that fails rather than ends early. If the body is interrupted,
+ * requests the rest. Reads only as fast as it is read.
+ */
+function wholeBody(
+  first: ReadableStream<Uint8Array>,
+  size: number,
+  reopen: OpenBody,
+): ReadableStream<Uint8Array> {
+  let reader = first.getReader();
+  let offset = 0;
+  let resumes = 0;
+
+  async function nextChunk(): Promise<Uint8Array> {
+    for (;;) {
+      try {
+        const { value } = await within(IDLE_MS, reader.read(), 'the S3 server stopped sending');
+        if (value && offset + value.length <= size) return value;
+        throw new Error(value ? 'the body is longer than announced' : 'the body was truncated');
+      } catch (error) {
+        reader.cancel().catch(() => {});
+        if (resumes++ >= MAX_RESUMES) throw translate(error);
+        reader = (await reopen(offset)).getReader();
+      }
+    }
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (offset < size) {
+          const chunk = await nextChunk();
+          offset += chunk.length;
+          controller.enqueue(chunk);
+        }
+        if (offset === size) {
+          controller.close();
+          reader.cancel().catch(() => {});
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -21,7 +21,7 @@ export function parseS3Url(text: string): S3Address {
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
     throw new RangeError('an s3: URL must begin with s3:// and the name of a bucket');
   }
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
   const endpoint = url.searchParams.get('endpoint') || undefined;
   if (endpoint && !/^https?:\/\//.test(endpoint)) {
     throw new RangeError('the endpoint of an s3: URL must begin with http:// or https://');

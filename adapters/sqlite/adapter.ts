@@ -19,6 +19,7 @@ export const sqlite: RecordsAdapter = {
     const { createSqliteImages } = await import('./images.ts');
     const { createSqliteAlbums } = await import('./albums.ts');
     const { createSqliteState } = await import('./state.ts');
+    const { createLastToken } = await import('./fences.ts');
     const { createLocalLocks } = await import('../local/locks.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
     const path = url.slice(SCHEME.length);
@@ -30,7 +31,7 @@ export const sqlite: RecordsAdapter = {
       images: createSqliteImages(database),
       albums: createSqliteAlbums(database),
       state: createSqliteState(database),
-      locks: createLocalLocks(),
+      locks: createLocalLocks(createLastToken(database)),
       limiter: createLocalRateLimiter({ now: Date.now }),
       condition: () => DIRECT,
       close: database.close,
@@ -42,5 +43,5 @@ export const sqlite: RecordsAdapter = {
     return repairDatabase(runtime.openSqlite, pathOf(url), new Date());
   },
 
-  risks: async () => [],
+  findings: async () => [],
 };

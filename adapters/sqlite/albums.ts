@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
 import type { AlbumStore } from '../../src/image/albums/store.ts';
 import { batches } from '../../src/lib/batches.ts';
@@ -42,7 +42,7 @@ export function createSqliteAlbums(database: Database): AlbumStore {
   return {
     async insert(album) {
       if (await written(() => insert.all(...valuesOf(album)))) return;
-      throw new AppError('conflict', `Album ${album.id} already exists.`);
+      throw new AppError('conflict', message('Album {id} already exists.', { id: album.id }));
     },
 
     get: async (id) => byId.get(id),

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { type Database, openDatabase } from './database.ts';
 import { isDamage, mayBeFull } from './errors.ts';
@@ -53,7 +53,9 @@ async function checkPages(database: Database, path: string): Promise<void> {
 function damaged(path: string, cause: unknown): AppError {
   return new AppError(
     'unavailable',
-    `The database ${path} is damaged. Restore a backup, or run \`picpool doctor --repair\`, which saves what can still be read to a new file.`,
+    message('The database {fault}.', {
+      fault: `${path} is damaged. Restore a backup, or run \`picpool doctor --repair\`, which saves what can still be read to a new file`,
+    }),
     { cause },
   );
 }

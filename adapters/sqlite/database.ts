@@ -1,6 +1,6 @@
-import { mkdir, open } from 'node:fs/promises';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AppError } from '../../src/errors.ts';
+import { AppError, type Message, message } from '../../src/errors.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
@@ -38,7 +38,7 @@ export interface Database {
   /** Resolves when everything committed would survive a power failure. */
   onDisk(): Promise<void>;
   /** Returns what is wrong with the file itself, as a sentence for the operator; `null` if it is in place. */
-  fileFault(): string | null;
+  fileFault(): Message | null;
   /**
    * Runs a possibly slow query, over another connection in a separate thread if the file allows that. It sees
    * everything committed before.
@@ -119,10 +119,14 @@ export async function openDatabase(
   const driver = await openFile(openSqlite, path);
   reserve?.renew();
   try {
-    const openReader = async (): Promise<Reader> =>
-      path === ':memory:' ? { ...database, close() {} } : connectReader(await openFile(openSqlite, path));
     const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
-    const database = { ...wrap(driver, { fileFault, reserve }), openReader };
+    // Only existing connections can read a file that was removed; opening it would create an empty one.
+    const openReader = async (): Promise<Reader> =>
+      path === ':memory:' || fileFault() !== null
+        ? { ...database, close() {} }
+        : connectReader(await openFile(openSqlite, path));
+    const surroundings: Surroundings = { fileFault, reserve };
+    const database = { ...wrap(driver, surroundings), openReader };
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     const mode = await whenFree(() => {
       for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
@@ -132,17 +136,17 @@ export async function openDatabase(
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     await whenFree(() => migrate(database, migrations));
     if (mode !== 'wal') return database;
-    const logged = { ...wrap(driver, { fileFault, reserve, log: await openLogSync(path) }), openReader };
-    if (!openThread) return logged;
+    surroundings.log = await openLogSync(path);
+    if (!openThread) return database;
     const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
     return {
-      ...logged,
+      ...database,
       // Only existing connections can read a file that was removed.
       readAside: (sql, ...values) =>
-        fileFault() === null ? aside.all(sql, ...values) : logged.readAside(sql, ...values),
+        fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
       async close() {
         await aside.close();
-        await logged.close();
+        await database.close();
       },
     };
   } catch (error) {
@@ -170,18 +174,27 @@ async function whenFree<T>(work: () => T): Promise<T> {
 /** @throws {AppError} `unavailable` if it cannot be opened. */
 export async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
   try {
-    if (path !== ':memory:') await makePrivate(path);
+    if (path !== ':memory:') createPrivate(path);
     return await openSqlite(path);
   } catch (cause) {
-    throw new AppError('unavailable', `The database ${path} cannot be opened.`, { cause });
+    throw new AppError(
+      'unavailable',
+      message('The database {fault}.', { fault: `${path} cannot be opened` }),
+      { cause },
+    );
   }
 }
 
-/** SQLite gives its additional files the mode of this one. */
-async function makePrivate(path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const file = await open(path, 'a', 0o600);
-  await file.close();
+/**
+ * Creates the file if it does not exist. SQLite gives its additional files the mode of this one. An existing file is
+ * never opened here: closing any descriptor of a file drops all locks that the process holds on it, also those of
+ * SQLite, and another process would then remove the log under the server. Synchronous, so that no connection is
+ * opened in between.
+ */
+function createPrivate(path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
 }
 
 function connectReader(driver: SqliteDatabase): Reader {
@@ -202,15 +215,13 @@ const inPlace = () => null;
 interface Surroundings {
   fileFault?: Database['fileFault'];
   reserve?: Reserve | undefined;
-  /** What `onDisk` waits for. */
+  /** What `onDisk` waits for. Known only once SQLite has created the log. */
   log?: LogSync;
 }
 
 /** Wraps an open, configured connection. */
-export function wrap(
-  driver: SqliteDatabase,
-  { fileFault = inPlace, reserve, log }: Surroundings = {},
-): Omit<Database, 'openReader'> {
+export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): Omit<Database, 'openReader'> {
+  const { fileFault = inPlace, reserve } = surroundings;
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
@@ -278,11 +289,12 @@ export function wrap(
     snapshot: (work) => inside(() => run('BEGIN'), work),
     readAside: async <Row>(sql: string, ...values: SqliteValue[]) =>
       toStatement<Row>(cached(sql)).all(...values),
-    onDisk: async () => log?.done(),
+    onDisk: async () => surroundings.log?.done(),
     fileFault,
     async close() {
+      for (const statement of statements.values()) statement.finalize?.();
       driver.close();
-      log?.close();
+      surroundings.log?.close();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
 
 /** Primary result codes of SQLite (sqlite.org/rescode.html) about the machine rather than the statement. */
 const STORAGE_FAULTS = new Map([
@@ -45,7 +45,7 @@ export function translate(error: unknown): unknown {
   const fault = STORAGE_FAULTS.get(code);
   if (fault === undefined) return error;
   const options = { cause: error, retryAfterMs: RETRY_AFTER_MS };
-  return new AppError('unavailable', `The database ${fault}.`, options);
+  return new AppError('unavailable', message('The database {fault}.', { fault }), options);
 }
 
 /** `bun:sqlite` calls the number `errno`, `node:sqlite` `errcode`; both may be extended codes. */

@@ -1,15 +1,15 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, message } from '../../src/errors.ts';
+import { type Finding, fail, warn } from '../../src/findings/finding.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import type { ImageStore } from '../../src/image/store.ts';
-import { type ImageGroup, summarise } from '../../src/image/summary.ts';
+import { type ImageGroup, summarise } from '../../src/image/records/summary.ts';
+import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
-import { createImageCare } from './image-care.ts';
-import { createImageEnds } from './image-ends.ts';
 import { createImageList } from './image-list.ts';
-import { createImageRows, RECORD } from './image-rows.ts';
+import { createImageRows, type ImageRows, RECORD } from './image-rows.ts';
 import { createImageSearch, type SearchSteps } from './image-search.ts';
+import { VISIBILITY } from './schema.ts';
 
 /** Number of hashes read at once, which takes a few milliseconds. */
 const LOOKS = 5000;
@@ -50,7 +50,8 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   return {
     async insert(image) {
       database.transaction(() => {
-        if (byId.get(image.id)) throw new AppError('conflict', `Image ${image.id} already exists.`);
+        if (byId.get(image.id))
+          throw new AppError('conflict', message('Image {id} already exists.', { id: image.id }));
         rows.insert(image);
       });
       await database.onDisk();
@@ -113,5 +114,127 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     summary: async () => summarise(counts.all()),
 
     ...createImageCare(database, dropOld),
+  };
+}
+
+type Ends = Pick<ImageStore, 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
+
+const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
+
+/** Counted views, expired and used-up images. */
+export function createImageEnds(
+  database: Database,
+  rows: Pick<ImageRows, 'remove'>,
+): Ends & { dropOld(): void } {
+  const take = database.prepare<{ left: number }>(
+    `UPDATE images SET views_left = views_left - 1, views_open = views_open + 1,
+       ends_at = CASE WHEN views_left = 1 THEN min(ifnull(expires_at, ?), ?) ELSE ends_at END
+     WHERE id = ? AND views_left > 0 RETURNING views_left AS left`,
+  );
+  const giveBack = database.prepare(
+    `UPDATE images SET views_left = views_left + 1, views_open = max(0, views_open - 1), ends_at = expires_at
+     WHERE id = ? AND views_left IS NOT NULL`,
+  );
+  const keep = database.prepare<{ seen: number }>(
+    `UPDATE images SET views_open = max(0, views_open - 1) WHERE id = ?
+     RETURNING views_left = 0 AND views_open = 0 AS seen`,
+  );
+  const ended = database.prepare<ImageRecord>(
+    `SELECT ${RECORD} FROM images WHERE ends_at <= ? ORDER BY ends_at, last_access, id LIMIT ?`,
+  );
+  const hasEnd = database.prepare('SELECT 1 FROM images WHERE id = ? AND ends_at <= ?');
+  const remember = database.prepare(
+    `INSERT INTO image_ends VALUES (?, ${NOW}) ON CONFLICT DO UPDATE SET at = excluded.at`,
+  );
+  const remembered = database.prepare(`SELECT 1 FROM image_ends WHERE id = ? AND at > ${NOW} - ?`);
+  const dropOld = database.prepare(`DELETE FROM image_ends WHERE at <= ${NOW} - ?`);
+
+  function end(id: string): boolean {
+    remember.run(id);
+    return rows.remove(id);
+  }
+
+  return {
+    async takeView(id, _token, until) {
+      const [taken] = database.transaction(() => take.all(until, until, id));
+      return taken !== undefined;
+    },
+
+    async endView(id, _token, seen) {
+      const last = database.freeing(() => {
+        if (!seen) {
+          giveBack.run(id);
+          return false;
+        }
+        const [kept] = keep.all(id);
+        return kept?.seen === 1 && end(id);
+      });
+      if (last) await database.onDisk();
+      return last;
+    },
+
+    endedBy: async (time, limit) => ended.all(time, limit),
+
+    async removeEnded(id, time) {
+      const gone = database.freeing(() => hasEnd.get(id, time) !== null && end(id));
+      if (gone) await database.onDisk();
+      return gone;
+    },
+
+    hasEnded: async (id) => remembered.get(id, END_REMEMBERED_MS) !== null,
+
+    dropOld: () => dropOld.run(END_REMEMBERED_MS),
+  };
+}
+
+/**
+ * Finds and repairs inconsistencies of image records over SQLite. `dropOldEnds`: forgets images that ended long ago.
+ */
+export function createImageCare(
+  database: Database,
+  dropOldEnds: () => void,
+): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {
+  const agreement = database.prepare<{ records: number; counted: number }>(
+    `SELECT (SELECT count(*) FROM images) AS records,
+       (SELECT ifnull(sum(count), 0) FROM image_counts) AS counted`,
+  );
+  const recount = [
+    'DELETE FROM image_counts',
+    `INSERT INTO image_counts
+       SELECT format, ${VISIBILITY('images')}, count(*), sum(size) FROM images GROUP BY 1, 2`,
+  ].map((sql) => database.prepare(sql));
+  const buried = database.prepare<{ id: string }>(
+    `SELECT value AS id FROM json_each(?)
+     WHERE value IN (SELECT id FROM tombstones) OR value IN (SELECT id FROM image_ends)`,
+  );
+  const dropTombstones = database.prepare(
+    `DELETE FROM tombstones WHERE at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?`,
+  );
+
+  const faults = async (): Promise<Finding[]> => {
+    const gone = database.fileFault();
+    if (gone !== null) return [fail(String(gone))];
+    const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
+    if (records === counted) return [];
+    return [(counted < records ? warn : fail)(`The counts cover ${counted} of ${records} images.`)];
+  };
+
+  return {
+    buried: async (ids) => new Set(buried.all(JSON.stringify(ids)).map(({ id }) => id)),
+
+    async dropTombstones(ageMs) {
+      dropTombstones.run(ageMs);
+      dropOldEnds();
+    },
+
+    faults,
+    // Counting millions takes milliseconds.
+    knownFaults: faults,
+
+    async repair() {
+      database.transaction(() => {
+        for (const step of recount) step.run();
+      });
+    },
   };
 }

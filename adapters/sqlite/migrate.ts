@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { Migration } from './schema.ts';
 
 /** The part of a database that a migration needs. */
@@ -23,7 +23,9 @@ function step(database: Migratable, migrations: readonly Migration[]): boolean {
     if (version > migrations.length) {
       throw new AppError(
         'unavailable',
-        `The database has schema version ${version}, but this picpool only knows versions up to ${migrations.length}. Start the newer picpool that wrote it.`,
+        inEnglish(
+          `The database has schema version ${version}, but this picpool only knows versions up to ${migrations.length}. Start the newer picpool that wrote it.`,
+        ),
       );
     }
     const migration = migrations[version];

@@ -1,5 +1,6 @@
 import { slices } from '../../src/lib/batches.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
+import { SKEW_MS } from '../../src/lib/stored-time.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
@@ -30,11 +31,11 @@ export const RECORD = `p.id, ${selectList(FIELDS)}`;
 
 /**
  * Creates a function that inserts or replaces one draft by its endpoint, and returns its ID. With `keepNewer`, a
- * record that was checked later stays unchanged. Call it in a transaction.
+ * record that was checked later, but not in the future, stays unchanged. Call it in a transaction.
  */
 export function createSaver(
   database: Database,
-  { keepNewer }: { keepNewer: boolean },
+  { keepNewer, now = Date.now }: { keepNewer: boolean; now?: () => number },
 ): (draft: ProxyDraft) => number {
   const find = database.prepare<ProxyRecord>(
     `SELECT p.id, p.last_checked AS lastChecked, ${selectList(RARE)} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
@@ -49,7 +50,9 @@ export function createSaver(
   return (draft) => {
     const known = find.get(draft.ip, draft.port, draft.protocol);
     if (!known) return insert.get(...values(draft, FIELDS))?.id ?? 0;
-    if (keepNewer && known.lastChecked > draft.lastChecked) return known.id;
+    if (keepNewer && known.lastChecked > draft.lastChecked && known.lastChecked <= now() + SKEW_MS) {
+      return known.id;
+    }
     if (RARE.every((field) => known[field] === draft[field])) note.run(...values(draft, OFTEN), known.id);
     else replace.run(...values(draft, REPLACED), known.id);
     return known.id;

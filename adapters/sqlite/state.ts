@@ -1,8 +1,6 @@
 import type { StateStore } from '../../src/lib/state.ts';
 import type { Database } from './database.ts';
-
-/** Returns the name under which the largest token of a value is stored. */
-const fenceOf = (key: string) => `${key}#token`;
+import { IS_VALUE, tokenKey } from './fences.ts';
 
 /**
  * A `StateStore` over one table. Values survive a power failure, because a changed secret would sign everyone out.
@@ -13,7 +11,8 @@ export function createSqliteState(database: Database): StateStore {
   const upsert = database.prepare(
     'INSERT INTO state VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   );
-  const names = database.prepare<{ key: string }>("SELECT key FROM state WHERE key NOT LIKE '%#token'");
+  const erase = database.prepare('DELETE FROM state WHERE key = ?');
+  const names = database.prepare<{ key: string }>(`SELECT key FROM state WHERE ${IS_VALUE}`);
   const read = (key: string) => select.get(key)?.value ?? null;
 
   async function write<T>(work: () => T): Promise<T> {
@@ -27,11 +26,15 @@ export function createSqliteState(database: Database): StateStore {
     set: (key, value) => write(() => upsert.run(key, value)),
     setFenced: (key, value, token) =>
       write(() => {
-        if (Number(read(fenceOf(key)) ?? 0) > token) return false;
-        upsert.run(fenceOf(key), String(token));
+        if (Number(read(tokenKey(key)) ?? 0) > token) return false;
+        upsert.run(tokenKey(key), String(token));
         upsert.run(key, value);
         return true;
       }),
+    async remove(key) {
+      database.freeing(() => erase.run(key));
+      await database.onDisk();
+    },
     keys: async () => names.all().map(({ key }) => key),
     getOrSet: async (key, value) =>
       read(key) ??

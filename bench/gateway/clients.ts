@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { createCertificates } from '../../test/support/certificates.ts';
-import { startGatewayFarm } from '../../test/support/gateway-farm.ts';
+import { startGatewayFarm } from '../../test/support/gateway/farm.ts';
 import { startGateway } from './world.ts';
 
 const SIZE = 100_000_000;

@@ -4,9 +4,9 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { createCertificates } from '../../test/support/certificates.ts';
-import { type FarmRole, startGatewayFarm } from '../../test/support/gateway-farm.ts';
-import { startJudge } from '../../test/support/judge-server.ts';
-import { startWitness } from '../../test/support/witness-server.ts';
+import { startJudge } from '../../test/support/farm/judge-server.ts';
+import { startWitness } from '../../test/support/farm/witness-server.ts';
+import { type FarmRole, startGatewayFarm } from '../../test/support/gateway/farm.ts';
 
 const { count, shares, ca } = JSON.parse(process.argv[2] ?? '') as {
   count: number;

@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { FarmRole } from '../../test/support/gateway-farm.ts';
-import { childrenOf } from '../../test/support/processes.ts';
+import type { FarmRole } from '../../test/support/gateway/farm.ts';
+import { childrenOf } from '../../test/support/servers/processes.ts';
 
 export interface BenchFarm {
   http: string;

@@ -1,6 +1,6 @@
-import { attack } from '../../test/support/hostile-uploads.ts';
-import { killRounds } from '../../test/support/kill-rounds.ts';
-import { isRunning } from '../../test/support/processes.ts';
+import { attack } from '../../test/support/clients/hostile-uploads.ts';
+import { killRounds } from '../../test/support/servers/kill-rounds.ts';
+import { isRunning } from '../../test/support/servers/processes.ts';
 import { withFolder } from '../../test/support/temporary.ts';
 import { atMost, type Row } from './row.ts';
 import { withServer } from './uploads.ts';

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import sharp from 'sharp';
-import { photo } from '../../test/support/images.ts';
-import { type ServerProcess, startServer } from '../../test/support/server-process.ts';
+import { photo } from '../../test/support/images/images.ts';
+import { type ServerProcess, startServer } from '../../test/support/servers/server-process.ts';
 import { atLeast, atMost, median, type Row } from './row.ts';
 
 const UPLOAD = '/api/upload';

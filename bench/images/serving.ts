@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { photo } from '../../test/support/images.ts';
-import { logInto, startServer } from '../../test/support/server-process.ts';
+import { photo } from '../../test/support/images/images.ts';
+import { logInto, startServer } from '../../test/support/servers/server-process.ts';
 import { type Load, load, startProgram } from './load.ts';
 import { atLeast, median, type Row } from './row.ts';
 

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { gifOfFrames, pngBomb, SVG_BOMB } from '../../test/support/hostile-images.ts';
-import { animation, photo, privatePhoto, transparent } from '../../test/support/images.ts';
-import { childrenOf } from '../../test/support/processes.ts';
-import { type ServerProcess, startServer } from '../../test/support/server-process.ts';
+import { gifOfFrames, pngBomb, SVG_BOMB } from '../../test/support/images/hostile-images.ts';
+import { animation, photo, privatePhoto, transparent } from '../../test/support/images/images.ts';
+import { childrenOf } from '../../test/support/servers/processes.ts';
+import { type ServerProcess, startServer } from '../../test/support/servers/server-process.ts';
 import { atLeast, atMost, median, type Row } from './row.ts';
 
 const CLIENTS = 4;

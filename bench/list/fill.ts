@@ -3,7 +3,7 @@ import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { PROTOCOLS } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { draft } from '../../test/support/records.ts';
+import { draft } from '../../test/support/stores/records.ts';
 
 const COUNTRIES = ['DE', 'US', 'FR', 'BR', 'ID', 'CN', 'IN', 'RU', 'VN', 'ZZ'];
 const BATCH = 500;

@@ -18,11 +18,11 @@ import type { Checker } from '../../src/proxy/check/checker.ts';
 import { statsAnswer } from '../../src/proxy/descriptions.ts';
 import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { createProxyService } from '../../src/proxy/service.ts';
-import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTargets } from '../../src/proxy/targets/targets.ts';
+import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { judgeState } from '../../test/support/judge-state.ts';
-import { openTestWeb } from '../../test/support/web.ts';
+import { openTestWeb } from '../../test/support/browser/web.ts';
+import { judgeState } from '../../test/support/farm/judge-state.ts';
 import { nthDraft } from '../list/fill.ts';
 
 const [file = '', known = '0', results = '0', seconds = '0'] = process.argv.slice(2);
@@ -103,7 +103,7 @@ const service = createProxyService({
   maxPool: 200_000,
 });
 const targets = createTargets({
-  sites: createSites({ random: Math.random }),
+  testimony: createTestimony({ random: Math.random, monotonic: () => performance.now() }),
   named: [],
   store,
   state,
@@ -120,7 +120,7 @@ const app = createApp({
     {
       name: 'Proxy pool',
       basePath: '',
-      routes: proxyRoutes({ service, targets, contextOf: contexts.of }),
+      routes: proxyRoutes({ service, targets }),
       stats: service.stats,
       statsAnswer,
       version: service.version,
@@ -128,7 +128,7 @@ const app = createApp({
   ],
   contexts,
   limits: null,
-  dependencies: [],
+  health: [],
   publicUrl: undefined,
   log: () => {},
   now: () => performance.now(),

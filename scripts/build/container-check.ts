@@ -6,7 +6,7 @@
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { smoke } from '../../test/support/smoke.ts';
+import { smoke } from '../../test/support/servers/smoke.ts';
 
 const [image = '', data = '', unitFilter = ''] = process.argv.slice(2);
 const PORT = String(30_000 + Math.floor(Math.random() * 20_000));

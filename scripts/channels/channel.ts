@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { smoke } from '../../test/support/smoke.ts';
+import { smoke } from '../../test/support/servers/smoke.ts';
 
 /** The life of an installation, in order. */
 export const STEPS = ['install', 'start', 'main job', 'upgrade', 'remove'] as const;

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startTinyproxy } from '../../test/support/real-proxies.ts';
+import { startTinyproxy } from '../../test/support/farm/real-proxies.ts';
 import { freePort, keepPicture, run, SETTINGS, serve, type World } from './channel.ts';
 import { type SignedRelease, serveSigned } from './install-script.ts';
 

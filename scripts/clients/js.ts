@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startBrowser } from '../../test/support/browser.ts';
+import { startBrowser } from '../../test/support/browser/browser.ts';
 import { buildJsClient } from '../build/js-client.ts';
 import { output as outputOf, type Row } from './row.ts';
 

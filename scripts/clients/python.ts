@@ -5,7 +5,7 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { draft } from '../../test/support/records.ts';
+import { draft } from '../../test/support/stores/records.ts';
 import { output, type Row } from './row.ts';
 
 /** What the helpers for other libraries are tried with, once: they are large. */

@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startTinyproxy } from '../../test/support/real-proxies.ts';
-import { seedPool } from '../../test/support/seeded-pool.ts';
-import { startServer } from '../../test/support/server-process.ts';
+import { startTinyproxy } from '../../test/support/farm/real-proxies.ts';
+import { seedPool } from '../../test/support/pool/seeded.ts';
+import { startServer } from '../../test/support/servers/server-process.ts';
 import { freePort } from '../channels/channel.ts';
 import { jsRows } from './js.ts';
 import { pythonRows, seedHelpers } from './python.ts';

@@ -36,6 +36,11 @@ interface HoldersOptions {
 const WRONG: Bucket = { capacity: 10, perSecond: 0.1 };
 const MAX_BLOCKED = 10_000;
 
+const USED_UP = {
+  rate: 'The rate of this token is used up.',
+  quota: 'The quota of this token is used up.',
+} as const;
+
 /** Facts of the token from the settings, which all its users share, and which has no limits of its own. */
 const UPLOADER: Token = {
   id: 'settings',
@@ -64,15 +69,14 @@ export function createHolders(options: HoldersOptions): Holders {
     },
 
     async charge({ id, rate, quota }, bytes) {
-      const limits: [string, Bucket | null, number][] = [
+      const limits: [keyof typeof USED_UP, Bucket | null, number][] = [
         ['rate', rate, 1],
         ['quota', quota, bytes ?? Math.min(mostBytes, quota?.capacity ?? 0)],
       ];
       for (const [name, bucket, cost] of limits) {
         if (bucket === null) continue;
         const { allowed, retryAfterMs } = await limiter.take(`token-${name} ${id}`, bucket, cost);
-        if (!allowed)
-          throw new AppError('rate_limited', `The ${name} of this token is used up.`, { retryAfterMs });
+        if (!allowed) throw new AppError('rate_limited', USED_UP[name], { retryAfterMs });
       }
     },
 

@@ -1,22 +1,27 @@
-import { AppError } from '../errors.ts';
+import { AppError, message } from '../errors.ts';
+import { ISSUED_TOKEN, type NeededTokens } from '../http/describe.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import type { Route } from '../http/route-table.ts';
+import type { Matched } from '../http/route-table.ts';
+import { isSecret } from '../lib/secret.ts';
 import type { Holders } from './holders.ts';
 
 type Passed = undefined | Promise<undefined>;
 
-/** Steps of a request that identify the caller and check the rights that the route needs. */
-interface Rights {
+/** The rules of a route that rights follow from. */
+type Demands = Partial<Pick<Matched, 'tokens' | 'admin' | 'limit'>>;
+
+/** Who may use which route. Identifies the caller, and refuses those without the rights that the route declares. */
+export interface Rights {
   /**
    * Identifies the caller. Delete tokens and passwords of proxies are sent in the same way, so an unknown token is
    * not an error yet.
    */
   recognise(exchange: Exchange): Passed;
-  /** True if the route needs a role. */
-  guards(route: Route): boolean;
-  /** Throws or rejects with `unauthorized` if the caller may not use the route. */
-  demandRole(exchange: Exchange): Passed;
+  /** Returns the step that throws or rejects with `unauthorized` if the caller may not use the route; `null`: all may. */
+  guardOf(route: Matched): ((exchange: Exchange) => Passed) | null;
+  /** Returns of which tokens a route needs one. */
+  neededBy(rules: Demands): NeededTokens;
 }
 
 interface RightsOptions {
@@ -28,11 +33,21 @@ interface RightsOptions {
   uploadNeedsToken: boolean;
 }
 
+const OPEN: NeededTokens = { names: [], optional: true };
+
 export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
   /** Returns the role that this route requires, or `null` if it is open to everyone. */
-  function roleOf({ admin, limit }: Route): 'admin' | 'upload' | null {
+  function roleOf({ admin, limit }: Demands): 'admin' | 'upload' | null {
     if (admin === 'always' || (admin === 'once set' && adminIsSet)) return 'admin';
     return limit === 'upload' && uploadNeedsToken ? 'upload' : null;
+  }
+
+  function neededBy({ tokens = {}, admin = null, limit = 'read' }: Demands): NeededTokens {
+    const names = Object.keys(tokens).filter((name) => tokens[name] !== undefined);
+    if (names.length > 0) return { names, optional: false };
+    const role = roleOf({ admin, limit });
+    if (admin !== null) return { names: ['ADMIN_TOKEN'], optional: role === null };
+    return role === null ? OPEN : { names: [ISSUED_TOKEN], optional: false };
   }
 
   function recogniseToken({ request, context, route }: Exchange, token: string | null): Passed {
@@ -41,40 +56,53 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
     return recogniseHolder(holders, token, context, route.bytes === null ? 0 : sizeOf(request));
   }
 
-  function demandRoleFor({ route, context }: Exchange, token: string | null): Passed {
+  function demandRole({ route, context }: Exchange, token: string | null): Passed {
     const role = roleOf(route);
     if (role === null || context.admin || context.holder?.role === role) return;
-    const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token from the operator';
-    const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
+    const refusal = refusalFor(role === 'admin' ? ['ADMIN_TOKEN'] : [ISSUED_TOKEN]);
     if (!holders || token === null) throw refusal;
     return holders.countWrong(context.peer).then(() => {
       throw refusal;
     });
   }
 
+  /** The route checks a token from the body later, when it reads the form. */
+  const isInBody = ({ dialect, token }: Exchange) => dialect?.tokenInBody === true && token === null;
+
   return {
-    guards: (route) => roleOf(route) !== null,
+    neededBy,
+
+    guardOf(route) {
+      if (neededBy(route).optional) return null;
+      const names = Object.keys(route.tokens);
+      if (names.length === 0)
+        return (exchange) => (isInBody(exchange) ? undefined : demandRole(exchange, exchange.token));
+      const known = Object.values(route.tokens).map(isSecret);
+      return ({ token }) => {
+        if (!known.some((isToken) => isToken(token))) throw refusalFor(names);
+      };
+    },
 
     recognise(exchange) {
       if (exchange.authorization === null && exchange.route.dialect === null) return;
-      const { context, dialect, token } = exchange;
-      if (dialect?.tokenInBody && token === null) {
-        context.judgeToken = async (inBody) => {
-          await recogniseToken(exchange, inBody);
-          await demandRoleFor(exchange, inBody);
-        };
-        return;
-      }
-      return recogniseToken(exchange, token);
-    },
-
-    demandRole(exchange) {
-      const { dialect, token } = exchange;
-      // The route checks the token later, when it reads the form.
-      if (dialect?.tokenInBody && token === null) return;
-      return demandRoleFor(exchange, token);
+      if (!isInBody(exchange)) return recogniseToken(exchange, exchange.token);
+      exchange.context.judgeToken = async (inBody) => {
+        await recogniseToken(exchange, inBody);
+        await demandRole(exchange, inBody);
+      };
+      return;
     },
   };
+}
+
+function refusalFor(names: readonly string[]): AppError {
+  const [only] = names;
+  const needed =
+    only === ISSUED_TOKEN ? '<token>, with a token from the operator' : `<${names.join(' or ')}>`;
+  return new AppError(
+    'unauthorized',
+    message('This needs the header {header}.', { header: `Authorization: Bearer ${needed}` }),
+  );
 }
 
 async function recogniseHolder(

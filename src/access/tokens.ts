@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
@@ -103,10 +103,10 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     async create({ name, role, rate, quota }) {
       const standing = await all();
       if (standing.some(({ token }) => token.name === name)) {
-        throw new AppError('conflict', `There is already a token named ${name}.`);
+        throw new AppError('conflict', inEnglish(`There is already a token named ${name}.`));
       }
       if (standing.length >= MAX_TOKENS) {
-        throw new AppError('conflict', `There are already ${MAX_TOKENS} tokens; revoke some.`);
+        throw new AppError('conflict', inEnglish(`There are already ${MAX_TOKENS} tokens; revoke some.`));
       }
       const token = PREFIX + Buffer.from(random(32)).toString('base64url');
       const facts: Omit<Token, 'id'> = { name, role, rate, quota, createdAt: now() };

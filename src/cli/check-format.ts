@@ -1,6 +1,6 @@
 import { csvRow } from '../lib/csv.ts';
-import type { CountryOf } from '../proxy/country.ts';
-import { CHECK_COLUMNS } from '../proxy/export.ts';
+import type { CountryOf } from '../proxy/pool/country.ts';
+import { CHECK_COLUMNS } from '../proxy/pool/export.ts';
 import { type CheckResult, type Dialled, formatAddressWithLogin, formatWithLogin } from '../proxy/proxy.ts';
 
 export const CHECK_FORMATS = ['standard', 'text', 'json', 'csv'] as const;
@@ -19,7 +19,7 @@ export async function createResultWriter(
 ): Promise<(endpoint: Dialled, result: Alive) => string> {
   if (format === 'standard') return (endpoint) => `${formatWithLogin(endpoint)}\n`;
   if (format === 'text') return (endpoint) => `${formatAddressWithLogin(endpoint)}\n`;
-  const { openCountries } = await import('../proxy/country.ts');
+  const { openCountries } = await import('../proxy/pool/country.ts');
   const countryOf = await openCountries(countryDb);
   if (format === 'json') return (...found) => `${JSON.stringify(factsOf(...found, countryOf))}\n`;
   return (...found) => {

@@ -1,5 +1,5 @@
 import { readableBytes } from '../lib/readable-bytes.ts';
-import { createClient, readAnswer, serverOptions } from './client.ts';
+import { createClient, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { countOf } from './format.ts';
@@ -8,18 +8,38 @@ import { flag } from './options.ts';
 /** The server stops after 20 s and reports that there is more to do. */
 const TIMEOUT_MS = 60_000;
 
+interface Removed {
+  removed: number;
+  freed_bytes: number;
+  /** Missing from older servers. */
+  complete?: boolean;
+}
+
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Removes the images from a server that have not been opened for IMAGE_RETENTION, and prints how many there were.
-If the server has an ADMIN_TOKEN, set the same one here.`,
-  options: { ...serverOptions, json: flag('Prints the result as JSON.') },
+  about: `Removes the images from a server that have not been opened for IMAGE_RETENTION, and prints
+how many there were. If the server has an ADMIN_TOKEN, set the same one here.
+
+After a jump of its clock or a pause of more than a day, the server removes no idle or expired images
+until it has run for a day. --confirm says that the clock is right, and ends that. Time in which the
+server did not run never counts as idle.`,
+  options: {
+    ...serverOptions,
+    confirm: flag('Says that the clock of the server is right.'),
+    json: flag('Prints the result as JSON.'),
+  },
 
   async run({ options, env, terminal }) {
     const client = createClient(options.url, env);
     const sum = { removed: 0, freed_bytes: 0 };
+    const path = options.confirm ? '/api/cleanup?confirm=true' : '/api/cleanup';
     for (let complete = false; !complete; ) {
-      const answer = await client.call('POST', '/api/cleanup', { timeoutMs: TIMEOUT_MS });
-      const part = await readAnswer<typeof sum & { complete?: boolean }>(answer);
+      const part = await client.ask<Removed>(
+        'POST',
+        path,
+        { removed: 'number', freed_bytes: 'number' },
+        { timeoutMs: TIMEOUT_MS },
+      );
       sum.removed += part.removed;
       sum.freed_bytes += part.freed_bytes;
       complete = part.complete !== false || part.removed === 0;

@@ -28,7 +28,13 @@ error says why.
         const image = { server: client.url, id };
         const token = (await tokens?.find(image)) ?? null;
         const headers = token === null ? {} : { 'x-delete-token': token };
-        await client.call('DELETE', `/api/delete/${id}`, { headers });
+        const gone = await client.ask<{ id: string }>(
+          'DELETE',
+          `/api/delete/${id}`,
+          { id: 'string' },
+          { headers },
+        );
+        if (gone.id !== id) throw new CommandError(`The server has deleted ${gone.id} instead.`);
         if (token !== null) await tokens?.forget(image);
         await terminal.print(`${id}\n`);
       } catch (error) {

@@ -1,21 +1,27 @@
 import { randomBytes } from 'node:crypto';
+import { recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
-import { openDoors } from '../start/open-doors.ts';
-import { en } from '../web/words/en.ts';
+import { demandServer, EXPOSED_CHECKS, exposedUrl } from '../findings/exposed.ts';
+import { type Finding, fail, ok, warn } from '../findings/finding.ts';
+import { checkJudges, checkSources } from '../findings/network.ts';
+import { openFindings } from '../findings/settings.ts';
+import { checkBlobs, checkDurability, checkPair, checkRecords } from '../findings/stores.ts';
+import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
-import { demandServer, EXPOSED_CHECKS, exposedUrl } from './doctor-exposed.ts';
-import { type Finding, grouped, type Patient, STATES } from './doctor-finding.ts';
-import { checkJudges, checkSources } from './doctor-network.ts';
-import { checkBlobs, checkPair, checkRecords, checkRisks, repair } from './doctor-stores.ts';
-import { checkConversion, checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
-import { EXIT, type ExitCode } from './exit.ts';
-import { countOf } from './format.ts';
+import { EXIT, type ExitCode, usageError } from './exit.ts';
+import { countOf, formatCount } from './format.ts';
 import { flag, value } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-const COLORS = { ok: 'green', open: 'yellow', warn: 'yellow', fail: 'red' } as const;
+const MARKS = {
+  ok: ['green', 'ok  '],
+  open: ['yellow', 'open'],
+  unknown: ['yellow', 'warn'],
+  warn: ['yellow', 'warn'],
+  fail: ['red', 'FAIL'],
+} as const;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -40,45 +46,46 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
       await demandServer(exposed);
       return examine(
         terminal,
-        EXPOSED_CHECKS.map(({ name, check }) => ({ name, look: () => check(exposed) })),
+        EXPOSED_CHECKS.map(({ name, check }) => [name, async () => [await check(exposed)]]),
       );
     }
-    const checks: [name: string, wanted: boolean, check: (patient: Patient) => Promise<Finding[]>][] = [
+    const examinations: [name: string, wanted: boolean, check: Check][] = [
       ['settings', true, async () => settingsFindings(misspelled(env))],
-      ['open to all', true, checkOpenDoors],
+      ['open to all', true, checkOpen],
       ['address', true, checkPort],
       ['data folder', true, checkFolder],
       ['open files', pool, checkOpenFiles],
       ['record store', true, checkRecords],
       ['image store', images, checkBlobs],
       ['records and files', images, checkPair],
-      ['durability', true, checkRisks],
+      ['durability', true, checkDurability],
       ['image conversion', images, checkConversion],
       ['judges', pool && !options.offline, checkJudges],
       ['proxy lists', pool && !options.offline, checkSources],
     ];
-    const wanted = checks.filter(([, isWanted]) => isWanted);
     return examine(
       terminal,
-      wanted.map(([name, , check]) => ({ name, look: () => check(patient) })),
+      examinations.flatMap(([name, wanted, check]) => (wanted ? [[name, () => check(patient)]] : [])),
     );
   },
 });
 
-interface Examination {
-  name: string;
-  look: () => Promise<Finding[]>;
-}
+type Check = (patient: Patient) => Promise<readonly Finding[]>;
+
+type Examination = [name: string, look: () => Promise<readonly Finding[]>];
 
 async function examine(terminal: Terminal, examinations: readonly Examination[]): Promise<ExitCode> {
   let failures = 0;
-  for (const { name, look } of examinations) {
+  for (const [name, look] of examinations) {
     terminal.status(`${name} ...`);
-    const findings = await look().catch((error: unknown) => [failure(error)]);
-    for (const { state, text, advice } of grouped(findings)) {
-      if (state === 'fail') failures++;
+    const findings = await look().catch((error: unknown) => [
+      fail(error instanceof Error ? error.message : String(error)),
+    ]);
+    for (const { level, text, advice } of findings) {
+      if (level === 'fail') failures++;
       const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);
-      await terminal.print(`${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(17)}  ${lines}\n`);
+      const [color, mark] = MARKS[level];
+      await terminal.print(`${terminal.paint(color, mark)}  ${name.padEnd(17)}  ${lines}\n`);
     }
   }
   terminal.status('');
@@ -87,24 +94,27 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
 }
 
 function settingsFindings(hints: readonly string[]): Finding[] {
-  if (hints.length === 0) return [{ state: 'ok', text: 'all can be used' }];
-  return hints.map((text) => ({ state: 'warn', text }));
-}
-
-function failure(error: unknown): Finding {
-  return { state: 'fail', text: error instanceof Error ? error.message : String(error) };
+  return hints.length === 0 ? [ok('all can be used')] : hints.map((text) => warn(text));
 }
 
 /**
  * Lists what the settings leave open to everyone. That is fine on a private machine, and should be read before
  * exposing it.
  */
-async function checkOpenDoors({ config }: Patient): Promise<Finding[]> {
-  const doors = openDoors(config, () => randomBytes(24).toString('base64url'));
-  if (doors.length === 0) return [{ state: 'ok', text: 'nothing that a setting could close' }];
-  return doors.map(({ door, setting }) => ({
-    state: 'open',
-    text: en.openPanel.doors[door],
-    advice: setting,
-  }));
+async function checkOpen({ config }: Patient): Promise<Finding[]> {
+  const findings = openFindings(config, () => randomBytes(24).toString('base64url'));
+  return findings.length === 0 ? [ok('nothing that a setting could close')] : findings;
+}
+
+/** Repairs the store of the records, and reports the result. */
+async function repair({ config, runtime }: Patient, terminal: Terminal): Promise<ExitCode> {
+  const adapter = recordsAdapter(config.METADATA_URL);
+  if (!adapter.repair || adapter.path(config.METADATA_URL) === null) {
+    throw usageError('Only a database file can be repaired.');
+  }
+  const { rows, torn, kept } = await adapter.repair(config.METADATA_URL, { runtime });
+  const counts = Object.entries(rows).map(([name, count]) => `${name} ${formatCount(count)}`);
+  await terminal.print(`read: ${counts.join(', ')}\nthe damaged file is ${kept}\n`);
+  if (torn.length > 0) terminal.say(`Could not be read completely: ${torn.join(', ')}.`);
+  return EXIT.done;
 }

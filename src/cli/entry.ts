@@ -10,7 +10,7 @@ export async function enter(runtime: Runtime, args: readonly string[], env: Envi
   if (first !== 'convert-worker' && first !== 'convert-sandbox') {
     return (await import('./run.ts')).run(runtime, args, env);
   }
-  const { runConversionProcess } = await import('../image/codec/process.ts');
+  const { runConversionProcess } = await import('../codec/workers/process.ts');
   const [system, command] = [await runtime.system(), runtime.selfCommand()];
   return runConversionProcess(first, others, { system, command, env });
 }

@@ -1,9 +1,9 @@
 import { choice, choices, duration, integer, text } from '../config-values.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
 import { EXPORT_FORMATS } from '../proxy/queries.ts';
-import { createClient, reasonOf, serverOptions } from './client.ts';
+import { createClient, cutOff, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { CommandError, EXIT } from './exit.ts';
+import { EXIT } from './exit.ts';
 import { flag, value, valueOr } from './options.ts';
 
 const COUNTRIES = [
@@ -12,6 +12,13 @@ const COUNTRIES = [
 ] as const;
 const SHARE = [/^(0|1|0?\.\d+|1\.0+)$/, 'a number from 0 to 1'] as const;
 const PORTS = [/^[1-9]\d{0,4}(,[1-9]\d{0,4})*$/, 'ports, separated by commas, such as 80,3128'] as const;
+
+const LINES = 'text/plain';
+const MEDIA_TYPES: Record<(typeof EXPORT_FORMATS)[number], string> = {
+  ...{ standard: LINES, text: LINES, url: LINES },
+  csv: 'text/csv',
+  json: 'application/json',
+};
 
 /** Options passed to the server under the same name, with hyphens for underscores. */
 const passed = {
@@ -79,15 +86,14 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     if (maxLatencyMs !== undefined) parameters.set('max_latency_ms', String(Math.ceil(maxLatencyMs)));
     if (maxAgeMs !== undefined) parameters.set('max_age', String(Math.ceil(maxAgeMs / 1000)));
     const client = createClient(options.url, env);
-    const answer = await client.call('GET', `/api/export?${parameters}`);
+    const answer = await client.open(`/api/export?${parameters}`, MEDIA_TYPES[options.format]);
     const decoder = new TextDecoder();
     try {
       for await (const piece of answer.body ?? []) {
         await terminal.print(decoder.decode(piece, { stream: true }));
       }
     } catch (error) {
-      if (error instanceof CommandError) throw error;
-      throw new CommandError(`The export was cut off (${reasonOf(error)}); the list is incomplete.`);
+      throw cutOff(error, 'the list is incomplete');
     }
     return EXIT.done;
   },

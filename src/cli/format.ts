@@ -1,6 +1,6 @@
 /** Returns `12,345`, regardless of the system's language. */
 export function formatCount(count: number): string {
-  return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
+  return Math.round(count).toLocaleString('en');
 }
 
 /** Returns `12,345 images`, `1 image`. */

@@ -15,7 +15,7 @@ import { createMetrics } from '../lib/metrics.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import { refusalOf } from '../proxy/check/policy.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
-import { createSites } from '../proxy/targets/sites.ts';
+import { createTestimony } from '../proxy/targets/testimony.ts';
 import { openChecker, ownAddresses } from '../start/checker.ts';
 import { type InputOptions, openCandidates } from './check-input.ts';
 import { checkOptions, withCheckOptions } from './check-options.ts';
@@ -75,7 +75,7 @@ is checked at the same time, and proxies that pass are preferred. It needs no se
     });
     const gateway = await startGateway({
       tcp: await runtime.tcp(),
-      sites: createSites({ random: Math.random }),
+      testimony: createTestimony({ random: Math.random, monotonic }),
       hostname: '127.0.0.1',
       port: options.port,
       rules: { ports: options.ports, allowPrivate, own },

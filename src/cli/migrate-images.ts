@@ -3,10 +3,11 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Stores } from '../../adapters/open.ts';
+import { MEDIA_TYPES } from '../codec/format.ts';
 import { AppError } from '../errors.ts';
-import { originalKey } from '../image/blob-keys.ts';
-import { type ImageRecord, MEDIA_TYPES } from '../image/image.ts';
-import { heldKey, readReviews } from '../image/reviews.ts';
+import type { ImageRecord } from '../image/image.ts';
+import { originalKey } from '../image/records/blob-keys.ts';
+import { heldKey, readReviews } from '../image/review/reviews.ts';
 import type { BlobStore } from '../image/store.ts';
 import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
@@ -116,21 +117,53 @@ function pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
   );
 }
 
-/** Makes the record in the new store equal to `image`. Returns false if it was, or was accessed there later. */
+/** Makes the record in the new store equal to `image`, but keeps later accesses and views there. Returns false if it was. */
 async function put(
   images: Stores['images'],
   image: ImageRecord,
   known: ImageRecord | undefined,
 ): Promise<boolean> {
   if (known === undefined) return add(images, image);
-  if (known.lastAccess > image.lastAccess || isDeepStrictEqual(known, image)) return false;
-  if (isDeepStrictEqual({ ...known, lastAccess: image.lastAccess }, image)) {
-    await images.touch(new Map([[image.id, image.lastAccess]]));
+  const wanted = { ...image, ...used(image, known) };
+  if (isDeepStrictEqual(known, wanted)) return false;
+  if (isDeepStrictEqual({ ...known, lastAccess: wanted.lastAccess }, wanted)) {
+    await images.touch(new Map([[image.id, wanted.lastAccess]]));
     return true;
   }
   // No other method sets everything. An interrupted copy adds the record when it is continued.
   await images.remove(image.id);
-  return add(images, image);
+  return add(images, wanted);
+}
+
+/** What changes when a picture is viewed: the later access of two records, and the fewer views left. */
+function used(one: ImageRecord, other: ImageRecord): Pick<ImageRecord, 'lastAccess' | 'viewsLeft'> {
+  const viewsLeft = Math.min(one.viewsLeft ?? Infinity, other.viewsLeft ?? Infinity);
+  return {
+    lastAccess: Math.max(one.lastAccess, other.lastAccess),
+    viewsLeft: one.viewsLeft === null ? null : viewsLeft,
+  };
+}
+
+/** Compares all records of both stores, but for accesses and views. Returns a sentence for each that differs. */
+export async function compareImages(
+  from: Pick<Stores, 'images'>,
+  to: Pick<Stores, 'images'>,
+): Promise<string[]> {
+  const faults: string[] = [];
+  for await (const records of pages(from.images)) {
+    const known = await to.images.getMany(records.map(({ id }) => id));
+    for (const image of records) {
+      const other = known.get(image.id);
+      // Missing ones are counted.
+      if (other === undefined || faults.length >= MOST_FAULTS) continue;
+      const wanted = { ...image, ...used(other, other) };
+      const names = Object.entries(wanted).flatMap(([name, value]) =>
+        isDeepStrictEqual(value, other[name as keyof ImageRecord]) ? [] : name,
+      );
+      if (names.length > 0) faults.push(`image ${image.id} has another ${names.join(', ')} in the new store`);
+    }
+  }
+  return faults;
 }
 
 async function add(images: Stores['images'], image: ImageRecord): Promise<boolean> {

@@ -1,20 +1,32 @@
-import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { rmSync } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
+import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
+import { writeNote } from '../image/maintenance/note.ts';
+import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
 import { systemClock } from '../lib/clock.ts';
+import { isRunning } from '../lib/is-running.ts';
 import { readableBytes } from '../lib/readable-bytes.ts';
 import { credentialsOf } from '../start/credentials.ts';
+import { temporaryFolder } from '../start/data-folder.ts';
 import { askPatiently } from './ask-patiently.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { EXIT, type ExitCode, usageError } from './exit.ts';
+import { CommandError, EXIT, type ExitCode, usageError } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
-import { withWorkFolder } from './migrate-folder.ts';
-import { copyImages, copyReviewed, removeDeleted } from './migrate-images.ts';
-import { bringToEpoch, claim } from './migrate-pair.ts';
+import {
+  compareImages,
+  copyImages,
+  copyReviewed,
+  type ImageTarget,
+  removeDeleted,
+} from './migrate-images.ts';
 import { copyAlbums, copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
@@ -136,6 +148,7 @@ async function copyAll(
     if (albums > 0) done.push(countOf(albums, 'album'));
     done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
     faults.push(...(await compareCounts(source, target.metadata)));
+    faults.push(...(await compareImages(source, target.metadata)));
   }
   await bringToEpoch(source, target, folder);
   for (const fault of faults) terminal.say(`picpool: ${fault}`);
@@ -169,4 +182,77 @@ async function compareCounts(source: Stores, target: Stores): Promise<string[]> 
   return counts
     .filter(([, old, now]) => now < old)
     .map(([what, old, now]) => `${formatCount(now)} of ${formatCount(old)} ${what} are in the new store`);
+}
+
+const NAME = /^picpool-migrate-(\d+)$/;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/**
+ * Runs the work with a folder for temporary files, which is removed afterwards, even if a signal ends the program.
+ * What `kill -9` leaves is removed by the next run, or by the sweep of a server with that `DATA_DIR`.
+ */
+async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
+  const hasData = await stat(dataDir).catch(() => null);
+  const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
+  await removeLeftovers(parent);
+  const folder = join(parent, `picpool-migrate-${process.pid}`);
+  const end = () => {
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(130);
+  };
+  for (const signal of SIGNALS) process.once(signal, end);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await work(folder);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, end);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function removeLeftovers(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => [])) {
+    const [, pid] = NAME.exec(name) ?? [];
+    if (pid !== undefined && !isRunning(Number(pid)))
+      await rm(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+/**
+ * Marks the new stores as those of this installation before anything else, so that an interrupted copy is recognised.
+ * Takes over stores that were started once and hold no images. `folder`: for a temporary file.
+ * @throws {CommandError} if they belong to another installation.
+ */
+export async function claim(
+  from: Pick<Stores, 'state' | 'blobs'>,
+  to: MigrationTarget,
+  folder: string,
+): Promise<void> {
+  const id = (await from.state.get(IDENTITY_STATE)) ?? (await readMark(from.blobs));
+  const known = to.metadata && (await to.metadata.state.get(IDENTITY_STATE));
+  const marked = to.blobs && (await readMark(to.blobs));
+  const isEmpty = to.metadata !== null && (await to.metadata.images.summary()).images === 0;
+  const isFree = (mark: string | null) => mark === null || mark === id || (isEmpty && known === mark);
+  if (!isFree(known) || !isFree(marked)) {
+    throw new CommandError('The new stores already hold the images of another installation.');
+  }
+  if (id === null) return;
+  if (to.metadata) await to.metadata.state.set(IDENTITY_STATE, id);
+  if (to.blobs && marked !== id) await writeMark(to.blobs, folder, id);
+}
+
+/**
+ * Advances the new files to the epoch of their records. Call it when everything is copied: from then on neither is
+ * older than the other. `folder`: for a temporary file.
+ */
+async function bringToEpoch(from: Pick<Stores, 'state'>, to: MigrationTarget, folder: string): Promise<void> {
+  const { blobs } = to;
+  if (blobs === null) return;
+  const epoch = await (to.metadata ?? from).state.get(EPOCH_STATE);
+  if (epoch !== null) await writeNote(blobs, folder, EPOCH_BLOB, epoch);
+}
+
+/** Where everything is copied to; `null`: that part stays where it is. */
+interface MigrationTarget extends ImageTarget {
+  metadata: Pick<Stores, 'images' | 'state'> | null;
 }

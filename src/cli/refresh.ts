@@ -1,13 +1,16 @@
-import { type Client, createClient, readAnswer, serverOptions } from './client.ts';
+import { setTimeout } from 'node:timers/promises';
+import { within } from '../lib/deadline.ts';
+import { parseForeignJson } from '../lib/foreign-json.ts';
+import { type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
 import { flag } from './options.ts';
 import { createProgress } from './progress.ts';
-import { followJob, type Job } from './refresh-events.ts';
 
 const REASONS: Record<string, string> = {
   network_down: 'most lists could not be reached; picpool doctor shows why',
+  lists_failing: 'no list could be read; picpool sources --check shows why',
   judge_down: 'no judge responds, so nothing can be tested; picpool doctor shows why',
   interrupted: 'the server stopped during the refresh',
   stopped: 'the server was stopped',
@@ -27,8 +30,7 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
 
   async run({ options, env, terminal }) {
     const client = createClient(options.url, env);
-    const { job: begun } = await readAnswer<{ job: Job }>(await client.call('POST', '/api/refresh'));
-    if (typeof begun?.id !== 'string') throw new CommandError(`${client.url} is not a picpool server.`);
+    const { job: begun } = await client.ask<{ job: Job }>('POST', '/api/refresh', { job: 'object' });
     if (options.detach) {
       await terminal.print(`${options.json ? JSON.stringify(begun) : begun.id}\n`);
       return EXIT.done;
@@ -66,8 +68,8 @@ interface FailedList {
 }
 
 async function failedLists(client: Client): Promise<FailedList[]> {
-  const answer = await client.call('GET', '/api/sources?limit=500');
-  const { sources } = await readAnswer<{ sources: FailedList[] }>(answer);
+  const path = '/api/sources?limit=500';
+  const { sources } = await client.ask<{ sources: FailedList[] }>('GET', path, { sources: 'object' });
   return sources.filter(({ last_error }) => last_error !== null);
 }
 
@@ -80,4 +82,71 @@ function describe({ checked, alive, skipped, removed }: Job, failed: number): st
   ]
     .filter((part) => part !== false)
     .join(', ');
+}
+
+/** The fields of a refresh that are used here. */
+export interface Job {
+  id: string;
+  state: 'idle' | 'running' | 'done' | 'failed';
+  stage: string | null;
+  error: string | null;
+  retry_at?: string | null;
+  fetched: number;
+  candidates: number;
+  checked: number;
+  alive: number;
+  skipped: number;
+  removed: number;
+}
+
+/** The server sends something every 15 s. */
+const SILENCE_MS = 60_000;
+/** A job with ten thousand lists takes 2 MB. */
+const MAX_EVENT_CHARS = 16_000_000;
+const PAUSE_MS = 1000;
+/** Gives up after this many connections in a row without events. */
+const MOST_FAILURES = 5;
+
+/** Follows a job until it has ended, reconnecting if necessary. Returns its final state. */
+async function followJob(client: Client, id: string, onChange: (job: Job) => void): Promise<Job> {
+  let reason = 'the connection ended';
+  for (let failures = 0; failures < MOST_FAILURES; failures++) {
+    try {
+      for await (const job of listen(client)) {
+        failures = 0;
+        if (job.id !== id) throw new CommandError('Another refresh has started.');
+        if (job.state === 'done' || job.state === 'failed') return job;
+        onChange(job);
+      }
+    } catch (error) {
+      if (error instanceof CommandError && !(error instanceof ServerAway)) throw error;
+      reason = reasonOf(error);
+    }
+    await setTimeout(PAUSE_MS);
+  }
+  throw new CommandError(`The refresh continues, but cannot be followed (${reason}).`);
+}
+
+async function* listen(client: Client): AsyncGenerator<Job> {
+  const answer = await client.open('/api/refresh/events', 'text/event-stream');
+  const reader = answer.body?.getReader();
+  if (!reader) return;
+  const decoder = new TextDecoder();
+  let pending = '';
+  try {
+    for (;;) {
+      const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
+      if (piece.done) return;
+      pending += decoder.decode(piece.value, { stream: true });
+      const events = pending.split('\n\n');
+      pending = events.pop() ?? '';
+      if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event from the server is too long.');
+      for (const event of events) {
+        const data = /^data: (.*)$/m.exec(event)?.[1];
+        if (data !== undefined) yield parseForeignJson(data, { maxLength: MAX_EVENT_CHARS }) as Job;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }

@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '../errors.ts';
 import { createDoubts } from '../image/maintenance/doubts.ts';
 import { agreeOnEpoch } from '../image/maintenance/epoch.ts';
+import { giveUpFiles } from '../image/maintenance/missing-files.ts';
 import type { SweepReport } from '../image/maintenance/quarantine.ts';
+import { createServiceTime } from '../image/maintenance/service-time.ts';
 import { agreeOnIdentity } from '../image/maintenance/store-identity.ts';
 import { type Survey, survey } from '../image/maintenance/survey.ts';
 import { sweep } from '../image/maintenance/sweep.ts';
@@ -11,6 +15,9 @@ import { EXIT } from './exit.ts';
 import { countOf } from './format.ts';
 import { flag } from './options.ts';
 import { type OpenedStores, withStores } from './stores.ts';
+
+const MOST_TRIES = 60;
+const TRY_AGAIN_MS = 500;
 
 const HOUR_MS = 3_600_000;
 /** Number of names printed of each kind. */
@@ -32,12 +39,13 @@ records and files belong together from then on. Exit code 1: there is something 
       const { terminal } = surroundings;
       const doubts = createDoubts({ ...stores, now: Date.now, log: () => {} });
       const reasons = await doubts.look();
-      for (const reason of reasons) await terminal.print(`${reason}\n`);
+      for (const { text } of reasons) await terminal.print(`${text}\n`);
       if (!options.confirm) {
         const found = await look(stores);
         await terminal.print(describe(found));
         return reasons.length + found.strays.length > 0 ? EXIT.failed : EXIT.done;
       }
+      await giveUpFiles(stores);
       await agreeOnIdentity(stores, stores.folder);
       await agreeOnEpoch(stores, stores.folder);
       await stores.images.repair();
@@ -50,10 +58,15 @@ records and files belong together from then on. Exit code 1: there is something 
     }),
 });
 
-function look({ images, blobs, config }: OpenedStores): Promise<Survey> {
-  const strayRetentionMs = config.IMAGE_STRAY_RETENTION;
+async function look(stores: OpenedStores): Promise<Survey> {
   const { signal } = new AbortController();
-  return survey({ images, blobs, strayRetentionMs, now: Date.now }, Date.now() - HOUR_MS, signal);
+  return survey({ ...stores, straysBefore: await strayTime(stores) }, Date.now() - HOUR_MS, signal);
+}
+
+/** Returns the time since which the server has run for as long as files stay in quarantine. */
+function strayTime({ config, ...stores }: OpenedStores): Promise<number> {
+  const limits = { retentionMs: config.IMAGE_RETENTION, strayRetentionMs: config.IMAGE_STRAY_RETENTION };
+  return createServiceTime({ ...stores, limits, now: Date.now }).servedFor(limits.strayRetentionMs);
 }
 
 /** Repeats until a sweep finds nothing more, because each handles a limited number. */
@@ -63,20 +76,32 @@ async function sweepAll(stores: OpenedStores, doubts: ReturnType<typeof createDo
     ...stores,
     doubts,
     mayStore,
-    strayRetentionMs: stores.config.IMAGE_STRAY_RETENTION,
+    straysBefore: await strayTime(stores),
     now: Date.now,
     log: () => {},
     confirmed: true,
   };
   const { signal } = new AbortController();
-  const sum = await sweep(options, signal);
+  const sum = await inTurn(() => sweep(options, signal));
   for (let last = sum; last.complete && last.quarantined + last.removed > 0; ) {
-    last = await sweep(options, signal);
+    last = await inTurn(() => sweep(options, signal));
     sum.quarantined += last.quarantined;
     sum.removed += last.removed;
     sum.restored += last.restored;
   }
   return sum;
+}
+
+/** Runs it again while a server beside this command is cleaning up, which takes seconds. */
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === MOST_TRIES || !(error instanceof AppError) || error.code !== 'conflict') throw error;
+      await sleep(TRY_AGAIN_MS);
+    }
+  }
 }
 
 function describe({ files, originals, strays, quarantined, expired, whole }: Survey): string {

@@ -1,25 +1,19 @@
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
+import { FORMATS } from '../codec/format.ts';
 import { choice, integer, text } from '../config-values.ts';
-import { MOST_VIEWS } from '../image/audience.ts';
-import { FORMATS, VISIBILITIES } from '../image/image.ts';
-import { passwordOf } from './ask-password.ts';
-import {
-  type Call,
-  type Client,
-  createClient,
-  readAnswer,
-  reasonOf,
-  ServerAway,
-  serverOptions,
-} from './client.ts';
+import { VISIBILITIES } from '../image/image.ts';
+import { MOST_VIEWS } from '../image/records/audience.ts';
+import { type Call, type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { countOf } from './format.ts';
-import { type KeptImage, openKeptTokens } from './kept-tokens.ts';
+import { openKeptTokens } from './kept-tokens.ts';
 import { flag, value, valueOr } from './options.ts';
 import { createProgress } from './progress.ts';
+import { readSecret } from './secret-files.ts';
+import type { Terminal } from './terminal.ts';
 
 const SHOWN = ['url', 'raw_url', 'markdown', 'html', 'bbcode', 'json'] as const;
 /** Files are held in memory, and servers accept less than this. */
@@ -30,6 +24,15 @@ const UNREADABLE: Record<string, string> = {
   ENOENT: 'There is no such file.',
   EISDIR: 'It is a folder.',
   EACCES: 'It is not readable.',
+};
+/** What every upload is answered with, as far as it is used here. */
+const UPLOADED = {
+  ...({ id: 'string', delete_token: 'string', url: 'string', raw_url: 'string' } as const),
+  ...({ markdown: 'string', html: 'string', bbcode: 'string' } as const),
+} as const;
+type Uploaded = Record<keyof typeof UPLOADED, string> & {
+  /** Missing from servers before the first release with warnings. */
+  warnings?: unknown;
 };
 const MAX_SIDE = 16_384;
 const URL_FORM = /^https?:\/\//i;
@@ -121,16 +124,18 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     for (const [index, path] of operands.entries()) {
       try {
         const sent = URL_FORM.test(path) ? orderOf(path, fields) : { body: await formOf(path, fields) };
-        const answer = await client.call('POST', '/api/upload', { ...sent, timeoutMs: TIMEOUT_MS });
-        const uploaded = await readAnswer<Record<string, unknown>>(answer);
-        const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
-        await terminal.print(`${shown}\n`);
-        for (const message of warningsIn(uploaded)) terminal.say(`picpool: ${path}: ${message}`);
+        const uploaded = await client.ask<Uploaded>('POST', '/api/upload', UPLOADED, {
+          ...sent,
+          timeoutMs: TIMEOUT_MS,
+        });
         await tokens
-          ?.keep(imageOf(client.url, uploaded), String(uploaded.delete_token))
+          ?.keep({ server: client.url, id: uploaded.id }, uploaded.delete_token)
           .catch((error: unknown) => {
             terminal.say(`picpool: ${path}: ${tokens.path} cannot be written (${reasonOf(error)}).`);
           });
+        const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
+        await terminal.print(`${shown}\n`);
+        for (const message of warningsIn(uploaded)) terminal.say(`picpool: ${path}: ${message}`);
       } catch (error) {
         if (error instanceof ServerAway || !(error instanceof CommandError)) throw error;
         failed++;
@@ -157,10 +162,11 @@ interface NewAlbum {
   token: string;
 }
 
-async function makeAlbum(client: Pick<Client, 'call'>, title: string): Promise<NewAlbum> {
+async function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<NewAlbum> {
   const body = JSON.stringify({ title });
   const headers = { 'content-type': 'application/json' };
-  return readAnswer<NewAlbum>(await client.call('POST', '/api/albums', { body, headers }));
+  const shape = { id: 'string', url: 'string', token: 'string' } as const;
+  return client.ask<NewAlbum>('POST', '/api/albums', shape, { body, headers });
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
@@ -179,14 +185,9 @@ async function formOf(path: string, fields: Fields): Promise<FormData> {
   return body;
 }
 
-/** Servers from before the first release with warnings send none. */
-function warningsIn({ warnings }: Record<string, unknown>): string[] {
+function warningsIn({ warnings }: Pick<Uploaded, 'warnings'>): string[] {
   if (!Array.isArray(warnings)) return [];
   return warnings.flatMap((warning) => (typeof warning?.message === 'string' ? [warning.message] : []));
-}
-
-function imageOf(server: string, uploaded: Record<string, unknown>): KeptImage {
-  return { server, id: String(uploaded.id) };
 }
 
 async function readWhole(path: string): Promise<Blob> {
@@ -206,4 +207,78 @@ async function readWhole(path: string): Promise<Blob> {
   }
   if (bytes === 0) throw new CommandError('It is empty.');
   return new Blob(pieces);
+}
+
+interface PasswordOptions {
+  /** Given on the command line, where other users of the machine can read it. */
+  password?: string | undefined;
+  'password-file'?: string | undefined;
+  'ask-password': boolean;
+}
+
+/**
+ * Returns the password that the options give or the user types, or `undefined`. Rejects with `CommandError` if more
+ * than one source is given, a file cannot be read, or nobody can be asked.
+ */
+async function passwordOf(options: PasswordOptions, terminal: Terminal): Promise<string | undefined> {
+  const { password, 'password-file': file, 'ask-password': ask } = options;
+  if ([password !== undefined, file !== undefined, ask].filter(Boolean).length > 1) {
+    throw usageError('Give only one of --password, --password-file and --ask-password.');
+  }
+  if (ask) return askTwice(terminal);
+  if (file === undefined) return password;
+  return readSecret(file).catch((error: Error) => {
+    throw usageError(`--password-file ${error.message}.`);
+  });
+}
+
+async function askTwice(terminal: Terminal): Promise<string> {
+  const { stdin } = process;
+  if (!stdin.isTTY || !terminal.live) {
+    throw usageError('There is no terminal to ask for the password; use --password-file.');
+  }
+  // Set before the prompt is shown, so that the input is never visible.
+  stdin.setRawMode(true);
+  stdin.setEncoding('utf8');
+  try {
+    const password = await readLine('Password: ', terminal);
+    if (password === '') throw new CommandError('The password is empty.');
+    if ((await readLine('Again: ', terminal)) !== password)
+      throw new CommandError('The passwords do not match.');
+    return password;
+  } finally {
+    stdin.setRawMode(false);
+    terminal.status('');
+  }
+}
+
+const ENTER = ['\r', '\n', '\u0004'];
+const INTERRUPT = '\u0003';
+const ERASE = ['\u007f', '\b'];
+const ERASE_ALL = '\u0015';
+
+/** Reads a line from a terminal in raw mode. */
+function readLine(prompt: string, terminal: Terminal): Promise<string> {
+  const { stdin } = process;
+  return new Promise((resolve, reject) => {
+    let typed: string[] = [];
+    const onData = (piece: string | Buffer) => {
+      for (const key of String(piece)) {
+        if (ENTER.includes(key)) return finish(() => resolve(typed.join('')));
+        if (key === INTERRUPT)
+          return finish(() => reject(new CommandError('Interrupted.', EXIT.interrupted)));
+        if (ERASE.includes(key)) typed.pop();
+        else if (key === ERASE_ALL) typed = [];
+        else typed.push(key);
+      }
+    };
+    const finish = (settle: () => void) => {
+      stdin.off('data', onData);
+      stdin.pause();
+      settle();
+    };
+    stdin.on('data', onData);
+    stdin.resume();
+    terminal.status(prompt);
+  });
 }

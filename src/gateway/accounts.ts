@@ -1,9 +1,10 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import type { Witness } from '../proxy/targets/testimony.ts';
 import { GatewayFault } from './fault.ts';
 
 /** Counts the usage of a token or an address. */
-export interface Account {
+export interface Account extends Witness {
   /** Adds a connection. Throws `too_many_connections`. */
   enter(): void;
   leave(): void;
@@ -18,8 +19,11 @@ interface AccountsOptions {
 }
 
 export interface Accounts {
-  /** Returns the account of a user; `quota`: bytes in a period, `null` without a limit. */
-  of(user: string, quota: Bucket | null): Account;
+  /**
+   * Returns the account of a user; `quota`: bytes in a period, `null` without a limit. `speaksForAll`: what it sees of
+   * upstreams counts for all.
+   */
+  of(user: string, quota: Bucket | null, speaksForAll?: boolean): Account;
 }
 
 /** Bytes are taken from the quota in steps of this size, because all copies of the server share it. */
@@ -33,7 +37,7 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
   );
 
   return {
-    of(user, quota) {
+    of(user, quota, speaksForAll = false) {
       const account = accounts.get(user) ?? { open: 0, paid: 0, empty: false, asking: false };
       accounts.set(user, account);
 
@@ -53,6 +57,8 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
       }
 
       return {
+        id: user,
+        speaksForAll,
         enter() {
           if (account.open >= connections) {
             throw new GatewayFault('too_many_connections', `${connections} connections are open already.`);

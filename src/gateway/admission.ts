@@ -11,7 +11,7 @@ export interface Admission {
   account: Account;
   suits: Suits;
   session: Session | null;
-  /** The site whose results decide; `null`: that of the target. */
+  /** The site whose results decide on the choice; `null`: that of the target. */
   site: string | null;
 }
 
@@ -42,10 +42,10 @@ interface AdmitOptions {
 export function createAdmit(options: AdmitOptions): Admit {
   const { isOpen, verify, limiter, accounts, sessions, suits, namedSites } = options;
 
-  function admission(id: string, quota: Bucket | null, options: UserOptions): Admission {
+  function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
     return {
-      account: accounts.of(id, quota),
+      account: accounts.of(id, quota, isOwn),
       suits: narrowed(suits, options),
       site: options.site ?? null,
       session: session === undefined ? null : sessions.open(`${id} ${session}`, { sessionMs, locked }),
@@ -65,7 +65,8 @@ export function createAdmit(options: AdmitOptions): Admit {
 
   return (login, peer) => {
     const { options } = readUser(login?.user ?? '', namedSites);
-    if (isOpen()) return admission(peer, null, options);
+    // Without tokens only this machine can connect, which is the operator's.
+    if (isOpen()) return admission(peer, null, options, true);
     if (login === null) {
       throw new GatewayFault(
         'login_required',

@@ -19,6 +19,7 @@ export interface Plan {
   tunnel: boolean;
   /** What to send first: a ClientHello or a request. `null`: an established connection is enough. */
   payload: Uint8Array | null;
+  /** Called with all bytes of the answer whenever more have arrived. */
   judge: (received: Buffer) => Verdict;
 }
 
@@ -28,7 +29,6 @@ interface AttemptEvents {
   failed(attempt: Attempt, failure: Failure): void;
 }
 
-const EMPTY = Buffer.alloc(0);
 /** Maximum number of bytes read before the answer is judged. */
 const MAX_UNJUDGED_BYTES = 256 * 1024;
 
@@ -54,8 +54,8 @@ export class Attempt implements TcpListener {
   /** True if the connection was used before, so that it may have ended unnoticed. */
   #used = false;
   #turn = -1;
-  #inbox: Inbox | null = null;
-  #received: Buffer = EMPTY;
+  /** What has arrived and was not part of asking for the tunnel. */
+  #inbox = new Inbox();
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
   /** `idle`: a connection to the target that can take the payload at once. */
@@ -88,7 +88,7 @@ export class Attempt implements TcpListener {
   /** Hands over the connection, with everything received that was not part of asking for it. */
   release(): { socket: TcpSocket; received: Buffer } {
     this.#phase = 'over';
-    return { socket: this.#socket, received: this.#received };
+    return { socket: this.#socket, received: this.#inbox.remainder() };
   }
 
   /** Ends it without further callbacks. */
@@ -113,13 +113,9 @@ export class Attempt implements TcpListener {
       return;
     }
     this.#used = false;
-    if (this.#phase === 'asking') {
-      this.#inbox?.add(chunk);
-      this.#goOn();
-      return;
-    }
-    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-    if (this.#phase === 'waiting') this.#judge();
+    this.#inbox.add(chunk);
+    if (this.#phase === 'asking') this.#goOn();
+    else if (this.#phase === 'waiting') this.#judge();
   }
 
   drained(): void {}
@@ -145,7 +141,7 @@ export class Attempt implements TcpListener {
   #goOn(): void {
     try {
       for (;;) {
-        const heard = this.#turn < 0 ? true : this.#turns[this.#turn]?.hear(this.#inbox ?? new Inbox());
+        const heard = this.#turn < 0 ? true : this.#turns[this.#turn]?.hear(this.#inbox);
         if (heard === undefined) return;
         const next = this.#turns[++this.#turn];
         if (next === undefined) {
@@ -160,22 +156,20 @@ export class Attempt implements TcpListener {
   }
 
   #stands(): void {
-    this.#received = this.#inbox?.remainder() ?? EMPTY;
-    this.#inbox = null;
     if (this.#plan.payload === null) {
       this.#answer(null);
       return;
     }
     this.#phase = 'waiting';
     this.#socket.write(this.#plan.payload);
-    if (this.#received.length > 0) this.#judge();
+    if (!this.#inbox.isEmpty) this.#judge();
   }
 
   #judge(): void {
-    const verdict = this.#plan.judge(this.#received);
+    const verdict = this.#plan.judge(this.#inbox.view());
     if (verdict === 'good') this.#answer(null);
     else if (verdict === 'more') {
-      if (this.#received.length > MAX_UNJUDGED_BYTES) this.#fail('protocol_error');
+      if (this.#inbox.size > MAX_UNJUDGED_BYTES) this.#fail('protocol_error');
     } else if ('doubt' in verdict) this.#answer(verdict.doubt);
     else this.#fail(verdict.failure);
   }

@@ -29,8 +29,8 @@ export interface Caller {
   /** Called once if the client disconnects while a request is being served. */
   onLeft: (() => void) | null;
   onDrained: (() => void) | null;
-  /** A client that only waits for an answer may end its half; one that wants a tunnel has left. */
-  endIsLeaving: boolean;
+  /** Called once if the client ends its half while a request is being served, after all that it has sent. */
+  onEnded: (() => void) | null;
   /** True once it sends no more. */
   readonly hasEnded: boolean;
   /** Called when the connection is over; its current owner reports that. */

@@ -6,7 +6,7 @@ import type { Admission, Admit } from './admission.ts';
 import { type Caller, HTTP_VOICE, SOCKS_VOICE, type Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
 import { badRequest, GatewayFault } from './fault.ts';
-import { readHead } from './http-message.ts';
+import { headReader } from './http-message.ts';
 import { readRequest } from './http-request.ts';
 import { sendPlain } from './plain.ts';
 import { socksReader } from './socks-ask.ts';
@@ -47,12 +47,13 @@ export class Client implements TcpListener, Caller {
   onBytes: (() => void) | null = null;
   onLeft: (() => void) | null = null;
   onDrained: (() => void) | null = null;
-  endIsLeaving = false;
+  onEnded: (() => void) | null = null;
   readonly startedAt: number;
   readonly #desk: Desk;
   readonly #admit: Admit;
   readonly #onGone: () => void;
   #read: () => void;
+  #readHead = headReader();
   /**
    * When it is ended if it still waits for the client. A timer for each client would cost more than one check of all.
    */
@@ -77,11 +78,11 @@ export class Client implements TcpListener, Caller {
 
   received(bytes: Uint8Array): void {
     this.inbox.add(asBuffer(bytes));
+    this.#goOn();
     if (this.inbox.size > MOST_AHEAD_BYTES && !this.#paused) {
       this.#paused = true;
       this.socket.pause();
     }
-    this.#goOn();
   }
 
   drained(): void {
@@ -92,7 +93,7 @@ export class Client implements TcpListener, Caller {
     this.#ended = true;
     // An incomplete request will never be completed.
     if (this.onLeft === null) this.socket.end();
-    else if (this.endIsLeaving) this.socket.destroy();
+    else this.onEnded?.();
   }
 
   closed(): void {
@@ -113,10 +114,7 @@ export class Client implements TcpListener, Caller {
 
   take(count: number): Buffer {
     const bytes = this.inbox.take(count) ?? Buffer.alloc(0);
-    if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) {
-      this.#paused = false;
-      this.socket.resume();
-    }
+    if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) this.#resume();
     return bytes;
   }
 
@@ -126,11 +124,12 @@ export class Client implements TcpListener, Caller {
     this.close();
   }
 
-  /** Anything else that the client sends is discarded. */
+  /** Anything else that the client sends is discarded, but read: otherwise nobody would hear that it has left. */
   close(): void {
+    this.#release();
     this.onBytes = () => this.inbox.remainder();
-    this.onLeft = null;
-    this.onDrained = null;
+    this.onBytes();
+    this.#resume();
     this.socket.end();
     this.#closing = true;
     this.#await();
@@ -144,15 +143,25 @@ export class Client implements TcpListener, Caller {
   }
 
   again(): void {
+    this.#release();
+    this.#resume();
+    this.#await();
+    if (!this.inbox.isEmpty) this.#goOn();
+    // Whole requests are still served, but one that has not begun by now never will.
+    if (this.#ended && this.onLeft === null && !this.#closing) this.close();
+  }
+
+  #release(): void {
     this.onBytes = null;
     this.onLeft = null;
     this.onDrained = null;
-    if (this.#ended) {
-      this.close();
-      return;
-    }
-    this.#await();
-    if (!this.inbox.isEmpty) this.#goOn();
+    this.onEnded = null;
+  }
+
+  /** Reads on, even if something has paused it. */
+  #resume(): void {
+    this.#paused = false;
+    this.socket.resume();
   }
 
   #await(): void {
@@ -187,9 +196,10 @@ export class Client implements TcpListener, Caller {
 
   #http(): void {
     this.#answering(HTTP_VOICE, () => {
-      const head = readHead(this.inbox.view());
+      const head = this.#readHead(this.inbox.view());
       if (head === undefined) return;
-      this.inbox.take(head.bytes);
+      this.#readHead = headReader();
+      this.take(head.bytes);
       const ask = readRequest(head);
       if (ask.kind === 'tunnel') return this.#tunnel(ask.target, ask.login, HTTP_VOICE);
       const { request, login } = ask;

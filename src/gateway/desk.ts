@@ -19,13 +19,18 @@ export interface Desk {
   carriers: Set<Carrier>;
 }
 
+/** Why a carrier is ended from outside: nothing has moved, it is too old, or the gateway stops. */
+export type Cut = 'idle' | 'lifetime' | 'stop';
+
 /** Carries bytes between a client and an upstream. */
 export interface Carrier {
   readonly startedAt: number;
   /** When data last moved. All times are on the monotonic clock. */
   readonly movedAt: number;
-  /** True once one side sends no more, but the other may. */
-  readonly halfClosed: boolean;
+  /** How long it may stand still, in ms, if that is less than usual, as after the end of one side. */
+  readonly patienceMs: number;
+  /** Called about once a second while it stands. */
+  look?(now: number): void;
   /** Ends both connections. */
-  cut(): void;
+  cut(why: Cut): void;
 }

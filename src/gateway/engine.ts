@@ -1,10 +1,11 @@
 import { siteOf } from '../proxy/targets/site.ts';
-import type { Sites } from '../proxy/targets/sites.ts';
+import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import { createHedges, type Hedges } from './hedges.ts';
-import { Lane, type Suits } from './lane.ts';
+import { createEvidence, type Evidence } from './evidence.ts';
+import type { Hedges } from './hedges.ts';
+import type { Lane, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
@@ -15,7 +16,7 @@ import type { Failure, Kind, Upstream } from './upstream.ts';
 export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
   /** What is known about which proxy reaches which site. */
-  sites: Sites;
+  testimony: Testimony;
   /** Maximum number of upstreams tried for one request. */
   tries: number;
   /** Time limit for an answer. */
@@ -31,7 +32,7 @@ export interface EngineOptions {
 interface Wish {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'suits' | 'session' | 'site'>;
+  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site'>;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
@@ -41,8 +42,10 @@ interface Wish {
 
 /** Knows the upstreams and finds one that answers. */
 export interface Engine {
-  readonly lanes: Record<Kind, Lane>;
-  readonly sites: Sites;
+  /** Returns what an account has seen of the upstreams. */
+  evidenceOf(witness: Witness): Evidence;
+  /** Notes that an upstream has failed after it was found. */
+  failed(witness: Witness, kind: Kind, member: Member, why: Failure): void;
   /** Adds an upstream, or replaces what is known about it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
@@ -58,12 +61,8 @@ const SESSION_SHARE = 0.5;
 type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'tries' | 'timeoutMs'>;
 
 export function createEngine(options: EngineOptions): Engine {
-  const { tcp, sites, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
-  const lanes = {
-    tunnel: new Lane({ kind: 'tunnel', random, monotonic }),
-    plain: new Lane({ kind: 'plain', random, monotonic }),
-  };
-  const hedges: Record<Kind, Hedges> = { tunnel: createHedges(), plain: createHedges() };
+  const { tcp, testimony, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
+  const book = createEvidence({ testimony, random, monotonic });
 
   function widthFor(lane: Lane, hedge: Hedges): number {
     const wanted = lane.learned ? (lane.explores ? 2 : 1) : COLD_WIDTH;
@@ -73,17 +72,14 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   function contest({ kind, target, planFor, idleFor, admission }: Wish, limits: Limits, onEnd: OnEnd) {
-    const hedge = hedges[kind];
-    const startedAt = monotonic();
+    const { account } = admission;
+    const evidence = book.of(account);
+    const hedge = evidence.hedges[kind];
+    const site = siteOf(target.host);
     return race(
       {
-        site: admission.site ?? siteOf(target.host),
-        sites,
-        lane: limits.lane,
-        suits: limits.suits,
-        width: limits.width,
-        tries: limits.tries,
-        timeoutMs: limits.timeoutMs,
+        ...limits,
+        chance: evidence.chanceAt(admission.site ?? site, kind),
         tcp,
         target,
         planFor,
@@ -95,13 +91,16 @@ export function createEngine(options: EngineOptions): Engine {
           meter.tried(kind);
           if (hedged) meter.hedged(kind);
         },
-        onFailure(upstream, failure) {
-          meter.failed(kind, failure);
-          onFailure(upstream, failure);
+        onFailure(member, failure) {
+          // Only a proxy that works elsewhere says something about the site.
+          if (limits.lane.trusts(member.upstream)) evidence.reached(site, member.upstream.key, false);
+          failed(account, kind, member, failure);
         },
       },
       (result, tried) => {
-        if (result) hedge.observe(monotonic() - startedAt);
+        // Equal alerts are the target's, but prove nothing of those that sent them.
+        if (kind === 'plain')
+          for (const { member, ms } of result?.alike ?? []) evidence.worked(kind, member, ms);
         onEnd(result, tried);
       },
     );
@@ -109,8 +108,8 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** Races all suitable upstreams. */
   function findAny(wish: Wish, suits: Suits, onEnd: OnEnd): Race {
-    const lane = lanes[wish.kind];
-    const hedge = hedges[wish.kind];
+    const { lanes, hedges } = book.of(wish.admission.account);
+    const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
     const width = wish.wide ? widthFor(lane, hedge) : 1;
     return contest(wish, { lane, suits, width, tries, timeoutMs }, onEnd);
@@ -121,7 +120,8 @@ export function createEngine(options: EngineOptions): Engine {
     const suits: Suits = (upstream, kind) => upstream.carries.tunnel && wish.admission.suits(upstream, kind);
     const ways: Ways = {
       again(pinned, onEnd) {
-        const lane = [lanes[wish.kind], lanes.tunnel].find(({ members }) => members.has(pinned));
+        const { lanes } = book.of(wish.admission.account);
+        const lane = [lanes[wish.kind], lanes.tunnel].find((one) => one.holds(pinned));
         if (lane === undefined) return null;
         const isPinned: Suits = ({ key }) => key === pinned;
         const limits = { width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
@@ -132,20 +132,26 @@ export function createEngine(options: EngineOptions): Engine {
     return raceForSession(session, ways, onFound);
   }
 
+  function failed(witness: Witness, kind: Kind, member: Member, why: Failure): void {
+    book.of(witness).failed(kind, member, why);
+    meter.failed(kind, why);
+    onFailure(member.upstream, why);
+  }
+
   return {
-    lanes,
-    sites,
+    evidenceOf: book.of,
+    failed,
 
     set(upstream) {
       for (const kind of ['tunnel', 'plain'] as const) {
-        if (upstream.carries[kind]) lanes[kind].set(upstream);
-        else lanes[kind].delete(upstream.key);
+        if (upstream.carries[kind]) book.rosters[kind].set(upstream);
+        else book.rosters[kind].delete(upstream.key);
       }
     },
 
     delete(key) {
-      lanes.tunnel.delete(key);
-      lanes.plain.delete(key);
+      book.rosters.tunnel.delete(key);
+      book.rosters.plain.delete(key);
     },
 
     find(wish, onFound) {

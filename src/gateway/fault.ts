@@ -7,6 +7,7 @@ import { formatTarget, type Target } from './target.ts';
  */
 type Refusal =
   | 'bad_request'
+  | 'head_too_large'
   | 'login_required'
   | 'target_refused'
   | 'too_many_connections'
@@ -18,6 +19,7 @@ type Refusal =
 
 const STATUS: Record<Refusal, string> = {
   bad_request: '400 Bad Request',
+  head_too_large: '431 Request Header Fields Too Large',
   login_required: '407 Proxy Authentication Required',
   target_refused: '403 Forbidden',
   too_many_connections: '429 Too Many Requests',
@@ -31,6 +33,7 @@ const STATUS: Record<Refusal, string> = {
 /** Replies of RFC 1928, section 6. */
 const SOCKS_REPLY: Record<Refusal, number> = {
   bad_request: 1,
+  head_too_large: 1,
   login_required: 2,
   target_refused: 2,
   too_many_connections: 1,
@@ -54,6 +57,10 @@ export class GatewayFault extends Error {
 
 export function badRequest(sentence: string): GatewayFault {
   return new GatewayFault('bad_request', sentence);
+}
+
+export function headTooLarge(): GatewayFault {
+  return new GatewayFault('head_too_large', 'The head is longer than 64 KB, or one of its lines than 16 KB.');
 }
 
 export function sessionLost(): GatewayFault {

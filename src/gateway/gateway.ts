@@ -1,4 +1,4 @@
-import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
+import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import { Client } from './client.ts';
 import type { Carrier, Desk } from './desk.ts';
@@ -35,8 +35,6 @@ export interface Gateway {
   stop(): void;
 }
 
-/** A tunnel of which one side has ended is closed sooner. */
-const HALF_CLOSED_MS = 60_000;
 const SWEEP_MS = 1_000;
 
 /** Starts listening. Rejects if the address is taken. */
@@ -59,7 +57,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
   };
 
-  const accept = (socket: TcpSocket) => {
+  const accept = (socket: TcpSocket): TcpListener => {
+    if (clients.size >= options.connections) {
+      socket.destroy();
+      return NOBODY;
+    }
     const onGone = () => {
       clients.delete(client);
       meter.closed();
@@ -67,7 +69,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const client = new Client({ socket, desk, admit, onGone });
     clients.add(client);
     meter.opened();
-    if (clients.size > options.connections) socket.destroy();
     return client;
   };
   let server = await tcp.listen({ hostname: options.hostname, port: options.port }, accept);
@@ -76,8 +77,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const now = monotonic();
     idle.sweep();
     for (const carrier of carriers) {
-      const limit = carrier.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
-      if (now - carrier.movedAt > limit || now - carrier.startedAt > lifetimeMs) carrier.cut();
+      if (now - carrier.movedAt > Math.min(carrier.patienceMs, idleMs)) carrier.cut('idle');
+      else if (now - carrier.startedAt > lifetimeMs) carrier.cut('lifetime');
+      else carrier.look?.(now);
     }
     for (const client of clients) {
       // Those with a carrier were cut with it.
@@ -102,7 +104,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       clearInterval(timer);
       server.close();
       idle.close();
-      for (const carrier of carriers) carrier.cut();
+      for (const carrier of carriers) carrier.cut('stop');
       for (const client of clients) client.socket.destroy();
     },
   };

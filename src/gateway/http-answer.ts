@@ -1,6 +1,14 @@
 import type { Verdict } from './attempt.ts';
 import { badRequest } from './fault.ts';
-import { endToEnd, type Framing, framingOf, type Head, listOf, readHead } from './http-message.ts';
+import {
+  endToEnd,
+  type Framing,
+  framingOf,
+  type Head,
+  headReader,
+  listOf,
+  MAX_HEAD_BYTES,
+} from './http-message.ts';
 
 /** The head of an answer. */
 export interface Answer {
@@ -12,26 +20,36 @@ export interface Answer {
 }
 
 /**
- * Parses the head of the final answer at the start of the bytes, skipping interim ones. Returns `undefined` while it
- * is incomplete.
- * @throws {GatewayFault} `bad_request` if it is not one.
+ * Reads the head of the final answer to a request with this method, skipping interim ones. Call it with all bytes of
+ * the answer whenever more have arrived; it looks at each only once. Returns `undefined` while the head is incomplete.
+ * @throws {GatewayFault} `bad_request` if it is not one, or `head_too_large` if all heads together have over 64 KB.
  */
-export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: number }) | undefined {
+export type AnswerReader = (bytes: Buffer) => (Answer & { bytes: number }) | undefined;
+
+const MOST_INTERIM = 3;
+
+/** Returns the reader of one answer. */
+export function answerReader(method: string): AnswerReader {
   let start = 0;
-  for (let interim = 0; interim < 4; interim++) {
-    const head = readHead(bytes.subarray(start));
-    if (head === undefined) return undefined;
-    const status = Number(/^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(head.line)?.[1]);
-    // A protocol switch was not requested.
-    if (!(status >= 100) || status === 101) throw badRequest('This is not an HTTP/1.1 response.');
-    start += head.bytes;
-    if (status >= 200) {
-      const bodiless = method === 'HEAD' || status === 204 || status === 304;
-      const framing = bodiless ? 'none' : framingOf(head, 'until close');
-      return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes: start };
+  let interim = 0;
+  let readHead = headReader();
+  return (bytes) => {
+    for (;;) {
+      const head = readHead(bytes.subarray(start), MAX_HEAD_BYTES - start);
+      if (head === undefined) return undefined;
+      const status = Number(/^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(head.line)?.[1]);
+      // A protocol switch was not requested.
+      if (!(status >= 100) || status === 101) throw badRequest('This is not an HTTP/1.1 response.');
+      start += head.bytes;
+      if (status >= 200) {
+        const bodiless = method === 'HEAD' || status === 204 || status === 304;
+        const framing = bodiless ? 'none' : framingOf(head, 'until close');
+        return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes: start };
+      }
+      if (++interim > MOST_INTERIM) throw badRequest('There are too many interim responses.');
+      readHead = headReader();
     }
-  }
-  throw badRequest('There are too many interim responses.');
+  };
 }
 
 /**
@@ -54,15 +72,23 @@ export function answerHead({ head }: Answer, added: readonly string[]): Buffer {
 /** Statuses that a proxy sends if it could not reach the target. The target itself may send them as well. */
 const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
 
-/** Judges the beginning of an answer; `certain`: the upstream is known to deliver the target's answers. */
-export function judgeAnswer(received: Buffer, method: string, certain: boolean): Verdict {
-  let answer: Answer | undefined;
-  try {
-    answer = readAnswer(received, method);
-  } catch {
-    return { failure: 'protocol_error' };
-  }
-  if (answer === undefined) return 'more';
+/**
+ * Returns the judge of one answer to a request with this method, which is asked like an `AnswerReader`. `certain`: the
+ * upstream is known to deliver the target's answers.
+ */
+export function answerJudge(method: string, certain: boolean): (received: Buffer) => Verdict {
+  const read = answerReader(method);
+  return (received) => {
+    try {
+      const answer = read(received);
+      return answer === undefined ? 'more' : verdictOn(answer, certain);
+    } catch {
+      return { failure: 'protocol_error' };
+    }
+  };
+}
+
+function verdictOn(answer: Answer, certain: boolean): Verdict {
   const { status, head } = answer;
   if (status === 407) return { failure: 'auth_required' };
   if (status === 511) return { failure: 'page' };

@@ -1,12 +1,15 @@
-import { badRequest } from './fault.ts';
+import { badRequest, headTooLarge } from './fault.ts';
 
-/** Maximum size in bytes of the head of a request or answer. Servers commonly use limits around 16 KB. */
-const MAX_HEAD_BYTES = 64 * 1024;
+/** Maximum size in bytes of the head of a request, or of all heads of an answer. Servers commonly use 16 KB. */
+export const MAX_HEAD_BYTES = 64 * 1024;
+/** Maximum size of one of its lines. */
+const MAX_LINE_BYTES = 16 * 1024;
 const MAX_SIZE_LINE_BYTES = 256;
 const MAX_TRAILER_BYTES = 8 * 1024;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
-const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n\0]*?)[ \t]*$/;
+const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+const BREAK = /[\r\n\0]/;
 
 /** Start line and header fields of a message, in order. */
 export interface Head {
@@ -17,22 +20,53 @@ export interface Head {
 }
 
 /**
- * Parses the head at the start of the bytes. Returns `undefined` while it is incomplete. Anything ambiguous is
- * rejected: bare line feeds, folded lines, spaces before a colon.
- * @throws {GatewayFault} `bad_request`
+ * Reads one head. Call it with all bytes since its start whenever more have arrived; it looks at each only once.
+ * Returns `undefined` while the head is incomplete. Anything ambiguous is rejected: bare line feeds, folded lines,
+ * spaces before a colon.
+ * @throws {GatewayFault} `bad_request`, or `head_too_large` above `maxBytes` or for a line above 16 KB.
  */
+export type HeadReader = (bytes: Buffer, maxBytes?: number) => Head | undefined;
+
+/** Returns the reader of a head. */
+export function headReader(): HeadReader {
+  let searched = 0;
+  return (bytes, maxBytes = MAX_HEAD_BYTES) => {
+    const end = bytes.indexOf(HEAD_END, searched);
+    if ((end < 0 ? bytes.length : end) > maxBytes) throw headTooLarge();
+    // The end may arrive in parts.
+    searched = Math.max(0, bytes.length - HEAD_END.length + 1);
+    return end < 0 ? undefined : parseHead(bytes.toString('latin1', 0, end), end + HEAD_END.length);
+  };
+}
+
+/** Reads a head that begins the bytes, like a `HeadReader`. */
 export function readHead(bytes: Buffer): Head | undefined {
-  const end = bytes.indexOf(HEAD_END);
-  if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES) throw badRequest('The head is longer than 64 KB.');
-  if (end < 0) return undefined;
-  const [line = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
-  if (/[\r\n\0]/.test(line)) throw badRequest('The first line contains a bare line break.');
-  const fields = lines.map((text): [string, string] => {
-    const [, name, value] = FIELD.exec(text) ?? [];
-    if (name === undefined || value === undefined) throw badRequest('A header line is malformed.');
-    return [name, value];
-  });
-  return { line, fields, bytes: end + HEAD_END.length };
+  return headReader()(bytes);
+}
+
+function parseHead(text: string, bytes: number): Head {
+  const [line = '', ...lines] = text.split('\r\n');
+  if (line.length > MAX_LINE_BYTES) throw headTooLarge();
+  if (BREAK.test(line)) throw badRequest('The first line contains a bare line break.');
+  return { line, fields: lines.map(parseField), bytes };
+}
+
+function parseField(text: string): [name: string, value: string] {
+  if (text.length > MAX_LINE_BYTES) throw headTooLarge();
+  const colon = text.indexOf(':');
+  const name = text.slice(0, colon);
+  if (colon < 0 || !NAME.test(name) || BREAK.test(text)) throw badRequest('A header line is malformed.');
+  return [name, trimmed(text, colon + 1)];
+}
+
+/** Returns the text from `start` on without spaces and tabs around it. `trim` would also remove other blanks. */
+function trimmed(text: string, start: number): string {
+  const isBlank = (at: number) => text[at] === ' ' || text[at] === '\t';
+  let from = start;
+  let to = text.length;
+  while (from < to && isBlank(from)) from++;
+  while (from < to && isBlank(to - 1)) to--;
+  return text.slice(from, to);
 }
 
 /** Returns all values of a field as one list, in lower case; empty if there is none. */

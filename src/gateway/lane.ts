@@ -1,4 +1,5 @@
 import { Draw } from './draw.ts';
+import { Roster } from './roster.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
 
 /** An upstream, with the results for one kind of traffic. Counts fade, so that the last dozen results matter. */
@@ -23,7 +24,14 @@ interface LaneOptions {
   random: () => number;
   /** A monotonic clock in ms. */
   monotonic: () => number;
+  /** The upstreams, which several lanes may share. Default: those that are set here. */
+  roster?: Roster;
+  /** Returns what several others have seen of an upstream. Default: nothing. */
+  opinion?: (key: string) => Opinion | null;
 }
+
+/** What several users of the gateway have seen of an upstream. */
+type Opinion = 'good' | 'bad';
 
 /** With this many upstreams that are known to work, no other one is tried first. */
 const ENOUGH = 32;
@@ -33,6 +41,10 @@ const PLENTY = 256;
 const EXPLORE = 1 / 16;
 /** Factor by which each result fades the older ones. */
 const FADING = 0.9;
+/** What the opinion of others makes of the prior. */
+const OPINION_PRIOR: Record<Opinion, number> = { good: 0.9, bad: 0.02 };
+/** Upstreams whose results are remembered. */
+const MOST_KNOWN = 2_000;
 /** Weight of the prior, as a number of results. */
 const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
@@ -59,14 +71,15 @@ interface Leaning {
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
 
 /**
- * All upstreams that carry one kind of traffic, and the results of that traffic. Those that worked recently are
+ * All upstreams that carry one kind of traffic, and the results of one user's traffic. Those that worked recently are
  * `trusted`; `untried` ones have no results; the rest are ejected, for longer each time. If no others are left,
  * ejected upstreams are tried anyway.
  */
 export class Lane {
-  readonly members = new Map<string, Member>();
+  /** Those with results, and those that are being tried. */
+  readonly #known = new Map<string, Member>();
+  readonly #roster: Roster;
   readonly #trusted: Draw<Member>;
-  readonly #untried: Draw<Member>;
   readonly #ejected: Draw<Member>;
   readonly #options: LaneOptions;
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
@@ -75,7 +88,7 @@ export class Lane {
   constructor(options: LaneOptions) {
     this.#options = options;
     this.#trusted = new Draw(options.random);
-    this.#untried = new Draw(options.random);
+    this.#roster = options.roster ?? new Roster(options.random);
     this.#ejected = new Draw(options.random);
   }
 
@@ -86,51 +99,48 @@ export class Lane {
 
   /** Reports whether any upstream is suitable, in whatever state. */
   has(suits: Suits): boolean {
-    for (const { upstream } of this.members.values()) if (suits(upstream, this.#options.kind)) return true;
+    for (const upstream of this.#roster) if (suits(upstream, this.#options.kind)) return true;
     return false;
   }
 
   /** Reports whether an upstream has worked recently. */
   trusts(upstream: Upstream): boolean {
-    const member = this.members.get(upstream.key);
+    const member = this.#known.get(upstream.key);
     return member !== undefined && this.#trusted.has(member);
   }
 
   /** True if a request should also try an unknown upstream. */
   get explores(): boolean {
-    return this.#untried.size > 0 && this.#trusted.size < PLENTY && this.#options.random() < EXPLORE;
+    return this.#untriedSize > 0 && this.#trusted.size < PLENTY && this.#options.random() < EXPLORE;
   }
 
   sizes(): { trusted: number; untried: number; ejected: number } {
-    return { trusted: this.#trusted.size, untried: this.#untried.size, ejected: this.#ejected.size };
+    return { trusted: this.#trusted.size, untried: this.#untriedSize, ejected: this.#ejected.size };
   }
 
   /** Adds an upstream, or replaces what is known about it. */
   set(upstream: Upstream): void {
-    const known = this.members.get(upstream.key);
-    if (known) {
-      known.upstream = upstream;
-      return;
-    }
-    const member: Member = {
-      upstream,
-      good: 0,
-      bad: 0,
-      latencyMs: upstream.latencyMs ?? UNKNOWN_LATENCY_MS,
-      busy: 0,
-      failures: 0,
-      ejections: 0,
-      ejectedUntil: 0,
-    };
-    this.members.set(upstream.key, member);
-    this.#untried.add(member);
+    this.#roster.set(upstream);
   }
 
   delete(key: string): void {
-    const member = this.members.get(key);
-    if (!member) return;
-    this.members.delete(key);
-    for (const set of [this.#trusted, this.#untried, this.#ejected]) set.delete(member);
+    this.#roster.delete(key);
+    const member = this.#known.get(key);
+    if (member) this.#forget(member);
+  }
+
+  /** Reports whether there is such an upstream. */
+  holds(key: string): boolean {
+    return this.#roster.get(key) !== undefined;
+  }
+
+  /** Returns an upstream with its results, or `undefined` if there is no such upstream. */
+  memberOf(key: string): Member | undefined {
+    const upstream = this.#roster.get(key);
+    if (upstream === undefined) return undefined;
+    const member = this.#memberFor(upstream);
+    this.#known.set(key, member);
+    return member;
   }
 
   /**
@@ -138,13 +148,15 @@ export class Lane {
    * prefers an untried one. Returns `undefined` if none is suitable.
    */
   choose(suits: Suits, { unknown = false, chance }: Leaning = {}): Member | undefined {
-    const order = unknown ? [this.#untried, this.#trusted] : [this.#trusted, this.#untried];
-    for (const set of order) {
-      const found = this.#best(set, suits, chance);
-      if (found) return found;
+    const trusted = () => this.#best(this.#trusted.size, () => this.#draw(this.#trusted, suits), chance);
+    const untried = () => this.#best(this.#untriedSize, () => this.#drawUntried(suits), chance);
+    let found = unknown ? (untried() ?? trusted()) : (trusted() ?? untried());
+    if (!found) {
+      this.#readmit();
+      found = untried() ?? this.#best(this.#ejected.size, () => this.#draw(this.#ejected, suits), chance);
     }
-    this.#readmit();
-    return this.#best(this.#untried, suits, chance) ?? this.#best(this.#ejected, suits, chance);
+    if (found) this.#remember(found);
+    return found;
   }
 
   succeeded(member: Member, latencyMs: number): void {
@@ -174,25 +186,26 @@ export class Lane {
     this.#eject(member);
   }
 
-  /** Records that another upstream was faster. It counts only against upstreams that had enough time. */
-  outrun(member: Member, waitedMs: number, usualMs: number): void {
-    if (waitedMs < usualMs) return;
+  /** Records that another upstream was faster, although this one had enough time. */
+  outrun(member: Member): void {
     if (this.#trusted.has(member)) member.bad = member.bad * FADING + 0.3;
     else this.#eject(member);
   }
 
   /** Returns the estimated share of successful attempts. */
   score({ upstream, good, bad }: Member): number {
-    return (good + PRIOR_WEIGHT * upstream.prior) / (good + bad + PRIOR_WEIGHT);
+    const opinion = this.#options.opinion?.(upstream.key) ?? null;
+    const prior = opinion === null ? upstream.prior : OPINION_PRIOR[opinion];
+    return (good + PRIOR_WEIGHT * prior) / (good + bad + PRIOR_WEIGHT);
   }
 
   /** Returns the most promising of some random members. */
-  #best(set: Draw<Member>, suits: Suits, chance: Leaning['chance']): Member | undefined {
+  #best(size: number, draw: () => Member | undefined, chance: Leaning['chance']): Member | undefined {
     let best: Member | undefined;
     let least = Number.POSITIVE_INFINITY;
-    const draws = Math.min(set.size, chance ? COMPARED : 2);
-    for (let draw = 0; draw < draws; draw++) {
-      const member = this.#draw(set, suits);
+    const draws = Math.min(size, chance ? COMPARED : 2);
+    for (let drawn = 0; drawn < draws; drawn++) {
+      const member = draw();
       if (!member) return best;
       const cost = this.#cost(member, chance?.(member) ?? this.score(member));
       if (cost >= least) continue;
@@ -207,12 +220,64 @@ export class Lane {
     for (let draw = 0; draw < DRAWS; draw++) {
       const member = set.any();
       if (!member) return undefined;
-      if (suits(member.upstream, kind)) return member;
+      if (this.#isThere(member) && suits(member.upstream, kind)) return member;
     }
-    for (const member of set) {
-      if (suits(member.upstream, kind)) return member;
+    for (const member of [...set]) {
+      if (this.#isThere(member) && suits(member.upstream, kind)) return member;
     }
     return undefined;
+  }
+
+  #drawUntried(suits: Suits): Member | undefined {
+    const { kind, opinion } = this.#options;
+    const isUntried = (upstream: Upstream) => {
+      const known = this.#known.get(upstream.key);
+      const hasResults = known !== undefined && (this.#trusted.has(known) || this.#ejected.has(known));
+      return !hasResults && suits(upstream, kind);
+    };
+    for (let draw = 0; draw < DRAWS; draw++) {
+      const upstream = this.#roster.any();
+      if (!upstream) return undefined;
+      if (isUntried(upstream) && opinion?.(upstream.key) !== 'bad') return this.#memberFor(upstream);
+    }
+    for (const upstream of this.#roster) if (isUntried(upstream)) return this.#memberFor(upstream);
+    return undefined;
+  }
+
+  /** Brings what is known about the upstream up to date. Returns false, and forgets it, if it has left. */
+  #isThere(member: Member): boolean {
+    const upstream = this.#roster.get(member.upstream.key);
+    if (upstream === undefined) this.#forget(member);
+    else member.upstream = upstream;
+    return upstream !== undefined;
+  }
+
+  #memberFor(upstream: Upstream): Member {
+    const known = this.#known.get(upstream.key);
+    if (known) known.upstream = upstream;
+    const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
+    return (
+      known ?? { upstream, good: 0, bad: 0, latencyMs, busy: 0, failures: 0, ejections: 0, ejectedUntil: 0 }
+    );
+  }
+
+  /** Above the limit, what was chosen longest ago is forgotten. */
+  #remember(member: Member): void {
+    const { key } = member.upstream;
+    this.#known.delete(key);
+    this.#known.set(key, member);
+    if (this.#known.size <= MOST_KNOWN) return;
+    const [oldest] = this.#known.values();
+    if (oldest) this.#forget(oldest);
+  }
+
+  #forget(member: Member): void {
+    this.#known.delete(member.upstream.key);
+    for (const set of [this.#trusted, this.#ejected]) set.delete(member);
+  }
+
+  get #untriedSize(): number {
+    return Math.max(0, this.#roster.size - this.#trusted.size - this.#ejected.size);
   }
 
   /** Returns the expected time to an answer, roughly. */
@@ -231,7 +296,7 @@ export class Lane {
   #readmit(): void {
     const now = this.#options.monotonic();
     for (const member of [...this.#ejected]) {
-      if (member.ejectedUntil <= now) this.#move(member, this.#untried);
+      if (member.ejectedUntil <= now) this.#ejected.delete(member);
     }
   }
 
@@ -245,8 +310,8 @@ export class Lane {
   }
 
   #move(member: Member, to: Draw<Member>): void {
-    if (!this.members.has(member.upstream.key)) return;
-    for (const set of [this.#trusted, this.#untried, this.#ejected]) {
+    if (this.#known.get(member.upstream.key) !== member) return;
+    for (const set of [this.#trusted, this.#ejected]) {
       if (set !== to) set.delete(member);
     }
     to.add(member);

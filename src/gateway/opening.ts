@@ -1,4 +1,4 @@
-import { framingOf, listOf, readHead } from './http-message.ts';
+import { framingOf, type HeadReader, headReader, listOf } from './http-message.ts';
 import { readOpening } from './tls.ts';
 
 /** Methods whose requests may be sent to several proxies. */
@@ -14,16 +14,19 @@ export type TunnelOpening =
   | { kind: 'partial' }
   | { kind: 'other' };
 
-/** Examines the first bytes of a client. */
-export function readTunnelOpening(bytes: Buffer): TunnelOpening {
-  const method = METHOD.exec(bytes.toString('latin1', 0, 5))?.[1];
-  if (method !== undefined) return readRequestOpening(bytes, method);
-  const opening = readOpening(bytes);
-  if (opening.kind !== 'hello') return opening;
-  return opening.earlyData ? { kind: 'other' } : { kind: 'hello', bytes: opening.bytes };
+/** Returns a function that examines the first bytes of a client, to be called with all of them whenever more arrive. */
+export function openingReader(): (bytes: Buffer) => TunnelOpening {
+  const readHead = headReader();
+  return (bytes) => {
+    const method = METHOD.exec(bytes.toString('latin1', 0, 5))?.[1];
+    if (method !== undefined) return readRequestOpening(bytes, method, readHead);
+    const opening = readOpening(bytes);
+    if (opening.kind !== 'hello') return opening;
+    return opening.earlyData ? { kind: 'other' } : { kind: 'hello', bytes: opening.bytes };
+  };
 }
 
-function readRequestOpening(bytes: Buffer, method: string): TunnelOpening {
+function readRequestOpening(bytes: Buffer, method: string, readHead: HeadReader): TunnelOpening {
   try {
     const head = readHead(bytes);
     if (head === undefined) return { kind: 'partial' };

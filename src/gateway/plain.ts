@@ -1,16 +1,17 @@
 import { loginLine } from '../proxy/check/exchange.ts';
+import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { type Caller, HTTP_VOICE } from './caller.ts';
-import type { Carrier, Desk } from './desk.ts';
+import type { Carrier, Cut, Desk } from './desk.ts';
 import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
-import { type Answer, answerHead, judgeAnswer, readAnswer } from './http-answer.ts';
+import { type Answer, type AnswerReader, answerHead, answerJudge, answerReader } from './http-answer.ts';
 import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Race, RaceResult } from './race.ts';
-import type { Upstream } from './upstream.ts';
+import type { Failure, Upstream } from './upstream.ts';
 
 interface PlainOptions {
   client: Caller;
@@ -19,6 +20,8 @@ interface PlainOptions {
   admission: Admission;
 }
 
+/** A client that sends no more has usually left, but may still read. */
+const ENDED_MS = 10_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** Statuses with which a site refuses an address. */
 const BLOCKS = new Set([403, 429, 451, 503]);
@@ -35,13 +38,16 @@ const NEVER_A_TARGETS = new Map([
 export function sendPlain(options: PlainOptions): void {
   const { client, desk, request, admission } = options;
   const startedAt = desk.monotonic();
+  const evidence = desk.engine.evidenceOf(admission.account);
   const repeatable = request.framing === 'none' && (request.method === 'GET' || request.method === 'HEAD');
-  const judge = (upstream: Upstream) => (received: Buffer) =>
-    judgeAnswer(received, request.method, upstream.proven.plain || desk.engine.lanes.plain.trusts(upstream));
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
     desk.meter.settled('plain', 'client_left', 0);
+  };
+  // A client may end its half after a whole request; a request without its end never gets one.
+  client.onEnded = () => {
+    if (!isWhole(request, client)) client.socket.destroy();
   };
   running = desk.engine.find(
     {
@@ -51,7 +57,7 @@ export function sendPlain(options: PlainOptions): void {
       planFor: (upstream): Plan => ({
         tunnel: isTunnelled(upstream),
         payload: repeatable ? headFor(request, upstream) : null,
-        judge: judge(upstream),
+        judge: answerJudge(request.method, upstream.proven.plain || evidence.lanes.plain.trusts(upstream)),
       }),
       ...(repeatable && { idleFor: (upstream) => desk.idle.take(upstream, request.target) }),
       wide: repeatable,
@@ -63,6 +69,17 @@ export function sendPlain(options: PlainOptions): void {
       else new Exchange(options, result).begin(repeatable);
     },
   );
+}
+
+/** Reports whether the body has arrived, of which nothing was taken yet. */
+function isWhole({ framing }: PlainRequest, { inbox }: Caller): boolean {
+  const end = bodyEnd(framing);
+  try {
+    end.take(inbox.view());
+    return end.done;
+  } catch {
+    return false;
+  }
 }
 
 function headFor(request: PlainRequest, upstream: Upstream): Buffer {
@@ -84,14 +101,15 @@ function isTunnelled({ protocol, carries }: Upstream): boolean {
 
 /** Sends the rest of a request to the upstream that was found, and the answer back. */
 class Exchange implements Carrier {
-  readonly halfClosed = false;
   readonly startedAt: number;
   movedAt: number;
   readonly #options: PlainOptions;
   readonly #result: RaceResult;
   readonly #upstream: TcpSocket;
   readonly #requestEnd: BodyEnd;
-  #received: Buffer;
+  /** The beginning of the answer, until its head is whole. */
+  readonly #received = new Inbox();
+  readonly #readAnswer: AnswerReader;
   #answer: Answer | null = null;
   #answerEnd: BodyEnd | null = null;
   /** True if the proxy has sent more than the answer. */
@@ -105,7 +123,8 @@ class Exchange implements Carrier {
     this.#result = result;
     const { socket, received } = result.attempt.release();
     this.#upstream = socket;
-    this.#received = received;
+    this.#received.add(received);
+    this.#readAnswer = answerReader(options.request.method);
     this.#requestEnd = bodyEnd(options.request.framing);
   }
 
@@ -114,6 +133,7 @@ class Exchange implements Carrier {
     desk.carriers.add(this);
     client.onLeft = () => this.#end('left');
     client.onBytes = () => this.#sendBody();
+    client.onEnded = () => this.#leaveUnlessWhole();
     client.onDrained = () => {
       this.#moved();
       this.#upstream.resume();
@@ -126,25 +146,35 @@ class Exchange implements Carrier {
         client.socket.resume();
       },
       ended: () => this.#onEnded(),
-      closed: () => this.#onEnded(),
+      closed: (fault) => this.#onEnded(fault !== null),
     };
     if (!sent) {
       this.#upstream.write(headFor(request, this.#result.attempt.upstream));
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
     }
+    if (client.hasEnded) this.#leaveUnlessWhole();
     if (this.#over) return;
-    if (this.#received.length > 0) this.#readHead();
+    if (!this.#received.isEmpty) this.#readHead();
     this.#upstream.resume();
   }
 
-  /** A client that waits for an answer gets an error. */
-  cut(): void {
-    this.#fail(maybeSent());
+  get patienceMs(): number {
+    return this.#options.client.hasEnded ? ENDED_MS : Number.POSITIVE_INFINITY;
+  }
+
+  /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
+  cut(why: Cut): void {
+    const isSilent = why === 'idle' && this.#requestEnd.done && this.#answerEnd === null;
+    this.#fail(maybeSent(), isSilent ? 'timeout' : null);
   }
 
   #moved(): void {
     this.movedAt = this.#options.desk.monotonic();
+  }
+
+  #leaveUnlessWhole(): void {
+    if (!this.#requestEnd.done) this.#options.client.socket.destroy();
   }
 
   #sendBody(): void {
@@ -155,7 +185,7 @@ class Exchange implements Carrier {
       const count = this.#requestEnd.take(client.inbox.view());
       if (!this.#upstream.write(client.take(count))) client.socket.pause();
     } catch {
-      this.#fail(badRequest('The body is malformed.'));
+      this.#fail(badRequest('The body is malformed.'), null);
     }
   }
 
@@ -166,37 +196,36 @@ class Exchange implements Carrier {
       this.#sendAnswer(bytes);
       return;
     }
-    this.#received = Buffer.concat([this.#received, bytes]);
+    this.#received.add(bytes);
     this.#readHead();
   }
 
   #readHead(): void {
-    const { request } = this.#options;
     try {
-      const answer = readAnswer(this.#received, request.method);
+      const answer = this.#readAnswer(this.#received.view());
       if (answer === undefined) return;
       const failure = NEVER_A_TARGETS.get(answer.status as 407 | 511);
       if (failure !== undefined) {
-        this.#options.desk.engine.lanes.plain.failed(this.#result.member, failure);
-        this.#fail(maybeSent());
+        this.#fail(maybeSent(), failure);
         return;
       }
-      this.#beginAnswer(answer, this.#received.subarray(answer.bytes));
+      this.#received.take(answer.bytes);
+      this.#beginAnswer(answer, this.#received.remainder());
     } catch (error) {
       if (!(error instanceof GatewayFault)) throw error;
-      this.#fail(maybeSent());
+      this.#fail(maybeSent(), 'protocol_error');
     }
   }
 
   #beginAnswer(answer: Answer, rest: Buffer): void {
     const { desk } = this.#options;
-    const { member, tookMs, doubtful } = this.#result;
+    const { member, tookMs, doubtful, slower } = this.#result;
     this.#answer = answer;
     this.#answerEnd = bodyEnd(answer.framing);
-    if (!doubtful) desk.engine.lanes.plain.succeeded(member, tookMs);
     const { admission, request } = this.#options;
-    const site = admission.site ?? siteOf(request.target.host);
-    desk.engine.sites.observe(site, member.upstream.key, !BLOCKS.has(answer.status));
+    const evidence = desk.engine.evidenceOf(admission.account);
+    if (!doubtful) evidence.worked('plain', member, tookMs, slower);
+    evidence.reached(siteOf(request.target.host), member.upstream.key, !BLOCKS.has(answer.status));
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     const { session } = this.#options.admission;
     const { exitIp } = member.upstream;
@@ -204,7 +233,6 @@ class Exchange implements Carrier {
     else if (exitIp !== null) added.push(`X-Picpool-Exit: ${exitIp}`);
     const head = answerHead(answer, added);
     desk.meter.bytes('down', head.length);
-    this.#received = Buffer.alloc(0);
     this.#sendAnswer(rest, head);
   }
 
@@ -229,7 +257,7 @@ class Exchange implements Carrier {
       const count = this.#answerEnd?.take(bytes) ?? 0;
       desk.meter.bytes('down', count);
       if (!admission.account.spend(count)) {
-        this.#end('broken');
+        this.#end('broken', null);
         return;
       }
       // Anything that a proxy sends beyond the answer is discarded.
@@ -239,32 +267,30 @@ class Exchange implements Carrier {
       if (piece.length > 0 && !client.socket.write(piece)) this.#upstream.pause();
       if (this.#answerEnd?.done) this.#end('done');
     } catch {
-      this.#end('broken');
+      this.#end('broken', 'protocol_error');
     }
   }
 
-  #onEnded(): void {
+  /** `cut`: by a fault, so that something may be missing. */
+  #onEnded(cut = false): void {
     if (this.#over) return;
-    if (this.#answerEnd === null) {
-      this.#fail(maybeSent());
+    if (this.#answer?.framing === 'until close' && !cut) this.#end('done');
+    else this.#fail(maybeSent(), 'closed');
+  }
+
+  /** The client gets an error, if there is no answer yet. `blame`: what the proxy did, or `null` if it was not at fault. */
+  #fail(fault: GatewayFault, blame: Failure | null): void {
+    if (this.#answerEnd !== null) {
+      this.#end('broken', blame);
       return;
     }
-    this.#end(this.#answer?.framing === 'until close' ? 'done' : 'broken');
+    this.#end('refused', blame);
+    this.#options.client.refuse(HTTP_VOICE, fault);
   }
 
-  /** There is no answer yet, so the client can still get an error. */
-  #fail(fault: GatewayFault): void {
-    const { client, desk } = this.#options;
-    if (this.#answerEnd === null) {
-      desk.engine.lanes.plain.failed(this.#result.member, 'closed');
-      this.#end(null);
-      client.refuse(HTTP_VOICE, fault);
-    } else this.#end('broken');
-  }
-
-  #end(how: 'done' | 'broken' | 'left' | null): void {
+  #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk } = this.#options;
+    const { client, desk, admission } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
     desk.carriers.delete(this);
@@ -272,11 +298,10 @@ class Exchange implements Carrier {
     if (how === 'done' && this.#upstreamReusable) {
       desk.idle.put(this.#result.member.upstream, this.#options.request.target, this.#upstream);
     } else this.#upstream.destroy();
-    if (how === 'broken') {
-      // Only a broken connection shows the client that something is missing.
-      desk.engine.lanes.plain.failed(this.#result.member, 'closed');
-      client.socket.destroy();
-    } else if (how === 'done') {
+    if (blame !== null) desk.engine.failed(admission.account, 'plain', this.#result.member, blame);
+    // Only a broken connection shows the client that something is missing.
+    if (how === 'broken') client.socket.destroy();
+    else if (how === 'done') {
       if (reusable) client.again();
       else client.close();
     }

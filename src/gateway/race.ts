@@ -1,4 +1,3 @@
-import type { Sites } from '../proxy/targets/sites.ts';
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import { Attempt, type Plan } from './attempt.ts';
 import type { Lane, Member, Suits } from './lane.ts';
@@ -10,9 +9,8 @@ export interface RaceOptions {
   lane: Lane;
   target: Target;
   suits: Suits;
-  /** The target site, and which proxies reach it. */
-  site: string;
-  sites: Sites;
+  /** Returns the chance, 0 to 1, that a member reaches the target. Default: as that of any target. */
+  chance?: ((member: Member) => number) | undefined;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
@@ -29,7 +27,7 @@ export interface RaceOptions {
   monotonic: () => number;
   /** Called for each attempt; `hedged`: while others are pending. */
   onTry: (hedged: boolean) => void;
-  onFailure: (upstream: Upstream, failure: Failure) => void;
+  onFailure: (member: Member, failure: Failure) => void;
 }
 
 export interface RaceResult {
@@ -39,6 +37,10 @@ export interface RaceResult {
   tookMs: number;
   /** True if it was not certain that this is the target's answer, but there was no better one. */
   doubtful: boolean;
+  /** Those that were slower, although they had enough time. */
+  slower: Member[];
+  /** Those that delivered an answer of the same look. */
+  alike: { member: Member; ms: number }[];
 }
 
 /** Called with the winner or `null`, and the number of attempts. */
@@ -92,7 +94,7 @@ class Contest implements Race {
   }
 
   answered(attempt: Attempt, look: string | null): void {
-    const { lane, monotonic } = this.#options;
+    const { monotonic } = this.#options;
     const member = this.#running.get(attempt);
     if (this.#over || !member) return;
     if (look === null) {
@@ -101,8 +103,9 @@ class Contest implements Race {
     }
     const alike = this.#doubtful.filter((other) => other.look === look);
     if (alike.length + 1 >= ALIKE) {
-      for (const other of alike) lane.succeeded(other.member, monotonic() - other.attempt.startedAt);
-      this.#win(attempt, member, false);
+      const now = monotonic();
+      const others = alike.map((other) => ({ member: other.member, ms: now - other.attempt.startedAt }));
+      this.#win(attempt, member, false, others);
       return;
     }
     this.#running.delete(attempt);
@@ -115,16 +118,8 @@ class Contest implements Race {
     if (this.#over || !member) return;
     this.#running.delete(attempt);
     member.busy--;
-    this.#learn(member, failure);
+    this.#options.onFailure(member, failure);
     this.#replace();
-  }
-
-  #learn(member: Member, failure: Failure): void {
-    const { lane, sites, site, onFailure } = this.#options;
-    // Only a proxy that works elsewhere says something about the site.
-    if (lane.trusts(member.upstream)) sites.observe(site, member.upstream.key, false);
-    lane.failed(member, failure);
-    onFailure(member.upstream, failure);
   }
 
   #replace(): void {
@@ -133,12 +128,8 @@ class Contest implements Race {
   }
 
   #try(unknown: boolean): boolean {
-    const { lane, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry, site, sites } =
-      this.#options;
+    const { lane, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry, chance } = this.#options;
     if (this.#tries >= tries) return false;
-    const chance = sites.knows(site)
-      ? (one: Member) => sites.draw(site, one.upstream.key, lane.score(one))
-      : undefined;
     const member = lane.choose((upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind), {
       unknown,
       chance,
@@ -171,7 +162,7 @@ class Contest implements Race {
       for (const [attempt, member] of this.#running) {
         attempt.cancel();
         member.busy--;
-        this.#learn(member, 'timeout');
+        this.#options.onFailure(member, 'timeout');
       }
       this.#running.clear();
       this.#settle();
@@ -193,16 +184,14 @@ class Contest implements Race {
     this.#onEnd(null, this.#tries);
   }
 
-  #win(attempt: Attempt, member: Member, doubtful: boolean): void {
-    const { monotonic, lane, hedgeMs } = this.#options;
-    const now = monotonic();
+  #win(attempt: Attempt, member: Member, doubtful: boolean, alike: RaceResult['alike'] = []): void {
+    const now = this.#options.monotonic();
     this.#running.delete(attempt);
-    for (const [other, { upstream }] of this.#running) {
-      const slow = lane.members.get(upstream.key);
-      if (slow) lane.outrun(slow, now - other.startedAt, hedgeMs);
-    }
+    const slower = [...this.#running]
+      .filter(([other]) => now - other.startedAt >= this.#options.hedgeMs)
+      .map(([, slow]) => slow);
     this.#end();
-    this.#onEnd({ attempt, member, tookMs: now - attempt.startedAt, doubtful }, this.#tries);
+    this.#onEnd({ attempt, member, tookMs: now - attempt.startedAt, doubtful, slower, alike }, this.#tries);
   }
 
   #end(): void {

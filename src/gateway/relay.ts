@@ -9,10 +9,15 @@ export interface RelayReport {
   endedBy: 'client' | 'upstream' | 'limit';
 }
 
+/** A tunnel of which one side has ended is closed sooner. */
+const HALF_CLOSED_MS = 60_000;
+
 interface RelayOptions {
   client: TcpSocket;
   upstream: TcpSocket;
   monotonic: () => number;
+  /** Called about once a second. */
+  onLook: (now: number) => void;
   /** Called with the bytes as they pass. Returning false ends the tunnel. */
   onBytes: (direction: 'up' | 'down', count: number) => boolean;
   onEnd: (report: RelayReport) => void;
@@ -38,8 +43,8 @@ export class Relay implements Carrier {
     upstream.resume();
   }
 
-  get halfClosed(): boolean {
-    return this.#ended !== null;
+  get patienceMs(): number {
+    return this.#ended === null ? Number.POSITIVE_INFINITY : HALF_CLOSED_MS;
   }
 
   /** Counts and sends what was received before the relay began. */
@@ -51,6 +56,10 @@ export class Relay implements Carrier {
   /** Ends the client's half, which had ended before the relay began. */
   endClient(): void {
     this.#options.client.listener.ended();
+  }
+
+  look(now: number): void {
+    this.#options.onLook(now);
   }
 
   cut(): void {

@@ -1,23 +1,15 @@
-import { Elysia } from 'elysia';
-import type { ContextOf } from '../http/request-context.ts';
+import { type Call, type Route, route } from '../http/route.ts';
 
-interface GatewayRoutesOptions {
-  contextOf: ContextOf;
-  /** `null` if the gateway is off. */
-  port: number | null;
+/** The configuration file for browsers. `port`: `null` if the gateway is off. */
+export function gatewayRoutes(port: number | null): Route[] {
+  return port === null ? [] : [route('GET /proxy.pac', (call) => showPac(port, call))];
 }
 
 /** Serves the configuration that browsers load, which sends everything public through the gateway. */
-export function gatewayRoutes({ contextOf, port }: GatewayRoutesOptions) {
-  if (port === null) return new Elysia();
-  return new Elysia().get(
-    '/proxy.pac',
-    ({ request }) =>
-      new Response(pacFile(placeOf(contextOf(request).origin, port)), {
-        headers: { 'content-type': 'application/x-ns-proxy-autoconfig', 'cache-control': 'no-cache' },
-      }),
-    { detail: { hide: true } },
-  );
+function showPac(port: number, { context }: Call): Response {
+  return new Response(pacFile(placeOf(context.origin, port)), {
+    headers: { 'content-type': 'application/x-ns-proxy-autoconfig', 'cache-control': 'no-cache' },
+  });
 }
 
 /** Returns the gateway's address under the name by which the client knows the server: `pool.example.org:8899`. */

@@ -19,7 +19,9 @@ export interface TargetRules {
   own: ReadonlySet<string>;
 }
 
-const NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+/** Limits of DNS. SOCKS5 even writes the length of a name into one byte. */
+const MOST_NAME = 253;
+const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /** Suffixes of names that only exist inside a network (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|home\.arpa)$/;
@@ -27,7 +29,8 @@ const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|home\
 /** Parses `host` and a port as in a URL (`0x7f.1` is 127.0.0.1). Returns `null` if they are invalid. */
 export function readTarget(host: string, port: number): Target | null {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return null;
-  if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z]+$/.test(host)) return { host, address: null, port };
+  // Most are names, which need no further look. A number at the end makes an address.
+  if (isName(host) && /\.[a-z]+$/.test(host)) return { host, address: null, port };
   if (canonicalAddress(host) === host) return { host, address: host, port };
   const bare = unbracketed(host);
   const url = `http://${bracketed(bare)}/`;
@@ -35,7 +38,11 @@ export function readTarget(host: string, port: number): Target | null {
   const name = unbracketed(new URL(url).hostname).replace(/\.$/, '');
   const address = canonicalAddress(name);
   if (address !== null) return { host: address, address, port };
-  return NAME.test(name) ? { host: name, address: null, port } : null;
+  return isName(name) ? { host: name, address: null, port } : null;
+}
+
+function isName(text: string): boolean {
+  return text.length <= MOST_NAME && text.split('.').every((label) => LABEL.test(label));
 }
 
 /** Parses `example.com:443` or `[2001:db8::1]:443`. Returns `null` if it is invalid. The port is required. */

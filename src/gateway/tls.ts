@@ -9,6 +9,8 @@ const MAX_RECORD = 16_384 + 256;
 
 /** Maximum size in bytes of a ClientHello; with post-quantum keys they take about 2 KB. */
 const MAX_HELLO_BYTES = 32 * 1024;
+/** Maximum number of records that it comes in. Some clients split it to get past filters, into a handful. */
+const MOST_RECORDS = 64;
 
 /** The kind of a client's first bytes. */
 type Opening =
@@ -24,7 +26,7 @@ export function readOpening(bytes: Buffer): Opening {
   let have = 0;
   let wanted = 4;
   while (have < wanted) {
-    if (at > MAX_HELLO_BYTES) return { kind: 'other' };
+    if (at > MAX_HELLO_BYTES || parts.length >= MOST_RECORDS) return { kind: 'other' };
     if (bytes.length < at + RECORD_HEADER) return { kind: 'partial' };
     const length = bytes.readUInt16BE(at + 3);
     if (bytes[at] !== HANDSHAKE || length === 0 || length > MAX_RECORD) return { kind: 'other' };
@@ -33,11 +35,9 @@ export function readOpening(bytes: Buffer): Opening {
     parts.push(part);
     have += length;
     at += RECORD_HEADER + length;
-    const start = parts.length === 1 ? part : Buffer.concat(parts);
-    if (have >= 4) wanted = 4 + start.readUIntBE(1, 3);
+    if (wanted === 4 && have >= 4) wanted = 4 + Buffer.concat(parts).readUIntBE(1, 3);
   }
-  const message = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
-  return { kind: 'hello', bytes: at, earlyData: extensions(message).includes(EARLY_DATA) };
+  return { kind: 'hello', bytes: at, earlyData: extensions(Buffer.concat(parts)).includes(EARLY_DATA) };
 }
 
 /** Returns the types of a ClientHello's extensions, none if it is malformed, which the server will report. */

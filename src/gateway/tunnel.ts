@@ -1,14 +1,15 @@
 import { siteOf } from '../proxy/targets/site.ts';
-import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
 import type { Caller, Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
+import type { Evidence } from './evidence.ts';
 import { noAnswer, sessionLost } from './fault.ts';
-import { judgeAnswer } from './http-answer.ts';
-import { readTunnelOpening, type TunnelOpening } from './opening.ts';
+import { Handshake } from './handshake.ts';
+import { answerJudge } from './http-answer.ts';
+import { openingReader, type TunnelOpening } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
-import { Relay, type RelayReport } from './relay.ts';
+import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
 import type { Upstream } from './upstream.ts';
@@ -17,12 +18,6 @@ import type { Upstream } from './upstream.ts';
 const SILENT_CLIENT_MS = 300;
 /** Time limit for the rest of a ClientHello. */
 const HELLO_MS = 10_000;
-/**
- * A client that ends after fewer bytes has sent at most an alert, because the end of a handshake takes more: it did
- * not trust the certificate.
- */
-const LEAST_FINISHED_BYTES = 40;
-const DISTRUST_MS = 10_000;
 
 type Repeatable = Extract<TunnelOpening, { bytes: number }>;
 
@@ -50,7 +45,8 @@ export function openTunnel(options: TunnelOptions): void {
   }
 
   // A hopeless request is refused while its client can still be told why.
-  if (!desk.engine.lanes.tunnel.has(options.admission.suits)) {
+  const { account, suits } = options.admission;
+  if (!desk.engine.evidenceOf(account).lanes.tunnel.has(suits)) {
     desk.meter.settled('tunnel', 'no_answer', 0);
     client.refuse(voice, noAnswer(options.target, 0));
     return;
@@ -58,12 +54,15 @@ export function openTunnel(options: TunnelOptions): void {
   client.socket.write(voice.yes(session?.headers() ?? []));
   let timer = setTimeout(() => go(null), SILENT_CLIENT_MS);
   let patient = false;
+  const read = openingReader();
   client.onLeft = () => clearTimeout(timer);
+  // A client that ends before it has sent anything whole has left.
+  client.onEnded = () => client.socket.destroy();
   client.onBytes = () => look();
   if (!client.inbox.isEmpty) look();
 
   function look(): void {
-    const opening = readTunnelOpening(client.inbox.view());
+    const opening = read(client.inbox.view());
     if (opening.kind === 'partial') {
       if (patient) return;
       patient = true;
@@ -82,18 +81,21 @@ export function openTunnel(options: TunnelOptions): void {
 
 /** Finds an upstream and continues. */
 function connect(
-  { client, desk, target, voice, admission }: TunnelOptions,
+  options: TunnelOptions,
   { opening, answered, startedAt }: { opening: Repeatable | null; answered: boolean; startedAt: number },
 ): void {
+  const { client, desk, target, voice, admission } = options;
+  const evidence = desk.engine.evidenceOf(admission.account);
   const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
   const planFor = (upstream: Upstream): Plan => ({
     tunnel: true,
     payload,
-    judge: opening?.kind === 'request' ? answerJudge(desk, upstream, opening.method) : judgeGreeting,
+    judge: opening?.kind === 'request' ? judgeOf(evidence, upstream, opening.method) : judgeGreeting,
   });
   client.onBytes = () => {};
   // A handshake needs both halves; with other protocols a client may send everything and then listen.
-  client.endIsLeaving = opening?.kind === 'hello';
+  const isWaiting = opening?.kind === 'hello' || !answered;
+  client.onEnded = isWaiting ? () => client.socket.destroy() : null;
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
@@ -112,53 +114,54 @@ function connect(
       }
       desk.meter.settled('tunnel', 'served', ms);
       if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
-      const site = admission.site ?? siteOf(target.host);
-      carry({ client, desk, result, opening, account: admission.account, site });
+      carry(options, result, opening);
     },
   );
 }
 
-/** Hands both connections to a relay, and learns from how it ends. */
-function carry({
-  client,
-  desk,
-  result,
-  opening,
-  account,
-  site,
-}: {
-  client: Caller;
-  desk: Desk;
-  result: RaceResult;
-  opening: Repeatable | null;
-  account: Account;
-  site: string;
-}): void {
-  const { attempt, member, tookMs, doubtful } = result;
-  const lane = desk.engine.lanes.tunnel;
-  const wonAt = desk.monotonic();
+/** Hands both connections to a relay, and learns from what passes. */
+function carry(
+  { client, desk, target, admission: { account } }: TunnelOptions,
+  result: RaceResult,
+  opening: Repeatable | null,
+): void {
+  const { attempt, member, tookMs, doubtful, slower } = result;
+  const { engine, monotonic } = desk;
   const { socket, received } = attempt.release();
   if (opening) client.take(opening.bytes);
   client.onLeft = null;
-  const { sites } = desk.engine;
-  if (!doubtful) {
-    lane.succeeded(member, tookMs);
-    sites.observe(site, member.upstream.key, true);
-  }
+  client.onEnded = null;
+  const prove = () => {
+    const evidence = engine.evidenceOf(account);
+    evidence.worked('tunnel', member, tookMs, slower);
+    evidence.reached(siteOf(target.host), member.upstream.key, true);
+  };
+  // The answer to a request was judged when it came.
+  if (opening?.kind === 'request' && !doubtful) prove();
+  const handshake =
+    opening?.kind === 'request' || isAlert(received)
+      ? null
+      : new Handshake({
+          greeted: opening !== null,
+          now: monotonic(),
+          onProven: prove,
+          onFailed: (why) => engine.failed(account, 'tunnel', member, why),
+        });
   const relay: Relay = new Relay({
     client: client.socket,
     upstream: socket,
-    monotonic: desk.monotonic,
+    monotonic,
+    onLook: (now) => handshake?.look(now),
     onBytes(direction, count) {
       desk.meter.bytes(direction, count);
+      handshake?.moved(direction, count, monotonic());
       return account.spend(count);
     },
     onEnd(report) {
       desk.carriers.delete(relay);
       client.gone();
       member.busy--;
-      if (opening?.kind === 'hello' && isDistrust(report, desk.monotonic() - wonAt))
-        lane.failed(member, 'distrusted');
+      handshake?.ended(report, monotonic());
     },
   });
   desk.carriers.add(relay);
@@ -167,14 +170,15 @@ function carry({
   if (client.hasEnded) relay.endClient();
 }
 
-function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {
-  return endedBy === 'client' && up < LEAST_FINISHED_BYTES && ms < DISTRUST_MS;
+/** An alert that two proxies delivered is the target's. It says nothing about them. */
+function isAlert(received: Buffer): boolean {
+  return readGreeting(received) === 'alert';
 }
 
-function answerJudge({ engine }: Desk, upstream: Upstream, method: string): Plan['judge'] {
+function judgeOf({ lanes }: Evidence, upstream: Upstream, method: string): Plan['judge'] {
   // A proxy that relays plain requests may still answer CONNECT with its own page.
-  const certain = upstream.proven.tunnel || engine.lanes.tunnel.trusts(upstream);
-  return (received) => judgeAnswer(received, method, certain);
+  const certain = upstream.proven.tunnel || lanes.tunnel.trusts(upstream);
+  return answerJudge(method, certain);
 }
 
 function judgeGreeting(received: Buffer): Verdict {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 
 /**
@@ -24,7 +24,7 @@ interface AdmissionQueueOptions {
  */
 export class Overloaded extends AppError {
   constructor() {
-    super('unavailable', 'The server is overloaded; try again later.', { retryAfterMs: 1000 });
+    super('unavailable', inEnglish('The server is overloaded; try again later.'), { retryAfterMs: 1000 });
   }
 }
 

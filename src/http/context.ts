@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { clientNetwork } from '../lib/address.ts';
 import { isSecret } from '../lib/secret.ts';
 import type { Clients } from './client/clients.ts';
-import type { ContextOf, RequestContext } from './request-context.ts';
+import type { RequestContext } from './request-context.ts';
 
-export interface ContextOptions {
+interface ContextOptions {
   clients: Clients;
   publicUrl: string | undefined;
   adminToken: string | undefined;
@@ -18,10 +18,6 @@ export interface Contexts {
   readonly adminIsSet: boolean;
   /** Creates the context of a request that has just arrived as `incoming`. */
   open(request: Request, incoming: Request, peerOf: PeerOf): RequestContext;
-  /** Binds a context to the request that a route receives, for `of`. */
-  bind(request: Request, context: RequestContext): void;
-  /** Returns the context of a bound request. */
-  of: ContextOf;
 }
 
 /** For requests that bring no token in their body. */
@@ -31,7 +27,6 @@ const judgeNothing: RequestContext['judgeToken'] = async () => {};
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
 export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
-  const contexts = new WeakMap<Request, RequestContext>();
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const nextId = createIds();
   const isAdminToken = isSecret(adminToken);
@@ -105,12 +100,6 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   return {
     adminIsSet: adminToken !== undefined,
     open: (request, incoming, peerOf) => new LazyContext(request, incoming, peerOf),
-    bind: (request, context) => void contexts.set(request, context),
-    of(request) {
-      const context = contexts.get(request);
-      if (!context) throw new Error('the request was not bound to a context');
-      return context;
-    },
   };
 }
 

@@ -54,7 +54,8 @@ export interface Answer {
   headers?: Record<string, { description: string; schema: TSchema }>;
 }
 
-interface Description {
+/** What the API description says about a route. Its input and who may use it follow from the declaration. */
+export interface Description {
   /** The `operationId`: lower camel case, unique. */
   id: string;
   tag: string;
@@ -62,16 +63,15 @@ interface Description {
   description?: string;
   /** Successful answers by status. Errors are listed by status only, unless they can be more than JSON. */
   answers: Record<number, Answer>;
+  /** Those that no rule of the route implies. */
   errors?: readonly number[];
-  /** True if the route needs `ADMIN_TOKEN` once that is set. */
-  admin?: boolean;
-  /** Used if Elysia's own `body` schema does not describe the body. */
+  /** Used if the reader of the body has no schema. */
   requestBody?: {
     description?: string;
     required?: boolean;
     content: Record<string, { schema: TSchema; example?: unknown }>;
   };
-  /** Parameters that are not in Elysia's `query` and `params` schemas, such as headers. */
+  /** Parameters that are not in the schemas of query and path, such as headers. */
   parameters?: {
     name: string;
     in: 'header' | 'query' | 'cookie';
@@ -81,11 +81,29 @@ interface Description {
   }[];
 }
 
+/** Of which tokens a route needs one: names of settings, or `ISSUED_TOKEN`. */
+export interface NeededTokens {
+  names: readonly string[];
+  /** True if requests without a token are answered too, although perhaps differently. */
+  optional: boolean;
+}
+
+/** Stands for a token that the operator has issued, rather than for a setting. */
+export const ISSUED_TOKEN = 'token';
+
+/** Returns the name of a token's security scheme: `adminToken` for `ADMIN_TOKEN`. */
+export function schemeOf(name: string): string {
+  return name.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /**
- * Returns Elysia's `detail` of a route. Answers are described here rather than in Elysia's `response`, which would
- * validate each answer at half the throughput. The tests validate answers against this description instead.
+ * Returns the operation of OpenAPI for a description. Answers are described here rather than in Elysia's `response`,
+ * which would validate each answer at half the throughput. The tests validate answers against this description instead.
  */
-export function describe({ id, tag, answers, errors = [], admin, ...rest }: Description) {
+export function operationOf(
+  { id, tag, answers, errors = [], ...rest }: Description,
+  { names, optional }: NeededTokens,
+) {
   const responses: OpenAPIV3.ResponsesObject = {};
   for (const [status, { schema, example, content, ...answer }] of Object.entries(answers)) {
     responses[status] = {
@@ -96,7 +114,7 @@ export function describe({ id, tag, answers, errors = [], admin, ...rest }: Desc
       ...(content && { content }),
     };
   }
-  for (const status of [...errors, 429, 500, 503]) {
+  for (const status of [...errors, ...(names.length > 0 ? [401] : []), 429, 500, 503]) {
     responses[status] = {
       description: ERROR_MEANINGS[status] ?? 'An error.',
       content: { 'application/json': { schema: errorSchema }, ...answers[status]?.content },
@@ -108,6 +126,8 @@ export function describe({ id, tag, answers, errors = [], admin, ...rest }: Desc
     tags: [tag],
     ...rest,
     responses,
-    ...(admin && { security: [{}, { adminToken: [] as string[] }] }),
+    ...(names.length > 0 && {
+      security: [...(optional ? [{}] : []), ...names.map((name) => ({ [schemeOf(name)]: [] }))],
+    }),
   };
 }

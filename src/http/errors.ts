@@ -1,5 +1,6 @@
-import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts';
-import { explainFault, type SchemaFault } from './faults.ts';
+import type { TSchema } from '@sinclair/typebox';
+import { AppError, type ErrorCode, type ErrorDetail, inEnglish, message, type Said } from '../errors.ts';
+import { EXPECTS } from '../lib/schema.ts';
 
 /** The status of each code. Codes become HTTP only here. */
 const STATUS = {
@@ -51,10 +52,8 @@ export function toAppError(error: unknown): AppError {
     const sentence = details.map(({ field, message }) => `${field} ${message}`).join('; ');
     return new AppError(
       type === 'body' ? 'invalid_body' : 'invalid_parameter',
-      `${sentence || 'Invalid input'}.`,
-      {
-        details,
-      },
+      inEnglish(`${sentence || 'Invalid input'}.`),
+      { details },
     );
   }
   return new AppError('internal', 'Something went wrong on the server.', { cause: error });
@@ -80,4 +79,59 @@ export function errorResponse(error: AppError, requestId: string): Response {
     ...(error.details && { details: error.details }),
   };
   return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** A fault as TypeBox reports it. */
+interface SchemaFault {
+  path: string;
+  schema: TSchema;
+  value: unknown;
+}
+
+/** Explains what a schema expected and what it got instead. */
+function explainFault({ path, schema, value }: SchemaFault): ErrorDetail {
+  const field = path.slice(1).replaceAll('/', '.') || 'body';
+  const rule = ruleOf(schema);
+  if (value === undefined) return { field, message: message('is required and {rule}', { rule }) };
+  return { field, message: message('{rule}, not {value}', { rule, value: quote(value) }) };
+}
+
+/** Says what a value must be. */
+function ruleOf(schema: TSchema): Said {
+  const { type, minimum: least, maximum: most, minLength, maxLength, pattern, [EXPECTS]: expects } = schema;
+  if (typeof expects === 'function') return expects();
+  if (typeof expects === 'string') return inEnglish(`must be ${expects}`);
+  if (Array.isArray(schema.enum))
+    return message('must be one of {choices}', { choices: schema.enum.join(', ') });
+  if (type === 'boolean') return 'must be true or false';
+  if (type === 'integer' || type === 'number') {
+    const isInteger = type === 'integer';
+    if (least === undefined) return isInteger ? 'must be an integer' : 'must be a number';
+    if (most === undefined) {
+      return isInteger
+        ? message('must be an integer of at least {least}', { least })
+        : message('must be a number of at least {least}', { least });
+    }
+    return isInteger
+      ? message('must be an integer from {least} to {most}', { least, most })
+      : message('must be a number from {least} to {most}', { least, most });
+  }
+  if (type !== 'string')
+    return inEnglish(`must be ${type === 'object' ? 'a JSON object' : (type ?? 'something else')}`);
+  const limits = [
+    minLength > 1 && `at least ${minLength} characters`,
+    maxLength !== undefined && `at most ${maxLength} characters`,
+    pattern !== undefined && `matching ${pattern}`,
+  ].filter((limit) => limit !== false);
+  if (limits.length === 0) return 'must be a string';
+  if (limits.length === 1 && maxLength !== undefined) {
+    return message('must be a string, at most {most} characters', { most: maxLength });
+  }
+  return inEnglish(`must be a string, ${limits.join(', ')}`);
+}
+
+/** Returns the value, cut to a length that fits a message. */
+function quote(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

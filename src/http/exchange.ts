@@ -1,16 +1,15 @@
 import { type Dialect, tokenOf } from './dialect.ts';
-import type { KeptHeaders } from './kept-headers.ts';
-import type { Rate } from './limits.ts';
-import type { Asked } from './policy.ts';
+import type { KeptHeaders, Rate } from './kept-headers.ts';
 import type { RequestContext } from './request-context.ts';
-import type { Route } from './route-table.ts';
+import type { Asked } from './response-cache.ts';
+import type { Matched } from './route-table.ts';
 
 /** Lets a request pass by returning nothing, answers it, or throws why it is refused. */
 export type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
 
 /** What is done with each request of a route. */
 export interface Plan {
-  readonly route: Route;
+  readonly route: Matched;
   /** In order; the last one answers. */
   readonly steps: readonly Step[];
   /** Counts an answer; `ms` until its headers were complete. */
@@ -48,7 +47,7 @@ export class Exchange implements Asked {
     this.startedAt = startedAt;
   }
 
-  get route(): Route {
+  get route(): Matched {
     return this.plan.route;
   }
 

@@ -1,4 +1,10 @@
-import type { Rate } from './limits.ts';
+/** Values of the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. */
+export interface Rate {
+  readonly limit: number;
+  readonly remaining: number;
+  /** In seconds. */
+  readonly reset: number;
+}
 
 /**
  * Reusable headers of an answer, into which the values of each request are written. Only changed values are written,

@@ -1,20 +1,13 @@
-import { AppError } from '../errors.ts';
+import { AppError, message } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
 import { remember } from '../lib/remember.ts';
-import type { Route } from './route-table.ts';
-
-/** Values of the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. */
-export interface Rate {
-  readonly limit: number;
-  readonly remaining: number;
-  /** In seconds. */
-  readonly reset: number;
-}
+import type { Rate } from './kept-headers.ts';
+import type { Matched } from './route-table.ts';
 
 /** Returns how to count the requests of a route. */
-export type Limits = (route: Pick<Route, 'limit' | 'bytes'>) => Count;
+export type Limits = (route: Pick<Matched, 'limit' | 'bytes'>) => Count;
 
 /** Counts a request of a client. Waits only if the limiter does. */
 export type Count = (request: Request, peer: string) => Limited | Promise<Limited>;
@@ -113,8 +106,8 @@ function keyOf(name: RateName, client: string): string {
 }
 
 function tooMany(name: RateName, retryAfterMs: number): AppError {
-  const sentence = `Too many requests of the kind "${name}" from your address.`;
-  return new AppError('rate_limited', sentence, { retryAfterMs });
+  const said = message('Too many requests of the kind "{kind}" from your address.', { kind: name });
+  return new AppError('rate_limited', said, { retryAfterMs });
 }
 
 function announcedBytes({ headers }: Request): number | null {

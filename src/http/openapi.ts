@@ -1,5 +1,7 @@
 import { swagger } from '@elysiajs/swagger';
-import { type AnyElysia, Elysia } from 'elysia';
+import { Elysia } from 'elysia';
+import { ISSUED_TOKEN, type NeededTokens, operationOf, schemeOf } from './describe.ts';
+import type { Route } from './route.ts';
 
 interface Document {
   [key: string]: unknown;
@@ -16,12 +18,36 @@ interface Operation {
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const SPEC_PATH = '/description.json';
 
+interface DescribeOptions {
+  version: string;
+  serverUrl: string;
+  /** Returns of which tokens a route needs one. */
+  neededBy: (route: Route) => NeededTokens;
+}
+
 /**
  * Returns the OpenAPI document of the routes. The plugin collects them, and this corrects what it cannot know: bodies
- * are only JSON, named schemas appear once, and there is an administrator token.
+ * are only JSON, named schemas appear once, and there are tokens.
  */
-export async function describeApi(routes: AnyElysia, version: string, serverUrl: string): Promise<Document> {
-  const described = new Elysia().use(routes).use(
+export async function describeApi(
+  routes: readonly Route[],
+  { version, serverUrl, neededBy }: DescribeOptions,
+): Promise<Document> {
+  const described = new Elysia();
+  const tokens = new Set<string>();
+  for (const route of routes) {
+    const { method, path, query, params, body, about } = route;
+    if (!about) continue;
+    const needed = neededBy(route);
+    for (const name of needed.names) tokens.add(name);
+    described.route(method, path, () => '', {
+      ...(query && { query }),
+      ...(params && { params }),
+      ...(body?.schema && { body: body.schema }),
+      detail: operationOf(about, needed),
+    });
+  }
+  described.use(
     swagger({
       specPath: SPEC_PATH,
       path: '/unused',
@@ -57,11 +83,15 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
   document.openapi = '3.1.0';
   document.components = {
     schemas: hoist(document.paths),
-    securitySchemes: {
-      adminToken: { type: 'http', scheme: 'bearer', description: 'The value of the setting `ADMIN_TOKEN`.' },
-    },
+    securitySchemes: Object.fromEntries([...tokens].map((name) => [schemeOf(name), bearer(name)])),
   };
   return document;
+}
+
+function bearer(name: string) {
+  const description =
+    name === ISSUED_TOKEN ? 'A token from the operator.' : `The value of the setting \`${name}\`.`;
+  return { type: 'http', scheme: 'bearer', description };
 }
 
 function tidy(operation: Operation): void {

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, message } from '../errors.ts';
 import { createAbortable } from '../lib/abortable.ts';
 
 /** Small bodies fit into a few packets. A slow sender only holds the connection. */
@@ -35,13 +35,16 @@ export function openBody({ body }: Request) {
  */
 export async function readSmallBody(request: Request, limits: SmallBody): Promise<string> {
   const { maxBytes, name, timeoutMs = TIMEOUT_MS } = limits;
-  const tooLarge = new AppError('too_large', `${name} must be at most ${maxBytes} bytes.`);
+  const tooLarge = new AppError(
+    'too_large',
+    message('{name} must be at most {most} bytes.', { name, most: maxBytes }),
+  );
   if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge;
   const reader = openBody(request);
   if (!reader) return '';
   const { wait, stop } = createAbortable();
   const timer = setTimeout(
-    () => stop(new AppError('invalid_body', `${name} is arriving too slowly.`)),
+    () => stop(new AppError('invalid_body', message('{name} is arriving too slowly.', { name }))),
     timeoutMs,
   );
   const decoder = new TextDecoder();
@@ -64,4 +67,19 @@ export async function readSmallBody(request: Request, limits: SmallBody): Promis
     clearTimeout(timer);
     if (!done) void reader.cancel().catch(() => {});
   }
+}
+
+/** Enough for a percent-encoded password of 1024 bytes and a name. */
+export const MAX_FORM_BYTES = 8192;
+
+/**
+ * Reads the fields of a page's form (`application/x-www-form-urlencoded`).
+ * @throws {AppError} `invalid_body` for another type, `too_large`.
+ */
+export async function readForm(request: Request): Promise<URLSearchParams> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/x-www-form-urlencoded') {
+    throw new AppError('invalid_body', 'The body must be a form (application/x-www-form-urlencoded).');
+  }
+  return new URLSearchParams(await readSmallBody(request, { maxBytes: MAX_FORM_BYTES, name: 'The form' }));
 }

@@ -1,30 +1,35 @@
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
+import { MAX_JSON_LENGTH, parseForeignJson } from '../lib/foreign-json.ts';
 import { readSmallBody } from './read-body.ts';
 
-/** Far more than any JSON body of this API needs. */
-export const MAX_JSON_BYTES = 64 * 1024;
+/** A character takes at least one byte. */
+export const MAX_JSON_BYTES = MAX_JSON_LENGTH;
 
 /**
- * Reads a JSON body with a limit in bytes.
- * @throws {AppError} `invalid_body` for another media type, invalid JSON, or a body that arrives too slowly;
- * `too_large` above the limit.
+ * Reads a JSON body with a limit in bytes and in depth.
+ * @throws {AppError} `invalid_body` for another media type, invalid or deeply nested JSON, or a body that arrives too
+ * slowly; `too_large` above the limit.
  */
 export async function readJson(request: Request, maxBytes = MAX_JSON_BYTES): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json') {
     throw new AppError(
       'invalid_body',
-      'The body must be JSON with the header Content-Type: application/json.',
+      inEnglish('The body must be JSON with the header Content-Type: application/json.'),
     );
   }
-  return parseJson(await readSmallBody(request, { maxBytes, name: 'The body' }));
+  return parseJson(await readSmallBody(request, { maxBytes, name: 'The body' }), maxBytes);
 }
 
-/** @throws {AppError} `invalid_body` if the text is not JSON. */
-export function parseJson(text: string): unknown {
+/** @throws {AppError} `invalid_body` if the text is not JSON, or too long or deep. */
+export function parseJson(text: string, maxLength?: number): unknown {
   try {
-    return JSON.parse(text);
+    return parseForeignJson(text, maxLength === undefined ? {} : { maxLength });
   } catch (cause) {
-    throw new AppError('invalid_body', `The body is not JSON: ${(cause as Error).message}.`, { cause });
+    throw new AppError(
+      'invalid_body',
+      inEnglish(`The body cannot be read as JSON: ${(cause as Error).message}.`),
+      { cause },
+    );
   }
 }

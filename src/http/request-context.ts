@@ -32,5 +32,3 @@ export interface RequestContext {
   /** Whose budget the request uses: the name of its token, or the client's network. */
   payer: string;
 }
-
-export type ContextOf = (request: Request) => RequestContext;

@@ -1,7 +1,9 @@
 import { type Facts, FrequentFacts } from '../lib/logger.ts';
+import type { Histogram, Metrics } from '../lib/metrics.ts';
 import { quoted } from '../lib/quoted.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Plan } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
+import type { Matched } from './route-table.ts';
 
 type Logged = Pick<Exchange, 'request' | 'path'> & { context: Pick<RequestContext, 'id' | 'peer'> };
 
@@ -36,4 +38,32 @@ export class RequestFacts extends FrequentFacts {
     // An ID needs no escapes; see the context.
     return `"request_id":"${context.id}","method":${quoted(request.method)},"path":${quoted(path)},"status":${this.#status},"ms":${this.#ms},"peer":${quoted(context.peer)}`;
   }
+}
+
+/** In seconds, from cached answers to conversions that time out. */
+const BUCKETS = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Returns how to count the answers of a route. */
+type RequestMeter = (route: Matched) => NonNullable<Plan['count']>;
+
+/** Counts requests by route, method and status. */
+export function createRequestMeter(metrics: Metrics): RequestMeter {
+  const duration = metrics.histogram({
+    name: 'picpool_http_request_duration_seconds',
+    help: 'Time from a request to the headers of its answer.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: BUCKETS,
+  });
+
+  return ({ name, method }) => {
+    const byStatus = new Map<number, Histogram>();
+    return (status, ms) => {
+      let histogram = byStatus.get(status);
+      if (!histogram) {
+        histogram = duration(name, method, String(status));
+        byStatus.set(status, histogram);
+      }
+      histogram.observe(ms / 1000);
+    };
+  };
 }

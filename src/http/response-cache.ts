@@ -1,7 +1,26 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { KeptHeaders } from './kept-headers.ts';
-import type { AnswerCache, Asked } from './policy.ts';
+
+/** A cache for answers, in memory. */
+export interface AnswerCache {
+  /**
+   * Returns the cached answer to a GET, or that of `make`. Returns without a promise if possible, because most
+   * requests are answered here. A cached answer gets the headers of the request.
+   */
+  answer<A extends Asked>(asked: A, make: (asked: A) => Promise<Response>): Response | Promise<Response>;
+}
+
+/** A request, as a cache sees it. */
+export interface Asked {
+  readonly request: Request;
+  /** The request's URL. Reading it from the request costs time on each access. */
+  readonly url: string;
+  /** The header of this name. */
+  readonly authorization: string | null;
+  /** Writes the values of this request into the headers, and returns them. */
+  stamp(kept: KeptHeaders): Headers;
+}
 
 interface ResponseCacheOptions {
   /** Changes with the data that the answers depend on. */

@@ -1,20 +1,12 @@
 import type { RateName } from '../lib/rates.ts';
 import { remember } from '../lib/remember.ts';
 import type { Dialect } from './dialect.ts';
-import type { AnswerCache, Policy } from './policy.ts';
+import type { AnswerCache } from './response-cache.ts';
+import type { Route } from './route.ts';
 import { pathOf } from './target.ts';
 
-/** A route as Elysia lists it. */
-export interface DeclaredRoute {
-  method: string;
-  /** Such as `/api/proxy/:id`. */
-  path: string;
-  /** The key of the declared `policy`. */
-  hooks?: unknown;
-}
-
 /** What the request path knows about a request once it is matched. */
-export interface Route {
+export interface Matched {
   /** The path's pattern; `other` if there is none, because clients choose such paths. */
   readonly name: string;
   /** The method; `other` if no route has it. */
@@ -29,11 +21,12 @@ export interface Route {
   readonly bytes: RateName | null;
   readonly cached: AnswerCache | null;
   readonly admin: 'always' | 'once set' | null;
+  readonly tokens: Readonly<Record<string, string | undefined>>;
   readonly queued: boolean;
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
-export interface RouteTable<T> {
+interface RouteTable<T> {
   /** Finds the place of an absolute URL. */
   at(url: string): Place<T>;
   /** For requests without a valid host: a place without routes. */
@@ -75,22 +68,18 @@ interface Segment<T> {
 }
 
 /**
- * Compiles the declarations of all routes, and for each what `make` returns. A trailing slash is ignored, as in
+ * Compiles the rules of all routes, and for each what `make` returns. A trailing slash is ignored, as in
  * Elysia.
  */
-export function createRouteTable<T>(
-  declared: readonly DeclaredRoute[],
-  make: (route: Route) => T,
-): RouteTable<T> {
+export function createRouteTable<T>(declared: readonly Route[], make: (route: Matched) => T): RouteTable<T> {
   const root = newSegment<T>();
   const plain = new Map<string, Methods<T>>();
-  const methodsOf = (name: string, policies: ReadonlyMap<string, Policy>): Methods<T> =>
-    new Map(routesOf(name, policies).map((route) => [route.method, make(route)]));
+  const methodsOf = (name: string, routes: ReadonlyMap<string, Route>): Methods<T> =>
+    new Map(matchesOf(name, routes).map((route) => [route.method, make(route)]));
   const unknown = methodsOf('other', new Map());
 
   for (const [path, group] of Map.groupBy(declared, (route) => trimmed(route.path))) {
-    const policies = new Map(group.map(({ method, hooks }) => [method, policyOf(hooks)]));
-    const methods = methodsOf(path, policies);
+    const methods = methodsOf(path, new Map(group.map((route) => [route.method, route])));
     if (path.includes('*')) throw new Error(`the table knows no wildcards: ${path}`);
     if (!path.includes(':')) plain.set(path, methods);
     if (path === '/') continue;
@@ -122,33 +111,38 @@ function find<T>(segment: Segment<T>, path: string, start: number): Methods<T> |
 }
 
 /** Returns a route for each method, found or not. */
-function routesOf(name: string, policies: ReadonlyMap<string, Policy>): Route[] {
-  const methods = new Set(policies.keys());
+function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] {
+  const methods = new Set<string>(routes.keys());
   if (methods.has('GET')) methods.add('HEAD');
   const allow = [...methods].sort().join(', ');
-  return METHODS.map((method): Route => {
-    const policy = policies.get(method === 'HEAD' ? 'GET' : method);
-    const { limit, bytes = null, cached = null, admin = null, queued = true, dialect = null } = policy ?? {};
+  return METHODS.map((method): Matched => {
+    const route = routes.get(method === 'HEAD' ? 'GET' : method);
+    const {
+      limit,
+      bytes = null,
+      cached = null,
+      admin = null,
+      tokens = {},
+      queued = true,
+      dialect = null,
+    } = route ?? {};
     const reading = READING.has(method);
     return {
       name,
       method,
-      found: policy !== undefined,
+      found: route !== undefined,
       allow,
       reading,
       limit: limit ?? (reading ? 'read' : 'write'),
       bytes,
       cached: method === 'GET' ? cached : null,
       admin,
+      tokens,
       // Requests with a body begin at once: while they waited, the body would accumulate in memory.
       queued: queued && reading,
       dialect,
     };
   });
-}
-
-function policyOf(hooks: unknown): Policy {
-  return (hooks as { policy?: Policy } | undefined)?.policy ?? {};
 }
 
 function newSegment<T>(): Segment<T> {

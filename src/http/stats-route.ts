@@ -1,34 +1,31 @@
-import { Elysia } from 'elysia';
 import type { Feature } from '../feature.ts';
-import { describe } from './describe.ts';
-import { policy } from './policy.ts';
 import { createResponseCache } from './response-cache.ts';
+import { type Route, route } from './route.ts';
 
-/** Serves `GET /api/stats`, the one path that both services share. `now` in ms. */
-export function statsRoute(features: readonly Feature[], now: () => number) {
-  const schemas = features.map(({ statsAnswer }) => statsAnswer.schema);
-  return new Elysia().get(
-    '/api/stats',
-    async () => {
-      const parts = await Promise.all(features.map(({ stats }) => stats()));
-      return Response.json(Object.assign({}, ...parts), { headers: { 'cache-control': 'no-cache' } });
-    },
-    {
-      detail: describe({
+/** `GET /api/stats`, the one path that both services share. `now` in ms. */
+export function statsRoutes(features: readonly Feature[], now: () => number): Route[] {
+  return [
+    route('GET /api/stats', () => stats(features), {
+      cached: createResponseCache({ version: () => versionOf(features, now) }),
+      about: {
         id: features.length > 1 ? 'getStats' : `get${features[0]?.name}Stats`,
         tag: features.length > 1 ? 'Server' : `${features[0]?.name}`,
         summary: 'Get statistics',
         answers: {
           200: {
             description: 'The statistics of all services at this base path.',
-            schema: { type: 'object', allOf: schemas } as never,
+            schema: { type: 'object', allOf: features.map(({ statsAnswer }) => statsAnswer.schema) } as never,
             example: Object.assign({}, ...features.map(({ statsAnswer }) => statsAnswer.example)),
           },
         },
-      }),
-      ...policy({ cached: createResponseCache({ version: () => versionOf(features, now) }) }),
-    },
-  );
+      },
+    }),
+  ];
+}
+
+async function stats(features: readonly Feature[]): Promise<Response> {
+  const parts = await Promise.all(features.map((feature) => feature.stats()));
+  return Response.json(Object.assign({}, ...parts), { headers: { 'cache-control': 'no-cache' } });
 }
 
 /** Returns the version of all services together. Services without a version are recounted every second. */

@@ -1,5 +1,4 @@
-import { AppError } from '../errors.ts';
-import { createOwnHosts } from './own-hosts.ts';
+import { AppError, message } from '../errors.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** Checks which page sent a request, by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge. */
@@ -67,13 +66,47 @@ function foreign(origin: string | null): AppError {
     origin === null || origin === 'null' ? 'a page of another site' : `a page of ${origin.slice(0, 200)}`;
   return new AppError(
     'forbidden',
-    `This request comes from ${page}, which is not allowed to change anything here. If the site is yours, set PUBLIC_URL or CORS_ORIGINS on the server.`,
+    message(
+      'This request comes from {page}, which is not allowed to change anything here. If the site is yours, set PUBLIC_URL or CORS_ORIGINS on the server.',
+      { page },
+    ),
   );
 }
 
 function unknownHost(host: string): AppError {
   return new AppError(
     'forbidden',
-    `The server does not know the host name ${host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.`,
+    message(
+      'The server does not know the host name {host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.',
+      { host },
+    ),
   );
+}
+
+/** Decides which host names of requests are the server's own. */
+type IsOwnHost = (hostname: string) => boolean;
+
+/** Names that cannot exist in public DNS, so that only the local network resolves them. */
+const LOCAL_NAME = /^(?:[^.]+|.*\.(?:localhost|local|lan|home\.arpa|internal))$/;
+const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
+
+/**
+ * Accepts the names of `ALLOWED_HOSTS`, or all with `*`. By default it accepts names that no attacker can point at
+ * this server: literal addresses, single labels, and names under `.local`, `.lan`, `.home.arpa` and `.internal`. Any
+ * other name may be an attacker's that temporarily resolves to the server's address (DNS rebinding), so that its page
+ * would pass for one of ours.
+ */
+function createOwnHosts(allowed: readonly string[] | undefined): IsOwnHost {
+  if (allowed === undefined) return (hostname) => isLiteral(hostname) || LOCAL_NAME.test(trimmed(hostname));
+  const names = new Set(allowed.map(trimmed));
+  return (hostname) => names.has('*') || names.has(trimmed(hostname));
+}
+
+function isLiteral(hostname: string): boolean {
+  return hostname.startsWith('[') || IPV4.test(hostname);
+}
+
+/** Returns the name in lower case, without a trailing dot. */
+function trimmed(hostname: string): string {
+  return hostname.toLowerCase().replace(/\.$/, '');
 }

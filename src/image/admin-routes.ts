@@ -1,15 +1,12 @@
 import { Type } from '@sinclair/typebox';
-import { Elysia } from 'elysia';
-import { describe } from '../http/describe.ts';
-import { policy } from '../http/policy.ts';
-import type { ContextOf } from '../http/request-context.ts';
+import type { Description } from '../http/describe.ts';
+import { type Call, type Route, route } from '../http/route.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
-import { coerce } from '../lib/schema.ts';
-import { formatAccessCursor, parseAccessCursor } from './cursor.ts';
-import { ID_PATTERN } from './ids.ts';
 import type { ImageRecord } from './image.ts';
-import type { RecentQuery } from './listing.ts';
-import type { Likeness, LookIndex } from './look-index.ts';
+import { formatAccessCursor, parseAccessCursor } from './records/cursor.ts';
+import { ID_PATTERN } from './records/ids.ts';
+import type { RecentQuery } from './records/listing.ts';
+import type { Likeness, LookIndex } from './records/look-index.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
 import type { ImageService } from './service.ts';
 import type { AccessPlace } from './store.ts';
@@ -34,7 +31,7 @@ const image = Type.Composite([
   }),
 ]);
 
-const query = Type.Object({
+const listAllQuery = Type.Object({
   ...listQuery.properties,
   near: Type.Optional(
     Type.String({
@@ -55,60 +52,61 @@ const answer = Type.Object({
   images: Type.Array(image),
 });
 
+const about: Description = {
+  id: 'listAllImages',
+  tag: 'Administration',
+  summary: 'List all images with their uploaders',
+  answers: {
+    200: { description: 'One page of results. Pages past the end are empty.', schema: answer },
+  },
+  errors: [400, 404],
+};
+
+interface ImageAdminRoutesOptions {
+  service: Pick<ImageService, 'recent' | 'find'>;
+  looks: LookIndex;
+  basePath: string;
+}
+
+/** The administrator's view of the images. `DELETE /api/delete/<id>` deletes any of them. */
+export function imageAdminRoutes(options: ImageAdminRoutesOptions): Route[] {
+  return [
+    route('GET /api/admin/images', (call) => list(options, call), {
+      query: listAllQuery,
+      admin: 'always',
+      about,
+    }),
+  ];
+}
+
+async function list(
+  { service, looks, basePath }: ImageAdminRoutesOptions,
+  { query, context }: Call<{ query: typeof listAllQuery }>,
+): Promise<Response> {
+  const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, near } = query;
+  const perPage = Math.min(per_page, MAX_PER_PAGE);
+  const { found, next } =
+    near === undefined
+      ? await recent(service, { page, perPage, ...(cursor && { after: parseAccessCursor(cursor) }) })
+      : { found: await looks.alike(await service.find(near), perPage), next: null };
+  const images = found.map(({ image, ...likeness }) => {
+    const { success, ...facts } = infoView(context.origin + basePath, image);
+    const { uploader, hash, phash } = image;
+    return { ...facts, uploader, hash, phash, ...likeness };
+  });
+  return Response.json(
+    { success: true, page, per_page: perPage, next: next && formatAccessCursor(next), images },
+    { headers: { 'cache-control': 'no-store' } },
+  );
+}
+
 /** An image and, with `near`, its distance from that image. */
 type Found = { image: ImageRecord } & Partial<Pick<Likeness, 'distance'>>;
 
-/** The administrator's view of the images. `DELETE /api/delete/<id>` deletes any of them. */
-export function imageAdminRoutes({
-  service,
-  contextOf,
-  basePath,
-  looks,
-}: {
-  service: Pick<ImageService, 'recent' | 'find'>;
-  looks: LookIndex;
-  contextOf: ContextOf;
-  basePath: string;
-}) {
-  async function recent(query: RecentQuery): Promise<{ found: Found[]; next: AccessPlace | null }> {
-    const { items, next } = await service.recent(query);
-    return { found: items.map((image) => ({ image })), next };
-  }
-
-  return new Elysia().get(
-    '/api/admin/images',
-    async ({ request, query }) => {
-      const { origin } = contextOf(request);
-      const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, near } = query;
-      const perPage = Math.min(per_page, MAX_PER_PAGE);
-      const { found, next } =
-        near === undefined
-          ? await recent({ page, perPage, ...(cursor && { after: parseAccessCursor(cursor) }) })
-          : { found: await looks.alike(await service.find(near), perPage), next: null };
-      const images = found.map(({ image, ...likeness }) => {
-        const { success, ...facts } = infoView(origin + basePath, image);
-        const { uploader, hash, phash } = image;
-        return { ...facts, uploader, hash, phash, ...likeness };
-      });
-      return Response.json(
-        { success: true, page, per_page: perPage, next: next && formatAccessCursor(next), images },
-        { headers: { 'cache-control': 'no-store' } },
-      );
-    },
-    {
-      query,
-      transform: ({ query: given }) => coerce(query, given),
-      detail: describe({
-        id: 'listAllImages',
-        tag: 'Administration',
-        summary: 'List all images with their uploaders',
-        answers: {
-          200: { description: 'One page of results. Pages past the end are empty.', schema: answer },
-        },
-        errors: [400, 401, 404],
-        admin: true,
-      }),
-      ...policy({ admin: 'always' }),
-    },
-  );
+async function recent(
+  service: Pick<ImageService, 'recent'>,
+  query: RecentQuery,
+): Promise<{ found: Found[]; next: AccessPlace | null }> {
+  const { items, next } = await service.recent(query);
+  return { found: items.map((image) => ({ image })), next };
 }

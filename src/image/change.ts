@@ -1,11 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { AppError, invalidParameter } from '../errors.ts';
+import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
 import { oneOf } from '../lib/schema.ts';
 import { MAX_PASSWORD_BYTES, type PasswordHasher } from './access/password.ts';
-import { type AudienceRules, demandAgreement, demandListed, expiryOf } from './audience.ts';
 import { type ImageChange, type ImageRecord, VISIBILITIES } from './image.ts';
+import { type AudienceRules, demandAgreement, demandListed, expiryOf } from './records/audience.ts';
 import { cleanFilename } from './upload/filename.ts';
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -35,7 +35,7 @@ const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join('
 export function parseChange(body: unknown): ChangeWish {
   const isObject = typeof body === 'object' && body !== null && Object.keys(body).length > 0;
   if (!isObject || !Value.Check(changeBody, body)) {
-    throw new AppError('invalid_body', `The body must be ${EXPECTED}.`);
+    throw new AppError('invalid_body', inEnglish(`The body must be ${EXPECTED}.`));
   }
   return body;
 }
@@ -53,7 +53,13 @@ export async function changeOf(
   const { visibility = null } = wish;
   const password = wish.password || null;
   if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
-    throw invalidParameter('password', `password must be at most ${MAX_PASSWORD_BYTES} bytes.`);
+    throw invalidParameter(
+      'password',
+      message('{field} {rule}.', {
+        field: 'password',
+        rule: message('must be at most {most} bytes', { most: MAX_PASSWORD_BYTES }),
+      }),
+    );
   }
   const keepsPassword = image.passwordHash !== null && visibility === 'protected';
   demandAgreement(visibility, password !== null || keepsPassword);
@@ -65,7 +71,7 @@ export async function changeOf(
   if (wish.expires_in !== undefined) change.expiresAt = expiryIn(wish.expires_in, rules, now);
   if (wish.filename !== undefined) {
     const filename = cleanFilename(wish.filename);
-    if (filename === null) throw invalidParameter('filename', 'filename must be a name.');
+    if (filename === null) throw invalidParameter('filename', inEnglish('filename must be a name.'));
     change.filename = filename;
   }
   return change;
@@ -74,6 +80,10 @@ export async function changeOf(
 function expiryIn(text: string | null, rules: AudienceRules, now: number): number | null {
   if (text === null) return null;
   const ms = parseExpiry(text);
-  if (ms === null) throw invalidParameter('expires_in', `expires_in ${EXPIRY_FORM}.`);
+  if (ms === null)
+    throw invalidParameter(
+      'expires_in',
+      message('{field} {rule}.', { field: 'expires_in', rule: EXPIRY_FORM }),
+    );
   return expiryOf(ms, rules, now);
 }

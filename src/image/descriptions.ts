@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
-import { type Answer, describe } from '../http/describe.ts';
+import type { Answer, Description } from '../http/describe.ts';
 import { oneOf } from '../lib/schema.ts';
-import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import { changeBody } from './change.ts';
+import { THUMBNAIL_WIDTHS } from './records/blob-keys.ts';
 import {
   changeAnswer,
   cleanupAnswer,
@@ -30,7 +30,7 @@ const password = [
     description: 'The same in the query, where it may end up in logs.',
     schema: text,
   },
-] satisfies Parameters<typeof describe>[0]['parameters'];
+] satisfies Description['parameters'];
 
 const albumToken = {
   name: 'X-Album-Token',
@@ -41,7 +41,7 @@ const albumToken = {
 
 /** Descriptions of the image routes, by route. */
 export const details = {
-  upload: describe({
+  upload: {
     id: 'uploadImage',
     tag,
     summary: 'Upload an image',
@@ -88,34 +88,34 @@ export const details = {
       },
     },
     errors: [400, 401, 403, 404, 409, 413, 415, 422, 507],
-  }),
+  },
 
-  info: describe({
+  info: {
     id: 'getImageInfo',
     tag,
     summary: 'Get information about an image',
     parameters: password,
     answers: { 200: { description: 'The image.', ...infoAnswer } },
     errors: [401, 404, 410],
-  }),
+  },
 
-  list: describe({
+  list: {
     id: 'listImages',
     tag,
     summary: 'List public images, newest first',
     answers: { 200: { description: 'One page of results. Pages past the end are empty.', ...listAnswer } },
     errors: [400],
-  }),
+  },
 
-  search: describe({
+  search: {
     id: 'searchImages',
     tag,
     summary: 'Search public images',
     answers: { 200: { description: 'One page of matches, newest first.', ...searchAnswer } },
     errors: [400],
-  }),
+  },
 
-  change: describe({
+  change: {
     id: 'changeImage',
     tag,
     summary: 'Change an image',
@@ -132,9 +132,9 @@ export const details = {
     requestBody: { required: true, content: { 'application/json': { schema: changeBody } } },
     answers: { 200: { description: 'The changed image.', ...changeAnswer } },
     errors: [400, 403, 404, 410, 413],
-  }),
+  },
 
-  remove: describe({
+  remove: {
     id: 'deleteImage',
     tag,
     summary: 'Delete an image',
@@ -151,21 +151,20 @@ export const details = {
     ],
     answers: { 200: { description: 'The image is deleted.', ...deleteAnswer } },
     errors: [403, 404],
-  }),
+  },
 
-  cleanup: describe({
+  cleanup: {
     id: 'cleanUpImages',
     tag,
     summary: 'Clean up idle images',
     description:
-      'Deletes images without a view for `retention_days`. The server also does this on its own. Calls during a cleanup share its result. If `ADMIN_TOKEN` is not set, nothing is deleted ' +
+      'Deletes images without a view for `retention_days` in which the server ran. The server also does this on its own. Calls during a cleanup share its result. If `ADMIN_TOKEN` is not set, nothing is deleted ' +
       'within ten minutes of a complete cleanup.',
     answers: { 200: { description: 'The result of the cleanup.', ...cleanupAnswer } },
-    errors: [401, 409],
-    admin: true,
-  }),
+    errors: [403, 409],
+  },
 
-  file: describe({
+  file: {
     id: 'getImage',
     tag,
     summary: 'Get an image or its page',
@@ -215,9 +214,9 @@ export const details = {
       429: page,
     },
     errors: [400, 401, 404, 410, 416],
-  }),
+  },
 
-  unlock: describe({
+  unlock: {
     id: 'unlockImage',
     tag,
     summary: 'Open a protected image with its password',
@@ -237,9 +236,9 @@ export const details = {
       429: page,
     },
     errors: [400, 401, 403, 404, 413],
-  }),
+  },
 
-  qrCode: describe({
+  qrCode: {
     id: 'getImageQrCode',
     tag,
     summary: 'Get a QR code of the link to an image',
@@ -247,9 +246,19 @@ export const details = {
       200: { description: 'The QR code, black on white.', content: { 'image/svg+xml': { schema: text } } },
     },
     errors: [404, 410],
-  }),
+  },
 
-  lock: describe({
+  view: {
+    id: 'viewImage',
+    tag,
+    summary: 'Get the file as the button on its page does',
+    description:
+      'Like `GET /i/<id>.<extension>`, but also sends an image with limited views to programs that look like previews of links.',
+    answers: { 200: { description: 'The file.', content: { 'image/*': { schema: text } } } },
+    errors: [401, 404, 410, 429],
+  },
+
+  lock: {
     id: 'lockImage',
     tag,
     summary: 'Lock a protected image again in this browser',
@@ -257,18 +266,18 @@ export const details = {
       303: { description: 'Removes the cookie that opened the image and sends the browser to its page.' },
     },
     errors: [403, 404],
-  }),
+  },
 
-  askDelete: describe({
+  askDelete: {
     id: 'askToDeleteImage',
     tag,
     summary: 'Get the page that confirms a deletion',
     parameters: [{ name: 'token', in: 'query', description: 'The delete token.', schema: text }],
     answers: { 200: page },
     errors: [403, 404],
-  }),
+  },
 
-  confirmDelete: describe({
+  confirmDelete: {
     id: 'confirmDeleteImage',
     tag,
     summary: 'Delete an image from the confirmation page',
@@ -280,14 +289,14 @@ export const details = {
     },
     answers: { 200: page },
     errors: [400, 403, 404, 413],
-  }),
+  },
 
-  sharex: describe({
+  sharex: {
     id: 'getShareXUploader',
     tag,
     summary: 'Get a custom uploader for ShareX',
     answers: {
       200: { description: 'A `.sxcu` file.', content: { 'application/json': { schema: Type.Object({}) } } },
     },
-  }),
-};
+  },
+} satisfies Record<string, Description>;

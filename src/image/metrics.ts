@@ -1,7 +1,7 @@
+import type { Codec, CodecStats } from '../codec/codec.ts';
+import { sandboxState } from '../codec/sandbox/report.ts';
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import type { Codec, CodecStats } from './codec/codec.ts';
-import { sandboxState } from './codec/sandbox/report.ts';
 import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 
@@ -113,7 +113,7 @@ interface StorageState {
   versionBytes: () => Promise<number>;
   strays: () => Promise<StrayCount>;
   /** Returns why no file is removed. */
-  doubts: () => Promise<readonly string[]>;
+  doubts: () => Promise<readonly unknown[]>;
 }
 
 /** Measures what is stored, how much room is left, and what is wrong with the storage. */

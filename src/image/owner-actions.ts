@@ -2,14 +2,16 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Deleter, DeletionRights } from './access/deletion-rights.ts';
 import type { PasswordHasher } from './access/password.ts';
-import type { AudienceRules } from './audience.ts';
 import { type ChangeWish, changeOf } from './change.ts';
-import { ID_PATTERN } from './ids.ts';
 import type { ImageRecord } from './image.ts';
-import { notFound } from './missing.ts';
-import type { RecordCache } from './records.ts';
-import type { Reviews } from './reviews.ts';
+import type { Unfinished } from './maintenance/unfinished.ts';
+import type { AudienceRules } from './records/audience.ts';
+import { ID_PATTERN } from './records/ids.ts';
+import { notFound } from './records/missing.ts';
+import type { RecordCache } from './records/records.ts';
+import type { Reviews } from './review/reviews.ts';
 import type { ImageStore } from './store.ts';
+import type { Uploaded } from './upload/storing.ts';
 
 /** What the uploader of an image, and the administrator, can do with it. */
 export interface OwnerActions {
@@ -20,6 +22,12 @@ export interface OwnerActions {
   change(id: string, wish: ChangeWish, by: Deleter): Promise<ImageRecord>;
   /** Removes an image, or a picture in review. Rejects with `not_found` or `forbidden`. */
   remove(id: string, by: Deleter): Promise<void>;
+  /**
+   * Removes what was stored for an uploader who gets an error, at once if possible, otherwise later. Never rejects.
+   */
+  takeBack(uploaded: Pick<Uploaded, 'image' | 'inReview'>): Promise<void>;
+  /** Removes an image that the administrator does not approve, if it is stored. */
+  discard(image: ImageRecord): Promise<void>;
   /** Reports whether `remove` would be allowed. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
   /** Returns the record of a picture that still waits for the administrator, or `null`. */
@@ -27,7 +35,7 @@ export interface OwnerActions {
 }
 
 interface OwnerActionsOptions {
-  images: Pick<ImageStore, 'get' | 'change' | 'remove'>;
+  images: Pick<ImageStore, 'get' | 'touch' | 'change' | 'remove'>;
   records: Pick<RecordCache, 'find' | 'forget'>;
   reviews: Pick<Reviews, 'find' | 'withdraw'> | undefined;
   rights: Pick<DeletionRights, 'mayRemove'>;
@@ -38,6 +46,7 @@ interface OwnerActionsOptions {
   onChanged: (image: ImageRecord) => void;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
+  unfinished: Pick<Unfinished, 'during' | 'settle'>;
   now: () => number;
   log: Log;
 }
@@ -52,10 +61,18 @@ export function createOwnerActions({
   mayStore,
   onChanged,
   onRemoved,
+  unfinished,
   now,
   log,
 }: OwnerActionsOptions): OwnerActions {
   const inReview = async (id: string) => (ID_PATTERN.test(id) && (await reviews?.find(id))) || null;
+
+  const removeStored = (image: ImageRecord) =>
+    unfinished.during('deletion', [image], async () => {
+      const isGone = await images.remove(image.id).finally(() => records.forget(image.id));
+      if (!isGone) throw notFound();
+      await onRemoved(image);
+    });
 
   return {
     inReview,
@@ -67,12 +84,17 @@ export function createOwnerActions({
         throw new AppError('forbidden', 'Changing an image needs its delete token.');
       }
       await mayStore(image.hash);
-      const changed = await images.change(id, await changeOf(image, wish, { rules, hasher, now: now() }));
-      records.forget(id);
-      if (changed === null) throw notFound();
-      log('info', 'image changed', { id });
-      onChanged(changed);
-      return changed;
+      // Without an expiry, the time without a view counts from now.
+      if (wish.expires_in === null) await images.touch(new Map([[id, now()]]));
+      const change = await changeOf(image, wish, { rules, hasher, now: now() });
+      return unfinished.during('change', [image], async () => {
+        // Even if the answer is lost, nobody must see the old record.
+        const changed = await images.change(id, change).finally(() => records.forget(id));
+        if (changed === null) throw notFound();
+        log('info', 'image changed', { id });
+        onChanged(changed);
+        return changed;
+      });
     },
 
     async remove(id, by) {
@@ -82,12 +104,22 @@ export function createOwnerActions({
       if (!rights.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
-      if (stored) {
-        if (!(await images.remove(id))) throw notFound();
-        return onRemoved(stored);
-      }
-      if (!(await reviews?.withdraw(id))) throw notFound();
-      log('info', 'image in review removed', { id });
+      if (stored) await removeStored(stored);
+      // An interrupted approval leaves it in both places.
+      const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
+      if (isHeld) log('info', 'image in review removed', { id });
+      else if (!stored) throw notFound();
+    },
+
+    async discard(image) {
+      if ((await images.get(image.id)) !== null) await removeStored(image);
+    },
+
+    async takeBack({ image, inReview }) {
+      if (!inReview) return unfinished.settle('take-back', image);
+      await reviews
+        ?.withdraw(image.id)
+        .catch((cause) => log('warn', 'picture not withdrawn', { id: image.id, cause }));
     },
   };
 }

@@ -1,44 +1,45 @@
-import { Elysia } from 'elysia';
-import { policy } from '../http/policy.ts';
-import { readJson } from '../http/read-json.ts';
-import type { ContextOf } from '../http/request-context.ts';
+import type { Static } from '@sinclair/typebox';
+import { AppError } from '../errors.ts';
+import { type Call, type Caller, form, parsedJson, type Route, route } from '../http/route.ts';
 import { qrSvg } from '../lib/qr-code.ts';
-import { coerce } from '../lib/schema.ts';
 import type { SiteOf } from '../web/site.ts';
-import { deleterOf, tokenOf } from './access/deleter.ts';
-import { albumRoutes } from './album-routes.ts';
+import { deleterOf, tokenOf } from './access/deletion-rights.ts';
 import type { Albums } from './albums/albums.ts';
 import type { CountReads } from './albums/download.ts';
+import { albumRoutes } from './albums/routes.ts';
 import { parseChange } from './change.ts';
-import { clientRoutes } from './client-routes.ts';
-import { CLIENTS } from './clients/clients.ts';
+import type { Host } from './clients/client.ts';
+import { CLIENTS, clientRoutes } from './clients/clients.ts';
 import { createHost } from './clients/host.ts';
 import { lskyAtRoot } from './clients/lsky.ts';
 import { nullPointerAtLink } from './clients/null-pointer.ts';
 import { sharexUploader } from './clients/sharex.ts';
-import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
-import { pageUrl } from './links.ts';
-import { notFound } from './missing.ts';
-import { createPages } from './pages.ts';
-import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
-import { answerFile, asksForAuto, openImage, parseFileName } from './serve/direct-link.ts';
-import { createDirectLinkCache } from './serve/direct-link-cache.ts';
+import { createPages, type Pages } from './pages/pages.ts';
+import { parseCursor } from './records/cursor.ts';
+import { pageUrl } from './records/links.ts';
+import { notFound } from './records/missing.ts';
+import { cleanupQuery, DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
+import {
+  answerFile,
+  asksForAuto,
+  createDirectLinkCache,
+  openImage,
+  parseFileName,
+} from './serve/direct-link.ts';
 import { isPreview } from './serve/limited.ts';
-import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
+import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
-import type { FromUrl } from './upload/fetch-ordered.ts';
-import { createIntake } from './upload/intake.ts';
-import { createUploads } from './uploads.ts';
+import type { FromUrl } from './upload/from-url.ts';
+import { createIntake, createUploads } from './upload/intake.ts';
 import { changeView, infoView, listView } from './views.ts';
 
 /** How long a caller waits for a cleanup, in ms: less than reverse proxies commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
 
-export interface ImageRoutesOptions {
+interface ImageRoutesOptions {
   service: ImageService;
   albums: Albums;
-  contextOf: ContextOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
   siteOf: SiteOf;
@@ -56,175 +57,202 @@ export interface ImageRoutesOptions {
   cors?: boolean;
 }
 
+/** What the handlers share. */
+interface Shared {
+  service: ImageService;
+  pages: Pages;
+  /** The image host as clients of other services use it. */
+  host: Host;
+  basePath: string;
+  cors: boolean;
+}
+
 /** The HTTP interface of the image host, except `GET /api/stats`, which may be shared with another service. */
-export function imageRoutes(options: ImageRoutesOptions) {
-  const {
-    service,
-    albums,
-    contextOf,
-    basePath,
-    siteOf,
-    needsToken = false,
-    cors = true,
-    countUpload,
-    fromUrl = null,
-  } = options;
+export function imageRoutes(options: ImageRoutesOptions): Route[] {
+  const { service, albums, basePath, siteOf, needsToken = false, cors = true, countReads } = options;
   const clients = options.clients ?? CLIENTS.map(({ name }) => name);
   const pages = createPages({ service, siteOf, basePath });
-  const intake = createIntake({ service, albums, contextOf, countUpload, fromUrl });
-  const upload = createUploads({ intake, contextOf, pages, basePath });
-  const baseOf = (request: Request) => contextOf(request).origin + basePath;
-
-  const host = createHost({ service, intake, contextOf, baseOf });
+  const { countUpload, fromUrl = null } = options;
+  const intake = createIntake({ service, albums, countUpload, fromUrl });
+  const upload = createUploads({ intake, pages, basePath });
+  const host = createHost({ service, intake, basePath });
+  const shared: Shared = { service, pages, host, basePath, cors };
   // For clients that expect the paths of their service at the root.
   const uploadingClient = (request: Request) => (clients.includes('lsky') ? lskyAtRoot(request) : null);
   const linkClient = (request: Request) => (clients.includes('0x0') ? nullPointerAtLink(request) : null);
 
-  async function list(
-    request: Request,
-    asked: { page?: number; per_page?: number; cursor?: string; q?: string },
-  ): Promise<Response> {
-    const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, q } = asked;
-    const perPage = Math.min(per_page, MAX_PER_PAGE);
-    const found = await service.list({
-      page,
-      perPage,
-      ...(cursor !== undefined && { after: parseCursor(cursor) }),
-      ...(q !== undefined && { text: q }),
-    });
-    const view = listView(baseOf(request), found, { page, perPage, ...(q !== undefined && { query: q }) });
-    return Response.json(view, { headers: { 'cache-control': 'no-cache' } });
-  }
+  return [
+    ...clientRoutes(host, clients),
+    ...albumRoutes({ albums, service, siteOf, basePath, countReads }),
+    route(
+      'POST /api/upload',
+      (call) => uploadingClient(call.request)?.answer(call, host, '') ?? upload(call),
+      {
+        limit: 'upload',
+        bytes: 'upload_bytes',
+        dialect: (request) => uploadingClient(request)?.dialect ?? null,
+        about: details.upload,
+      },
+    ),
+    route('GET /api/info/:id', (call) => showInfo(shared, call), { about: details.info }),
+    route('GET /api/list', (call) => list(shared, call), { query: listQuery, about: details.list }),
+    route('GET /api/search', (call) => list(shared, call), { query: searchQuery, about: details.search }),
+    route('PATCH /api/image/:id', (call) => change(shared, call), {
+      body: parsedJson(parseChange),
+      limit: 'upload',
+      about: details.change,
+    }),
+    route('DELETE /api/delete/:id', (call) => remove(shared, call), { about: details.remove }),
+    route('POST /api/cleanup', (call) => cleanUp(shared, call), {
+      query: cleanupQuery,
+      limit: 'job',
+      admin: 'once set',
+      about: details.cleanup,
+    }),
+    route('GET /i/:file', (call) => showFile(shared, call), {
+      cached: createDirectLinkCache(service, cors),
+      about: details.file,
+    }),
+    route(
+      'POST /i/:file',
+      (call) =>
+        linkClient(call.request)?.answer(call, host, call.params.file) ??
+        pages.unlock(call, call.params.file),
+      { dialect: (request) => linkClient(request)?.dialect ?? null, about: details.unlock },
+    ),
+    route('POST /i/:file/view', (call) => view(shared, call), { limit: 'read', about: details.view }),
+    route('GET /i/:file/qr.svg', (call) => showQrCode(shared, call), { about: details.qrCode }),
+    route('POST /i/:file/lock', (call) => pages.lock(call, call.params.file), { about: details.lock }),
+    route('GET /i/:file/delete', (call) => pages.askDelete(call, call.params.file), {
+      about: details.askDelete,
+    }),
+    route(
+      'POST /i/:file/delete',
+      (call) => pages.confirmDelete(call, call.params.file, call.body.get('token')),
+      {
+        body: form,
+        about: details.confirmDelete,
+      },
+    ),
+    route('GET /sharex.sxcu', (call) => showSharex(baseOf(shared, call), needsToken), {
+      about: details.sharex,
+    }),
+  ];
+}
 
-  async function qrCode(request: Request, id: string): Promise<Response> {
-    await service.find(id);
-    return new Response(qrSvg(pageUrl(baseOf(request), id)), {
-      headers: { 'content-type': 'image/svg+xml', 'cache-control': 'private, max-age=3600' },
-    });
-  }
+type OfImage = { params: { id: string } };
+type OfFile = { params: { file: string } };
 
-  async function file(request: Request, name: string, errorHeaders: ErrorHeaders): Promise<Response> {
-    const asked = parseFileName(name);
-    if (asked === null) throw notFound();
-    const { id, extension } = asked;
-    const isPage = extension === null && !asksForAuto(request);
-    // Programs that preview links must not use up a view.
-    if (isPage || (isPreview(request) && (await service.find(id)).maxViews !== null)) {
-      return pages.show(request, contextOf(request), id);
-    }
-    return answerFile(service, request, contextOf, { id, extension, cors }, errorHeaders).catch((error) =>
-      pages.leadToForm(error, request, id),
-    );
-  }
+/** Returns scheme, host and base path under which the caller reaches the image host. */
+function baseOf({ basePath }: Shared, { context }: Caller): string {
+  return context.origin + basePath;
+}
 
-  return new Elysia()
-    .use(clientRoutes({ host, names: clients }))
-    .use(albumRoutes({ albums, service, contextOf, siteOf, basePath, countReads: options.countReads }))
-    .post(
-      '/api/upload',
-      ({ request }) => uploadingClient(request)?.answer(request, host, '') ?? upload(request),
-      {
-        parse: 'none',
-        detail: details.upload,
-        ...policy({
-          limit: 'upload',
-          bytes: 'upload_bytes',
-          dialect: (request) => uploadingClient(request)?.dialect ?? null,
-        }),
-      },
-    )
-    .get(
-      '/api/info/:id',
-      async ({ request, params, set }) => {
-        const image = await service.find(params.id);
-        await openImage(service, request, () => contextOf(request).peer, image, set.headers as ErrorHeaders);
-        const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
-        return Response.json(infoView(baseOf(request), image), { headers: { 'cache-control': cache } });
-      },
-      { detail: details.info },
-    )
-    .get('/api/list', ({ request, query }) => list(request, query), {
-      query: listQuery,
-      transform: ({ query }) => coerce(listQuery, query),
-      detail: details.list,
-    })
-    .get('/api/search', ({ request, query }) => list(request, query), {
-      query: searchQuery,
-      transform: ({ query }) => coerce(searchQuery, query),
-      detail: details.search,
-    })
-    .patch(
-      '/api/image/:id',
-      async ({ request, params: { id } }) => {
-        const by = { peer: null, token: tokenOf(request), admin: contextOf(request).admin };
-        const wish = parseChange(await readJson(request));
-        const before = await service.find(id);
-        const image = await service.change(id, wish, by);
-        const view = changeView(baseOf(request), image, service.cachedUntil(before));
-        return Response.json(view, { headers: { 'cache-control': 'no-store' } });
-      },
-      { parse: 'none', detail: details.change, ...policy({ limit: 'upload' }) },
-    )
-    .delete(
-      '/api/delete/:id',
-      async ({ request, params: { id } }) => {
-        await service.remove(id, deleterOf(request, contextOf(request)));
-        return Response.json({ success: true, id });
-      },
-      { parse: 'none', detail: details.remove },
-    )
-    .post(
-      '/api/cleanup',
-      async ({ request }) => {
-        const { admin } = contextOf(request);
-        const { removed, freedBytes, complete } = await service.cleanup(CLEANUP_BUDGET_MS, admin);
-        return Response.json({ success: true, removed, freed_bytes: freedBytes, complete });
-      },
-      { parse: 'none', detail: details.cleanup, ...policy({ limit: 'job', admin: 'once set' }) },
-    )
-    .get('/i/:file', ({ request, params, set }) => file(request, params.file, set.headers as ErrorHeaders), {
-      detail: details.file,
-      ...policy({ cached: createDirectLinkCache(service, cors) }),
-    })
-    .post(
-      '/i/:file',
-      ({ request, params: { file } }) =>
-        linkClient(request)?.answer(request, host, file) ?? pages.unlock(request, contextOf(request), file),
-      {
-        parse: 'none',
-        detail: details.unlock,
-        ...policy({ dialect: (request) => linkClient(request)?.dialect ?? null }),
-      },
-    )
-    .get('/i/:file/qr.svg', ({ request, params }) => qrCode(request, params.file), { detail: details.qrCode })
-    .post('/i/:file/lock', ({ request, params }) => pages.lock(request, contextOf(request), params.file), {
-      parse: 'none',
-      detail: details.lock,
-    })
-    .get(
-      '/i/:file/delete',
-      ({ request, params }) => pages.askDelete(request, contextOf(request), params.file),
-      {
-        detail: details.askDelete,
-      },
-    )
-    .post(
-      '/i/:file/delete',
-      ({ request, params }) => pages.confirmDelete(request, contextOf(request), params.file),
-      {
-        parse: 'none',
-        detail: details.confirmDelete,
-      },
-    )
-    .get(
-      '/sharex.sxcu',
-      ({ request }) =>
-        Response.json(sharexUploader(baseOf(request), needsToken), {
-          headers: {
-            'content-disposition': 'attachment; filename="picpool.sxcu"',
-            'cache-control': 'no-cache',
-          },
-        }),
-      { detail: details.sharex },
-    );
+async function showInfo(shared: Shared, call: Call<OfImage>): Promise<Response> {
+  const image = await shared.service.find(call.params.id);
+  await openImage(shared.service, call, image);
+  const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
+  return Response.json(infoView(baseOf(shared, call), image), { headers: { 'cache-control': cache } });
+}
+
+/** Lists public images, or those that match a text. */
+async function list(
+  shared: Shared,
+  call: Call<{ query: Static<typeof listQuery> & Partial<Static<typeof searchQuery>> }>,
+): Promise<Response> {
+  const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, q } = call.query;
+  const perPage = Math.min(per_page, MAX_PER_PAGE);
+  const found = await shared.service.list({
+    page,
+    perPage,
+    ...(cursor !== undefined && { after: parseCursor(cursor) }),
+    ...(q !== undefined && { text: q }),
+  });
+  const query = q === undefined ? {} : { query: q };
+  const view = listView(baseOf(shared, call), found, { page, perPage, ...query });
+  return Response.json(view, { headers: { 'cache-control': 'no-cache' } });
+}
+
+async function change(
+  shared: Shared,
+  call: Call<OfImage & { body: ReturnType<typeof parseChange> }>,
+): Promise<Response> {
+  const { service } = shared;
+  const { request, context, body } = call;
+  const { id } = call.params;
+  const before = await service.find(id);
+  const by = { peer: null, token: tokenOf(request), admin: context.admin };
+  const image = await service.change(id, body, by);
+  const view = changeView(baseOf(shared, call), image, service.cachedUntil(before));
+  return Response.json(view, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function remove({ service }: Shared, { request, context, params }: Call<OfImage>): Promise<Response> {
+  await service.remove(params.id, deleterOf(request, context));
+  return Response.json({ success: true, id: params.id });
+}
+
+async function cleanUp(
+  { service }: Shared,
+  { context, query }: Call<{ query: typeof cleanupQuery }>,
+): Promise<Response> {
+  if (query.confirm && !context.admin) throw confirmedByStranger();
+  const found = await service.cleanup(CLEANUP_BUDGET_MS, context.admin, query.confirm);
+  const { removed, freedBytes, complete } = found;
+  return Response.json({ success: true, removed, freed_bytes: freedBytes, complete });
+}
+
+/** Without `ADMIN_TOKEN` anyone may clean up, but nobody else's word ends a doubt about the clock. */
+function confirmedByStranger(): AppError {
+  return new AppError(
+    'forbidden',
+    'Only the administrator can confirm. Set ADMIN_TOKEN, or create a token with picpool token create NAME --role admin.',
+  );
+}
+
+/** Sends a file, or shows the page of an image. */
+async function showFile(shared: Shared, call: Call<OfFile>): Promise<Response> {
+  const { service, pages } = shared;
+  const asked = parseFileName(call.params.file);
+  if (asked === null) throw notFound();
+  const isPage = asked.extension === null && !asksForAuto(call.request);
+  // Programs that preview links must not use up a view.
+  if (isPage || (isPreview(call.request) && (await service.find(asked.id)).maxViews !== null)) {
+    return pages.show(call, asked.id);
+  }
+  return sendFile(shared, call, asked);
+}
+
+/** Sends a file even to what looks like a preview: only people send a form, whatever their browser calls itself. */
+async function view(shared: Shared, call: Call<OfFile>): Promise<Response> {
+  const asked = parseFileName(call.params.file);
+  if (asked === null || asked.extension === null) throw notFound();
+  return sendFile(shared, call, asked);
+}
+
+function sendFile(
+  { service, pages, cors }: Shared,
+  call: Call,
+  asked: { id: string; extension: string | null },
+): Promise<Response> {
+  return answerFile(service, call, { ...asked, cors }).catch((error) =>
+    pages.leadToForm(error, call.request, asked.id),
+  );
+}
+
+async function showQrCode(shared: Shared, call: Call<OfFile>): Promise<Response> {
+  const id = call.params.file;
+  await shared.service.find(id);
+  return new Response(qrSvg(pageUrl(baseOf(shared, call), id)), {
+    headers: { 'content-type': 'image/svg+xml', 'cache-control': 'private, max-age=3600' },
+  });
+}
+
+function showSharex(base: string, needsToken: boolean): Response {
+  return Response.json(sharexUploader(base, needsToken), {
+    headers: {
+      'content-disposition': 'attachment; filename="picpool.sxcu"',
+      'cache-control': 'no-cache',
+    },
+  });
 }

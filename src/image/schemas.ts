@@ -1,9 +1,9 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
+import { PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
+import { FORMATS } from '../codec/format.ts';
 import { oneOf } from '../lib/schema.ts';
-import { PRIVATE_PARTS } from './codec/private-parts.ts';
-import { UPLOAD_WARNING_CODES } from './codec/warnings.ts';
-import { CURSOR_PATTERN } from './cursor.ts';
-import { FORMATS, VISIBILITIES } from './image.ts';
+import { VISIBILITIES } from './image.ts';
+import { CURSOR_PATTERN } from './records/cursor.ts';
 import { MOST_COUNTED } from './store.ts';
 
 /** Larger page sizes are reduced to this. */
@@ -62,7 +62,7 @@ export const audience = {
   visibility: oneOf(VISIBILITIES, { description: 'Who can see the image.' }),
   expires_at: Type.Union([Type.String(), Type.Null()], {
     description:
-      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view.',
+      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view in which the server ran.',
   }),
   max_views: Type.Union([Type.Integer(), Type.Null()], {
     description: 'Number of views after which the image is deleted. null: no limit.',
@@ -267,6 +267,16 @@ export const deleteAnswer = answer(
   { success: true, id: exampleFacts.id },
 );
 
+export const cleanupQuery = Type.Object({
+  confirm: Type.Optional(
+    Type.Boolean({
+      description:
+        'true, from the administrator: the clock is right, although it jumped or the server was away for more than a day. Until then, or ' +
+        'until the server has run for a day, the answer is 409, and neither idle nor expired images are deleted.',
+    }),
+  ),
+});
+
 export const cleanupAnswer = answer(
   'CleanUp',
   {
@@ -295,7 +305,9 @@ export const statsAnswer = {
       max_upload_bytes: Type.Integer(),
       max_pixels: Type.Integer({ description: 'Maximum number of pixels of an upload, over all frames.' }),
       max_frames: Type.Integer(),
-      retention_days: Type.Number({ description: 'Images without a view for this many days are deleted.' }),
+      retention_days: Type.Number({
+        description: 'Images without a view for this many days, in which the server ran, are deleted.',
+      }),
       abuse_contact: Type.Optional(Type.String({ description: 'Where to report abuse.' })),
     },
     {

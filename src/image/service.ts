@@ -1,3 +1,4 @@
+import type { Codec } from '../codec/codec.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
@@ -5,24 +6,27 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 import { createDeletionRights } from './access/deletion-rights.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
-import { openProtection, type Protection } from './access/protection.ts';
-import type { Shape } from './blob-keys.ts';
-import type { Codec } from './codec/codec.ts';
-import type { RandomBytes } from './ids.ts';
+import { openProtection, type Protection } from './access/password-guard.ts';
 import type { ImageRecord } from './image.ts';
-import { createImageFiles } from './image-files.ts';
-import { createLimitedViews, type View } from './limited-views.ts';
-import type { ImageLimits } from './limits.ts';
-import { createListings, type Listings } from './listing.ts';
+import type { OnCleaned } from './maintenance/maintenance.ts';
+import { createFilesGuard } from './maintenance/missing-files.ts';
+import { createServiceTime } from './maintenance/service-time.ts';
+import { readMark } from './maintenance/store-identity.ts';
+import { createUnfinished } from './maintenance/unfinished.ts';
 import { createUpkeep, type Upkeep } from './maintenance/upkeep.ts';
 import { createOwnerActions, type OwnerActions } from './owner-actions.ts';
-import type { Quota } from './quota.ts';
-import { createRecordCache } from './records.ts';
-import type { Reviews } from './reviews.ts';
+import type { Shape } from './records/blob-keys.ts';
+import type { RandomBytes } from './records/ids.ts';
+import { createImageFiles } from './records/image-files.ts';
+import { createListings, type Listings } from './records/listing.ts';
+import { createRecordCache } from './records/records.ts';
+import type { Reviews } from './review/reviews.ts';
 import { type Caching, createCaching } from './serve/caching.ts';
-import { createThumbnails, type Version } from './serve/thumbnails.ts';
-import { createVersionBytes } from './serve/version-bytes.ts';
+import { createLimitedViews, type View } from './serve/limited-views.ts';
+import { createThumbnails, createVersionBytes, type Version } from './serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore } from './store.ts';
+import type { ImageLimits } from './upload/limits.ts';
+import type { Quota } from './upload/quota.ts';
 import { createStoring, type Storing } from './upload/storing.ts';
 
 export interface ImageServiceOptions {
@@ -55,7 +59,7 @@ export interface ImageServiceOptions {
   /** Called when images are stored, changed or removed. */
   onEvent?: (event: ImageEvent) => void;
   /** Called after each cleanup of this copy that was complete. */
-  onCleaned?: (signal: AbortSignal) => Promise<void>;
+  onCleaned?: OnCleaned;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
   log: Log;
@@ -97,6 +101,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
   const { guesses, quota, reviews, mayStore = async () => {}, onEvent = () => {} } = options;
   const now = () => clock.now();
+  const serviceTime = createServiceTime({ state, locks, limits, now, log });
+  await serviceTime.note().catch((cause) => log('warn', 'time of service not noted', { cause }));
   const hasher = options.hasher ?? createPasswordHasher(random);
   const protection = await openProtection({ state, limiter, guesses, hasher, clock, random, log });
   const rights = createDeletionRights(limits.deleteByAddressMs, now);
@@ -113,52 +119,43 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     await files.remove(image);
   }
 
-  const views = createLimitedViews({ images, limiter, random, now, sleep: clock.sleep, onRemoved, log });
-  const storing = createStoring({
-    images,
-    files,
-    codec,
+  const unfinished = createUnfinished({
+    ...{ images, state, records, onRemoved, random, now, log },
+    onChanged: (image) => onEvent({ type: 'changed', image }),
+    removeFiles: files.remove,
+  });
+  const parts = {
+    ...options,
+    mayStore,
     hasher,
     rights,
     rules: limits,
+    records,
+    files,
+    serviceTime,
+    now,
+    onRemoved,
+    unfinished,
+  };
+  const views = createLimitedViews({ ...parts, sleep: clock.sleep });
+  const storing = createStoring({
+    ...parts,
     quota,
-    mayStore,
+    requireFiles: createFilesGuard({ images, blobs, state, readMark: () => readMark(blobs), now }),
     holdBack: options.holdBack,
     onStored: (image) => onEvent({ type: 'stored', image }),
-    random,
-    folder,
-    now,
-    log,
+    now: serviceTime.stamp,
   });
   const ownerActions = createOwnerActions({
-    images,
-    records,
+    ...parts,
     reviews,
-    rights,
-    rules: limits,
-    hasher,
-    mayStore,
     onChanged: (image) => onEvent({ type: 'changed', image }),
-    onRemoved,
-    now,
-    log,
   });
   const upkeep = createUpkeep({
-    images,
-    blobs,
-    files,
-    state,
-    locks,
-    records,
-    clock,
-    limits,
-    folder,
-    mayStore,
-    onRemoved,
+    ...parts,
     onCleaned: options.onCleaned,
     onDoubt: options.onDoubt,
     onVersionBytes: bytes.recount,
-    log,
   });
 
   return {

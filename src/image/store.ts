@@ -1,5 +1,7 @@
+import type { Format } from '../codec/format.ts';
+import type { Finding } from '../findings/finding.ts';
 import type { Fence } from '../lib/locks.ts';
-import type { Format, ImageChange, ImageRecord } from './image.ts';
+import type { ImageChange, ImageRecord } from './image.ts';
 
 /** Maximum count of the matches of a search. */
 export const MOST_COUNTED = 10_000;
@@ -48,14 +50,6 @@ export interface ImageSummary {
   unlisted: number;
   bytes: number;
   formats: { format: Format; count: number }[];
-}
-
-/** An inconsistency that a store has found in itself. */
-export interface StoreFault {
-  /** A message for the operator. */
-  message: string;
-  /** True if all records exist, and `repair` can rebuild the rest from them. */
-  mendable: boolean;
 }
 
 /**
@@ -139,11 +133,11 @@ export interface ImageStore {
   dropTombstones(ageMs: number): Promise<void>;
   /**
    * Returns inconsistencies of the store: indices with more or fewer images than there are records. Can take seconds
-   * with millions of images.
+   * with millions of images. Level `warn`: all records exist, and `repair` can rebuild the rest from them.
    */
-  faults(): Promise<StoreFault[]>;
+  faults(): Promise<Finding[]>;
   /** Returns within milliseconds what `faults` found last, and whether all records are gone. */
-  knownFaults(): Promise<StoreFault[]>;
+  knownFaults(): Promise<Finding[]>;
   /** Prepares fast searches in the background. Resolves when it is done, or the signal aborts. */
   prepare(signal: AbortSignal): Promise<void>;
   /**

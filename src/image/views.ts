@@ -1,10 +1,10 @@
 import type { Static } from '@sinclair/typebox';
+import { FORMATS } from '../codec/format.ts';
+import { acceptedFormats } from '../codec/formats.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { acceptedFormats } from './codec/formats.ts';
-import { formatCursor } from './cursor.ts';
-import { FORMATS, type ImageRecord, NEVER, visibilityOf } from './image.ts';
-import type { ImageLimits } from './limits.ts';
-import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
+import { type ImageRecord, NEVER, visibilityOf } from './image.ts';
+import { formatCursor } from './records/cursor.ts';
+import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './records/links.ts';
 import type {
   changeAnswer,
   infoAnswer,
@@ -14,7 +14,8 @@ import type {
   uploadsAnswer,
 } from './schemas.ts';
 import type { ImageSummary, Page } from './store.ts';
-import type { Outcome, Uploaded } from './upload/uploaded.ts';
+import type { ImageLimits } from './upload/limits.ts';
+import type { Outcome, Uploaded } from './upload/storing.ts';
 
 /** Returns what the public may know about an image: never the uploader's address, never a hash. */
 export function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {

@@ -1,4 +1,5 @@
 import { BoundedMap } from './bounded-map.ts';
+import { elapsedSince } from './stored-time.ts';
 
 interface AnswerCacheOptions {
   /** How long an answer is used, in ms. */
@@ -24,7 +25,7 @@ export function createAnswerCache<T>({ lifeMs, most = 1, now }: AnswerCacheOptio
     get(key, ask) {
       const known = answers.get(key);
       // A clock that is set back must not extend the life.
-      if (known && Math.abs(now() - known.at) < lifeMs) return known.answer;
+      if (known && elapsedSince(known.at, now(), 0) < lifeMs) return known.answer;
       const asked = { at: now(), answer: ask() };
       answers.set(key, asked);
       asked.answer.catch(() => {

@@ -1,3 +1,5 @@
+import { message } from '../errors.ts';
+
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const LEAST_MS = 10 * MINUTE_MS;
@@ -8,7 +10,10 @@ const UNITS_MS = { s: 1000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: DAY_MS, w: 7 * D
 const isUnit = (unit: string): unit is keyof typeof UNITS_MS => unit in UNITS_MS;
 
 /** Describes what `parseExpiry` accepts. */
-export const EXPIRY_FORM = 'must be never, or a time from 10m to 10y, such as 30m, 12h, 7d, 2w or 1y';
+export const EXPIRY_FORM = message(
+  'must be never, or a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y',
+  { least: '10m', most: '10y' },
+);
 
 /**
  * Parses a time such as `30m`, `7d` or `never` to ms; without a unit it is in seconds. Returns `null` for any other

@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import { LateError, within } from './deadline.ts';
 
 /** Maximum age of a view that is returned without asking the log. */
@@ -25,7 +26,7 @@ interface FollowerOptions<View, Change> {
   scan(): AsyncIterable<Change[]>;
   /** Called when a whole scan was applied, before the view is used. */
   complete?(view: View): Promise<void>;
-  /** Applies the changes at once. The same change may arrive twice. */
+  /** Applies the changes at once. The same change may arrive twice. Throws if they do not fit the view. */
   apply(view: View, changes: Change[]): void;
   /** Returns the error for a reader that waited too long for the first view. */
   late(cause: unknown): Error;
@@ -66,11 +67,18 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
   let running: { since: number; done: Promise<Followed<View>> } | null = null;
   let next: Promise<Followed<View>> | null = null;
 
+  /** Brings a view up to date. Returns `null` if the log cannot continue it, so that it must be rebuilt. */
   async function follow(followed: Followed<View>): Promise<Followed<View> | null> {
     for (;;) {
       const step = await log.since(followed.place);
       if (!step) return null;
-      if (step.changes.length > 0) apply(followed.view, step.changes);
+      try {
+        if (step.changes.length > 0) apply(followed.view, step.changes);
+      } catch (error) {
+        // Changes that do not fit the view follow other records than those it has. A new view would not help a full disk.
+        if (followed !== current || error instanceof AppError) throw error;
+        return null;
+      }
       followed.place = step.place;
       if (!step.more) return followed;
     }

@@ -1,5 +1,6 @@
 import { every, type Repetition } from './schedule.ts';
 import type { StateStore } from './state.ts';
+import { plannedFor } from './stored-time.ts';
 
 /**
  * Keys with which the copies of the server sign what they recognise later. The newest signs, older ones still verify.
@@ -76,7 +77,7 @@ export async function rotateKeys(
 }
 
 function signingOf(keys: readonly Key[], time: number): string {
-  const signing = keys.find(({ from }) => from <= time) ?? keys.at(-1);
+  const signing = keys.find(({ from }) => plannedFor(from, time, ADOPTION_MS) <= time) ?? keys.at(-1);
   if (!signing) throw new Error('a ring without keys');
   return signing.key;
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 
 /** A lock that expires on its own, so that it is released if its holder dies. */
 export interface Lease {
@@ -25,6 +25,15 @@ export interface Fence {
 /** Returns the error of a store that has seen a later fence. */
 export function outdated(): AppError {
   return new AppError('conflict', 'Another copy of the server has taken over this work.');
+}
+
+/** Returns the error of a holder whose lease is not lost, and whose writes the store refuses all the same. */
+export function refusedHolder(cause?: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    inEnglish('The store refuses the holder of this lock: it has seen a later one.'),
+    { cause },
+  );
 }
 
 export interface Locks {

@@ -69,8 +69,9 @@ export function parseRates(text: string): Rates | null {
 /** Parses `60/1m` or `2GiB/1h`, a number or size for a period. Returns `null` if it is neither. */
 export function readRate(text: string): Bucket | null {
   const [, count, prefix = '', time, unit = ''] =
-    /^(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*\/\s*(\d+(?:\.\d+)?)?\s*([smhd])$/.exec(text.trim().toLowerCase()) ??
-    [];
+    /^(\d+(?:\.\d+)?)\s*(?:(?:([kmg]i?)b?|b)\s*)?\/\s*(?:(\d+(?:\.\d+)?)\s*)?([smhd])$/.exec(
+      text.trim().toLowerCase(),
+    ) ?? [];
   const capacity = Number(count) * (UNITS[prefix] ?? Number.NaN);
   const seconds = Number(time ?? 1) * (SECONDS[unit] ?? Number.NaN);
   return capacity >= 1 && seconds > 0 ? per(capacity, seconds) : null;

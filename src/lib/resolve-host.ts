@@ -1,5 +1,6 @@
 import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { inEnglish } from '../errors.ts';
 import { createSemaphore } from './semaphore.ts';
 
 interface HostAddress {
@@ -17,7 +18,7 @@ const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA']);
 const oneAtATime = createSemaphore({
   maxRunning: 1,
   maxWaiting: 1000,
-  fullMessage: "Too many names are waiting for the system's resolver.",
+  fullMessage: inEnglish("Too many names are waiting for the system's resolver."),
 });
 
 /**

@@ -8,7 +8,7 @@ import {
   Type,
   TypeRegistry,
 } from '@sinclair/typebox';
-import { invalidParameter } from '../errors.ts';
+import { inEnglish, invalidParameter, message } from '../errors.ts';
 import { misspelt } from './nearest.ts';
 
 /** Key of a function in a schema that guesses what an invalid text was meant to be. */
@@ -31,7 +31,10 @@ export function coerce(schema: TObject, raw: Raw): void {
   for (const name of Object.keys(raw)) {
     const meant = known.includes(name) ? undefined : misspelt(name, known);
     if (meant !== undefined)
-      throw invalidParameter(name, `There is no parameter ${name}; did you mean ${meant}?`);
+      throw invalidParameter(
+        name,
+        message('There is no parameter {field}; did you mean {meant}?', { field: name, meant }),
+      );
   }
   for (const [name, property] of Object.entries(schema.properties)) {
     const value = raw[name];
@@ -39,8 +42,17 @@ export function coerce(schema: TObject, raw: Raw): void {
     if (value === '') delete raw[name];
     else raw[name] = coerceText(property, value);
     const hint: unknown = value !== '' && typeof property[HINT] === 'function' && property[HINT](raw[name]);
-    if (typeof hint === 'string') throw invalidParameter(name, `${name} ${hint}`);
+    if (typeof hint === 'string') throw invalidParameter(name, inEnglish(`${name} ${hint}`));
   }
+}
+
+/** Returns values that are separated by commas in lower case, without blanks around them. */
+export function tidied(text: string): string {
+  return text
+    .toLowerCase()
+    .split(',')
+    .map((value) => value.trim())
+    .join();
 }
 
 function coerceText(schema: TSchema, text: string): unknown {
@@ -53,7 +65,7 @@ function coerceText(schema: TSchema, text: string): unknown {
     if (['false', '0', 'off', 'no'].includes(lower)) return false;
     return text;
   }
-  if (schema[SEVERAL] === true) return text.toLowerCase().replace(/\s*,\s*/g, ',');
+  if (schema[SEVERAL] === true) return tidied(text);
   const choices: unknown = schema.enum;
   if (Array.isArray(choices)) return choices.find((known) => known === text.toLowerCase()) ?? text;
   return text;

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, type Said } from '../errors.ts';
 
 /** Lets a limited number of tasks run at once. The others wait in a queue of limited length. */
 type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
@@ -7,7 +7,7 @@ interface SemaphoreOptions {
   maxRunning: number;
   maxWaiting: number;
   /** The error if the queue is full. */
-  fullMessage: string;
+  fullMessage: Said;
 }
 
 /** The semaphore rejects with `busy` if the queue is full. */

@@ -1,7 +1,7 @@
-import { AppError } from '../errors.ts';
+import { AppError, type Said } from '../errors.ts';
 
 /** Keeps one client from taking all of a scarce resource, such as long-lived connections. */
-interface Shares {
+export interface Shares {
   /**
    * Takes a place for the client until the returned function is called; further calls do nothing.
    * @throws {AppError} `rate_limited` if the client already has its share, `busy` if all places are taken.
@@ -15,8 +15,8 @@ interface SharesOptions {
   /** Maximum number of places in total. Default: unlimited. */
   all?: number;
   /** The messages for a full share, and for no free places. */
-  fullMessage: string;
-  busyMessage?: string;
+  fullMessage: Said;
+  busyMessage?: Said;
 }
 
 const RETRY_MS = 1000;

@@ -11,6 +11,8 @@ export interface StateStore {
    * set it before. Atomic.
    */
   setFenced(key: string, value: string, token: number): Promise<boolean>;
+  /** Removes the value, if there is one. */
+  remove(key: string): Promise<void>;
   /** Returns the names of all values, in any order. */
   keys(): Promise<string[]>;
 }

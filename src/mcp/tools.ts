@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 
 /** Calls this server's API, and returns the JSON of its answer. Rejects with the error of the API. */
 export type Ask = (asked: Asked) => Promise<Answer>;
@@ -139,7 +139,7 @@ export const TOOLS: readonly Tool[] = [
       const query = { ...options, visibility: options.password ? 'protected' : 'unlisted' };
       const upload = { service: 'image', method: 'POST', path: '/api/upload' } as const;
       if ((image === undefined) === (url === undefined)) {
-        throw new AppError('invalid_parameter', 'Give either image or url.');
+        throw new AppError('invalid_parameter', inEnglish('Give either image or url.'));
       }
       return url === undefined
         ? ask({ ...upload, query, body: bytesOf(image ?? '') })
@@ -176,6 +176,6 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.fromBase64(body);
   } catch (cause) {
-    throw new AppError('invalid_parameter', 'image must be Base64.', { cause });
+    throw new AppError('invalid_parameter', inEnglish('image must be Base64.'), { cause });
   }
 }

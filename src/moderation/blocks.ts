@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { createNetworkList, type NetworkList } from '../lib/address.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
@@ -85,7 +85,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
       if (Object.values(list).some((entries) => entries.length > MAX_ENTRIES)) {
         throw new AppError(
           'conflict',
-          `There are already ${MAX_ENTRIES} blocks of this kind, which is the maximum.`,
+          inEnglish(`There are already ${MAX_ENTRIES} blocks of this kind, which is the maximum.`),
         );
       }
       // Another copy may have made a change that this one has not seen.
@@ -114,7 +114,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
       try {
         createNetworkList(network === undefined ? [] : [network]);
       } catch (error) {
-        throw new AppError('invalid_body', `network: ${(error as Error).message}.`);
+        throw new AppError('invalid_body', inEnglish(`network: ${(error as Error).message}.`));
       }
       await change((list) => {
         drop(list, target);
@@ -146,5 +146,5 @@ function sizeOf(list: BlockList): number {
 }
 
 function beingChanged(): AppError {
-  return new AppError('conflict', 'The blocks are being changed by another request.');
+  return new AppError('conflict', inEnglish('The blocks are being changed by another request.'));
 }

@@ -1,9 +1,7 @@
-import { Type } from '@sinclair/typebox';
-import { Elysia } from 'elysia';
-import { AppError } from '../errors.ts';
-import { describe } from '../http/describe.ts';
-import { policy } from '../http/policy.ts';
-import { readJson } from '../http/read-json.ts';
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError, inEnglish } from '../errors.ts';
+import type { Description } from '../http/describe.ts';
+import { json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { Blocks } from './blocks.ts';
 
@@ -49,78 +47,70 @@ const listExample = {
   phashes: [],
 };
 
-const blocksNow = {
-  200: { description: 'The current blocks.', schema: listAnswer, example: listExample },
-};
+const about = {
+  list: {
+    id: 'listBlocks',
+    tag,
+    summary: 'List blocks',
+    answers: {
+      200: { description: 'The blocked clients and files.', schema: listAnswer, example: listExample },
+    },
+  },
+  block: {
+    id: 'block',
+    tag,
+    summary: 'Block a client or file',
+    answers: { 200: { description: 'The current blocks.', schema: listAnswer, example: listExample } },
+    errors: [400, 409, 413],
+  },
+  unblock: {
+    id: 'unblock',
+    tag,
+    summary: 'Remove a block',
+    answers: { 200: { description: 'The current blocks.', schema: listAnswer, example: listExample } },
+    errors: [400, 404, 409],
+  },
+} satisfies Record<string, Description>;
 
 /** The routes for blocks, for the administrator only. Without `ADMIN_TOKEN` there is no access. */
-export function adminRoutes(blocks: Blocks) {
-  async function list() {
-    const { networks, hashes, phashes } = await blocks.list();
-    const answer = {
-      success: true,
-      networks: networks.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
-      hashes: hashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
-      phashes: phashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
-    };
-    return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
-  }
+export function adminRoutes(blocks: Blocks): Route[] {
+  const admin = 'always';
+  return [
+    route('GET /api/admin/blocks', () => list(blocks), { admin, about: about.list }),
+    route('POST /api/admin/blocks', ({ body }) => block(blocks, body), {
+      body: json(blockBody),
+      admin,
+      about: about.block,
+    }),
+    route('DELETE /api/admin/blocks', ({ query }) => unblock(blocks, query), {
+      query: unblockQuery,
+      admin,
+      about: about.unblock,
+    }),
+  ];
+}
 
-  return new Elysia()
-    .get('/api/admin/blocks', list, {
-      detail: describe({
-        id: 'listBlocks',
-        tag,
-        summary: 'List blocks',
-        answers: {
-          200: { description: 'The blocked clients and files.', schema: listAnswer, example: listExample },
-        },
-        errors: [401],
-        admin: true,
-      }),
-      ...policy({ admin: 'always' }),
-    })
-    .post(
-      '/api/admin/blocks',
-      async ({ body: { network, hash, phash, reason = '' } }) => {
-        if (network === undefined && hash === undefined && phash === undefined) {
-          throw new AppError('invalid_body', 'Give a network, a hash or a phash.');
-        }
-        await blocks.add({ network, hash, phash }, reason);
-        return list();
-      },
-      {
-        body: blockBody,
-        parse: ({ request }) => readJson(request),
-        detail: describe({
-          id: 'block',
-          tag,
-          summary: 'Block a client or file',
-          answers: blocksNow,
-          errors: [400, 401, 409, 413],
-          admin: true,
-        }),
-        ...policy({ admin: 'always' }),
-      },
-    )
-    .delete(
-      '/api/admin/blocks',
-      async ({ query }) => {
-        if (!(await blocks.remove(query))) throw new AppError('not_found', 'There is no such block.');
-        return list();
-      },
-      {
-        query: unblockQuery,
-        parse: 'none',
-        detail: describe({
-          id: 'unblock',
-          tag,
-          summary: 'Remove a block',
-          answers: blocksNow,
-          errors: [400, 401, 404, 409],
-          admin: true,
-        }),
-        ...policy({ admin: 'always' }),
-      },
-    );
+async function list(blocks: Blocks): Promise<Response> {
+  const { networks, hashes, phashes } = await blocks.list();
+  const answer = {
+    success: true,
+    networks: networks.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
+    hashes: hashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
+    phashes: phashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
+  };
+  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function block(blocks: Blocks, asked: Static<typeof blockBody>): Promise<Response> {
+  const { network, hash, phash, reason = '' } = asked;
+  if (network === undefined && hash === undefined && phash === undefined) {
+    throw new AppError('invalid_body', inEnglish('Give a network, a hash or a phash.'));
+  }
+  await blocks.add({ network, hash, phash }, reason);
+  return list(blocks);
+}
+
+async function unblock(blocks: Blocks, asked: Static<typeof unblockQuery>): Promise<Response> {
+  if (!(await blocks.remove(asked))) throw new AppError('not_found', inEnglish('There is no such block.'));
+  return list(blocks);
 }

@@ -1,7 +1,78 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type Answer, describe } from '../http/describe.ts';
-import { jobExample, proxyExample, sourceExample, sourceProgressExample, statsExample } from './examples.ts';
+import type { Answer, Description } from '../http/describe.ts';
 import * as schemas from './schemas.ts';
+
+/** Examples for the API description. */
+const proxyExample = {
+  id: 4711,
+  ip: '203.0.113.9',
+  port: 8080,
+  protocol: 'http',
+  country: 'DE',
+  response_time: 412,
+  last_checked: '2026-01-31 08:05:09',
+  status: 'alive',
+  source: 'example-list',
+  anonymity: 'elite',
+  exit_ip: '203.0.113.9',
+  proof: 'relayed',
+  tampering: [],
+  uptime: 0.973,
+  score: 0.968,
+  checks: 118,
+  successes: 116,
+  first_seen: '2026-01-29 06:00:41',
+  last_alive: '2026-01-31 08:05:09',
+  error: null,
+  login: null,
+  recent_checks: '111111111111110111111111111111',
+};
+
+const jobExample = {
+  id: 'mkvxq3b2a1c9',
+  state: 'running',
+  stage: 'verify',
+  error: null,
+  fetched: 81_230,
+  candidates: 36_014,
+  checked: 12_790,
+  alive: 611,
+  skipped: 0,
+  removed: 0,
+  judge: 'up',
+  failures: 0,
+  retry_at: null,
+  started_at: '2026-01-31 08:00:00',
+  finished_at: null,
+};
+
+const sourceProgressExample = {
+  name: 'example-list',
+  state: 'done',
+  found: 9120,
+  fresh: 402,
+  checked: 390,
+  alive: 31,
+  error: null,
+  yield: 0.071,
+  paused_until: null,
+};
+
+const sourceExample = {
+  name: 'example-list',
+  protocol: 'http',
+  found: 9120,
+  fresh: 402,
+  checked: 20_390,
+  alive: 1448,
+  yield: 0.071,
+  failures: 0,
+  last_read: '2026-01-31 08:00:02',
+  last_error: null,
+  paused_until: null,
+};
+
+const statsExample = { alive: 1203, total: 48_210, avg_response_time: 873.41, countries: 71 };
 
 const tag = 'Proxy pool';
 
@@ -18,7 +89,7 @@ export const statsAnswer = {
 
 const text = (example: string) => ({ schema: Type.String(), example });
 
-export const list = describe({
+export const list: Description = {
   id: 'listProxies',
   tag,
   summary: 'List proxies',
@@ -44,9 +115,9 @@ export const list = describe({
     304: { description: 'Not changed since the response with the `ETag` in `If-None-Match`.' },
   },
   errors: [400, 401],
-});
+};
 
-export const exportList = describe({
+export const exportList: Description = {
   id: 'exportProxies',
   tag,
   summary: 'Export working proxies',
@@ -69,9 +140,9 @@ export const exportList = describe({
     },
   },
   errors: [400, 401],
-});
+};
 
-export const status = describe({
+export const status: Description = {
   id: 'getProxyStatus',
   tag,
   summary: 'Get the status of the pool',
@@ -85,9 +156,9 @@ export const status = describe({
     witnesses: 'up',
     refresh: jobExample,
   }),
-});
+};
 
-export const filters = describe({
+export const filters: Description = {
   id: 'getProxyFilters',
   tag,
   summary: 'List filter values',
@@ -96,9 +167,9 @@ export const filters = describe({
     countries: ['BR', 'DE', 'ZZ'],
     statuses: ['alive', 'dead'],
   }),
-});
+};
 
-export const details = describe({
+export const details: Description = {
   id: 'getProxy',
   tag,
   summary: 'Get a proxy',
@@ -109,9 +180,9 @@ export const details = describe({
     reports: [{ at: '2026-01-31 08:04:12', ok: false, target: 'example.com', error: 'timeout' }],
   }),
   errors: [400, 404],
-});
+};
 
-export const startTest = describe({
+export const startTest: Description = {
   id: 'startProxyTest',
   tag,
   summary: 'Start a test of a proxy',
@@ -126,9 +197,9 @@ export const startTest = describe({
     },
   },
   errors: [400, 404],
-});
+};
 
-export const quickTest = describe({
+export const quickTest: Description = {
   id: 'testProxyQuick',
   tag,
   summary: 'Test a proxy and wait for the result',
@@ -151,9 +222,9 @@ export const quickTest = describe({
     error: null,
   }),
   errors: [400, 404, 409, 413],
-});
+};
 
-export const report = describe({
+export const report: Description = {
   id: 'reportProxy',
   tag,
   summary: 'Report whether a proxy worked',
@@ -164,9 +235,9 @@ export const report = describe({
     next_check: '2026-01-31 08:05:39',
   }),
   errors: [400, 404, 413],
-});
+};
 
-export const startRefresh = describe({
+export const startRefresh: Description = {
   id: 'startRefresh',
   tag,
   summary: 'Start a refresh of the pool',
@@ -187,18 +258,16 @@ export const startRefresh = describe({
       headers: { Location: { description: 'URL of the refresh.', schema: Type.String() } },
     },
   },
-  errors: [401],
-  admin: true,
-});
+};
 
-export const currentRefresh = describe({
+export const currentRefresh: Description = {
   id: 'getRefresh',
   tag,
   summary: 'Get the current or last refresh',
   answers: ok('The progress of the refresh.', schemas.startedSchema, { success: true, job: jobExample }),
-});
+};
 
-export const events = describe({
+export const events: Description = {
   id: 'followRefresh',
   tag,
   summary: 'Follow refreshes as server-sent events',
@@ -214,9 +283,9 @@ export const events = describe({
       },
     },
   },
-});
+};
 
-export const sources = describe({
+export const sources: Description = {
   id: 'listSources',
   tag,
   summary: 'List the sources of proxies',
@@ -228,19 +297,18 @@ export const sources = describe({
     sources: [sourceExample],
   }),
   errors: [400],
-});
+};
 
-export const retrySource = describe({
+export const retrySource: Description = {
   id: 'retrySource',
   tag,
   summary: 'Resume a paused list',
   description: 'The next refresh reads the list again.',
   answers: ok('The list.', schemas.sourceRetrySchema, { success: true, source: sourceExample }),
-  errors: [401, 404],
-  admin: true,
-});
+  errors: [404],
+};
 
-export const judge = describe({
+export const judge: Description = {
   id: 'judge',
   tag,
   summary: 'Show a request as the server received it',
@@ -255,4 +323,4 @@ export const judge = describe({
     }),
     { token: 'q1w2e3', address: '203.0.113.9', headers: { 'user-agent': 'curl/8.14.1' } },
   ),
-});
+};

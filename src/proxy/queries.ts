@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { HINT, oneOf, several } from '../lib/schema.ts';
-import { countryNamed, countrySpelledLike } from './country-code.ts';
+import { countryNamed, countrySpelledLike } from './pool/country-code.ts';
 import {
   ANONYMITIES,
   PROOFS,

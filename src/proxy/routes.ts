@@ -1,20 +1,18 @@
-import type { TObject } from '@sinclair/typebox';
-import { Elysia } from 'elysia';
-import { policy } from '../http/policy.ts';
-import { readJson } from '../http/read-json.ts';
-import type { ContextOf } from '../http/request-context.ts';
+import { inEnglish } from '../errors.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import { createResponseCache } from '../http/response-cache.ts';
+import { type Call, json as jsonBody, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { coerce } from '../lib/schema.ts';
-import { createShares } from '../lib/shares.ts';
+import { createShares, type Shares } from '../lib/shares.ts';
 import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
-import { refreshEvents } from './events.ts';
-import { createLineFormat, visible } from './export.ts';
+import { refreshEvents } from './pool/events.ts';
+import { createLineFormat, visible } from './pool/export.ts';
 import { eventsQuery, exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
 import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
 import type { Targets } from './targets/targets.ts';
+import type { Witness } from './targets/testimony.ts';
 import {
   administratorsView,
   jobView,
@@ -28,9 +26,8 @@ import {
 interface ProxyRoutesOptions {
   service: ProxyService;
   targets: Pick<Targets, 'list' | 'all' | 'reported'>;
-  contextOf: ContextOf;
   /** The secret with which our own judge proves its answers. Default: no proof. */
-  judgeSecret?: () => string;
+  judgeSecret?: () => string | undefined;
   /** Ms since 1970. Default: the system's clock. */
   now?: () => number;
 }
@@ -42,11 +39,15 @@ const DEFAULT_SOURCES = 100;
 const LISTENERS = {
   each: 20,
   all: 500,
-  fullMessage: 'You already have 20 open event streams.',
-  busyMessage: 'There are too many open event streams.',
+  fullMessage: inEnglish('You already have 20 open event streams.'),
+  busyMessage: inEnglish('There are too many open event streams.'),
 };
-const EXPORTS = { each: 4, fullMessage: 'Four of your exports are running; wait for one to finish.' };
+const EXPORTS = {
+  each: 4,
+  fullMessage: inEnglish('Four of your exports are running; wait for one to finish.'),
+};
 
+const NO_PROOF = () => undefined;
 const NO_STORE = { 'cache-control': 'no-store' };
 /** Clients may keep the answer but must revalidate it, which costs next to nothing with an ETag. */
 const REVALIDATE = { 'cache-control': 'public, max-age=0, must-revalidate' };
@@ -60,215 +61,248 @@ const FILES = {
   json: { type: 'application/json', extension: 'json' },
 };
 
+/** What the handlers share. */
+interface Shared extends Required<ProxyRoutesOptions> {
+  listeners: Shares;
+  exports: Shares;
+}
+
 /** The HTTP interface of the proxy pool, except `GET /api/stats`, which both services share. */
-export function proxyRoutes(options: ProxyRoutesOptions) {
-  const { service, targets, contextOf, judgeSecret, now = Date.now } = options;
+export function proxyRoutes({
+  judgeSecret = NO_PROOF,
+  now = Date.now,
+  ...options
+}: ProxyRoutesOptions): Route[] {
+  const { service } = options;
   const cached = createResponseCache({ version: service.version });
   const listeners = createShares(LISTENERS);
   const exports = createShares(EXPORTS);
-
-  return new Elysia()
-    .get('/api/v1/proxies', async ({ query, request }) => list(query, contextOf(request).admin), {
+  const shared: Shared = { ...options, judgeSecret, now, listeners, exports };
+  return [
+    route('GET /api/v1/proxies', (call) => list(shared, call), {
       query: listQuery,
-      transform: coerced(listQuery),
-      detail: described.list,
-      ...policy({ cached }),
-    })
-    .get(
-      '/api/export',
-      ({ query, request }) => {
-        const { format = 'standard', target, sort = 'dependable', offset = 0 } = query;
-        const random = query.random && target === undefined;
-        const { admin, payer } = contextOf(request);
-        const filter = visible(toFilter(query, now()), format, admin);
-        const text = service.export({
-          filter,
-          order: random ? 'random' : sort,
-          ranked: target === undefined ? undefined : targets.all({ filter, target }),
-          offset: random ? 0 : offset,
-          limit: query.limit ?? Number.POSITIVE_INFINITY,
-          format,
-          remoteDns: query.remote_dns ?? false,
-          uniqueExit: query.unique === 'exit_ip',
-          logins: admin,
-        });
-        const { type, extension } = FILES[format];
-        const disposition = `attachment; filename="proxies.${extension}"`;
-        const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
-        return new Response(streamOf(text, exports.enter(payer)), { headers });
-      },
-      { query: exportQuery, transform: coerced(exportQuery), detail: described.exportList },
-    )
-    .get('/api/status', async () => json(statusView(await service.status()), NO_STORE), {
-      detail: described.status,
-    })
-    .get('/api/filters', async () => json(await service.filters(), REVALIDATE), {
-      detail: described.filters,
-      ...policy({ cached }),
-    })
-    .get(
-      '/api/proxy/:id',
-      async ({ params, request }) => {
-        const view = contextOf(request).admin ? administratorsView : proxyView;
-        return json(view(await service.get(params.id)), NO_STORE);
-      },
-      { params: idParams, transform: coercedParams, detail: described.details },
-    )
-    .post(
-      '/api/proxy/:id/test',
-      async ({ params: { id }, path }) => {
-        await service.startTest(id);
-        const message = 'The test has started; its result shows on the proxy within seconds.';
-        const headers = { ...NO_STORE, location: path.replace(/\/test\/?$/, '') };
-        return json({ success: true, id, message }, headers, 202);
-      },
-      {
-        params: idParams,
-        transform: coercedParams,
-        parse: 'none',
-        detail: described.startTest,
-        ...policy({ limit: 'test' }),
-      },
-    )
-    .post(
-      '/api/test_proxy_quick',
-      async ({ request, body: { ip, port, protocol = 'http', proxy_id } }) => {
-        const outcome = await service.testQuick(
-          { ip, port, protocol, proxyId: proxy_id },
-          contextOf(request),
-        );
-        return json(testView(outcome), NO_STORE);
-      },
-      {
-        body: quickTestBody,
-        parse: ({ request }) => readJson(request),
-        transform({ body }: { body: unknown }) {
-          forgive(body);
-        },
-        detail: described.quickTest,
-        ...policy({ limit: 'test' }),
-      },
-    )
-    .post(
-      '/api/proxy/:id/report',
-      async ({ params, body, request }) => {
-        const { holder, admin } = contextOf(request);
-        const record = await service.report(params.id, body);
-        // Anyone may send reports, but only holders of a token are trusted about a site.
-        if (holder !== null || admin) targets.reported(record, body.target, body.ok);
-        const { id, nextCheck } = record;
-        return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
-      },
-      {
-        params: idParams,
-        body: reportBody,
-        parse: ({ request }) => readJson(request),
-        transform: coercedParams,
-        detail: described.report,
-        ...policy({ limit: 'report' }),
-      },
-    )
-    .post(
-      '/api/refresh',
-      async ({ request, path }) => {
-        const { admin } = contextOf(request);
-        const job = jobView(await (admin ? service.refresh() : service.refreshUnlessFresh()));
-        const status = job.state === 'done' ? 200 : 202;
-        return json({ success: true, job }, { ...NO_STORE, location: path }, status);
-      },
-      { parse: 'none', detail: described.startRefresh, ...policy({ limit: 'job', admin: 'once set' }) },
-    )
-    .get(
-      '/api/refresh',
-      async () => json({ success: true, job: jobView(await service.currentRefresh()) }, NO_STORE),
-      { detail: described.currentRefresh },
-    )
-    .get(
-      '/api/sources',
-      async ({ query: { limit = DEFAULT_SOURCES, offset = 0 } }) => {
-        const all = await service.sources();
-        const sources = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(sourceView);
-        return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
-      },
-      { query: sourcesQuery, transform: coerced(sourcesQuery), detail: described.sources },
-    )
-    .post(
-      '/api/sources/:name/retry',
-      async ({ params }) => {
-        const source = sourceView(await service.retrySource(params.name));
-        return json({ success: true, source }, NO_STORE);
-      },
-      {
-        params: sourceParams,
-        parse: 'none',
-        detail: described.retrySource,
-        ...policy({ limit: 'job', admin: 'once set' }),
-      },
-    )
-    .get('/api/refresh/events', ({ query, request }) => events(request, query.pool ?? false), {
+      cached,
+      about: described.list,
+    }),
+    route('GET /api/export', (call) => exportList(shared, call), {
+      query: exportQuery,
+      about: described.exportList,
+    }),
+    route('GET /api/status', () => showStatus(shared), { about: described.status }),
+    route('GET /api/filters', () => showFilters(shared), { cached, about: described.filters }),
+    route('GET /api/proxy/:id', (call) => showProxy(shared, call), {
+      params: idParams,
+      about: described.details,
+    }),
+    route('POST /api/proxy/:id/test', (call) => startTest(shared, call), {
+      params: idParams,
+      limit: 'test',
+      about: described.startTest,
+    }),
+    route('POST /api/test_proxy_quick', (call) => testQuick(shared, call), {
+      body: jsonBody(quickTestBody, forgive),
+      limit: 'test',
+      about: described.quickTest,
+    }),
+    route('POST /api/proxy/:id/report', (call) => report(shared, call), {
+      params: idParams,
+      body: jsonBody(reportBody),
+      limit: 'report',
+      about: described.report,
+    }),
+    route('POST /api/refresh', (call) => startRefresh(shared, call), {
+      limit: 'job',
+      admin: 'once set',
+      about: described.startRefresh,
+    }),
+    route('GET /api/refresh', () => showRefresh(shared), { about: described.currentRefresh }),
+    route('GET /api/sources', (call) => listSources(shared, call), {
+      query: sourcesQuery,
+      about: described.sources,
+    }),
+    route('POST /api/sources/:name/retry', (call) => retrySource(shared, call), {
+      params: sourceParams,
+      limit: 'job',
+      admin: 'once set',
+      about: described.retrySource,
+    }),
+    route('GET /api/refresh/events', (call) => followRefresh(shared, call), {
       query: eventsQuery,
-      transform: coerced(eventsQuery),
-      detail: described.events,
-    })
-    .get(
-      '/api/judge',
-      ({ request }) => {
-        const { headers } = request;
-        const { peer } = contextOf(request);
-        const secret = judgeSecret === undefined ? {} : { secret: judgeSecret() };
-        return json(judgeAnswer({ url: new URL(request.url), headers, peer, ...secret }), NO_STORE);
-      },
-      { detail: described.judge },
-    );
+      about: described.events,
+    }),
+    route('GET /api/judge', (call) => judge(shared, call), { about: described.judge }),
+  ];
+}
 
-  async function list(query: ListQuery, admin: boolean): Promise<Response> {
-    const { target, format = 'json', sort = 'dependable', offset = 0 } = query;
-    const random = query.random && target === undefined;
-    const limit = Math.min(query.limit ?? DEFAULT_ENTRIES, MOST_ENTRIES);
-    const filter = visible(toFilter(query, now()), format, admin);
-    const uniqueExit = query.unique !== undefined;
-    const { items, total } =
-      target !== undefined
-        ? await targets.list({ filter, target, uniqueExit, offset, limit })
-        : uniqueExit
-          ? await service.unique({
-              filter,
-              sort: random ? 'random' : sort,
-              offset: random ? 0 : offset,
-              limit,
-            })
-          : random
-            ? await service.sample(filter, limit)
-            : await service.list({ filter, sort, offset, limit });
-    // An age is relative to the time of the request, so such an answer cannot be cached. Knowledge about a
-    // target changes independently of the pool.
-    const lasting = !admin && !random && target === undefined && query.max_age === undefined;
-    const caching = lasting ? REVALIDATE : NO_STORE;
-    if (format !== 'json') {
-      const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
-      const write = createLineFormat(format, { remoteDns: query.remote_dns ?? false, logins: admin });
-      return new Response(items.map(write).join(''), { headers });
-    }
-    return json(listView({ items, total }, queryView(query, filter, limit)), caching);
-  }
+type OfProxy = { params: typeof idParams };
 
-  async function events(request: Request, pool: boolean): Promise<Response> {
-    const onEnd = listeners.enter(contextOf(request).payer);
-    try {
-      const current = await service.currentRefresh();
-      const signal = AbortSignal.any([request.signal, service.stopping]);
-      const lastId = request.headers.get('last-event-id');
-      return new Response(
-        refreshEvents(service, current, { lastId, signal, onEnd, pool: pool ? service : null }),
-        {
-          headers: { ...NO_STORE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
-        },
-      );
-    } catch (error) {
-      onEnd();
-      throw error;
-    }
+/** Lists a page of the pool. */
+async function list(
+  { service, targets, now }: Shared,
+  { query, context }: Call<{ query: ListQuery }>,
+): Promise<Response> {
+  const { target, format = 'json', sort = 'dependable', offset = 0 } = query;
+  const random = query.random && target === undefined;
+  const limit = Math.min(query.limit ?? DEFAULT_ENTRIES, MOST_ENTRIES);
+  const { admin } = context;
+  const filter = visible(toFilter(query, now()), format, admin);
+  const uniqueExit = query.unique !== undefined;
+  const { items, total } =
+    target !== undefined
+      ? await targets.list({ filter, target, witness: witnessOf(context), uniqueExit, offset, limit })
+      : uniqueExit
+        ? await service.unique({
+            filter,
+            sort: random ? 'random' : sort,
+            offset: random ? 0 : offset,
+            limit,
+          })
+        : random
+          ? await service.sample(filter, limit)
+          : await service.list({ filter, sort, offset, limit });
+  // An age is relative to the time of the request, so such an answer cannot be cached. Knowledge about a
+  // target changes independently of the pool.
+  const lasting = !admin && !random && target === undefined && query.max_age === undefined;
+  const caching = lasting ? REVALIDATE : NO_STORE;
+  if (format !== 'json') {
+    const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
+    const write = createLineFormat(format, { remoteDns: query.remote_dns ?? false, logins: admin });
+    return new Response(items.map(write).join(''), { headers });
   }
+  return json(listView({ items, total }, queryView(query, filter, limit)), caching);
+}
+
+/** Streams all matches as a download. */
+function exportList(
+  { service, targets, now, exports }: Shared,
+  { query, context }: Call<{ query: typeof exportQuery }>,
+): Response {
+  const { format = 'standard', target, sort = 'dependable', offset = 0 } = query;
+  const random = query.random && target === undefined;
+  const { admin, payer } = context;
+  const filter = visible(toFilter(query, now()), format, admin);
+  const text = service.export({
+    filter,
+    order: random ? 'random' : sort,
+    ranked: target === undefined ? undefined : targets.all({ filter, target, witness: witnessOf(context) }),
+    offset: random ? 0 : offset,
+    limit: query.limit ?? Number.POSITIVE_INFINITY,
+    format,
+    remoteDns: query.remote_dns ?? false,
+    uniqueExit: query.unique === 'exit_ip',
+    logins: admin,
+  });
+  const { type, extension } = FILES[format];
+  const disposition = `attachment; filename="proxies.${extension}"`;
+  const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
+  return new Response(streamOf(text, exports.enter(payer)), { headers });
+}
+
+async function showStatus({ service }: Shared): Promise<Response> {
+  return json(statusView(await service.status()), NO_STORE);
+}
+
+async function showFilters({ service }: Shared): Promise<Response> {
+  return json(await service.filters(), REVALIDATE);
+}
+
+async function showProxy({ service }: Shared, { params, context }: Call<OfProxy>): Promise<Response> {
+  const view = context.admin ? administratorsView : proxyView;
+  return json(view(await service.get(params.id)), NO_STORE);
+}
+
+/** Starts a test without waiting for its result. */
+async function startTest({ service }: Shared, { params: { id }, path }: Call<OfProxy>): Promise<Response> {
+  await service.startTest(id);
+  const message = 'The test has started; its result shows on the proxy within seconds.';
+  const headers = { ...NO_STORE, location: path.replace(/\/test\/?$/, '') };
+  return json({ success: true, id, message }, headers, 202);
+}
+
+/** Tests a proxy and waits for the result. */
+async function testQuick(
+  { service }: Shared,
+  { body, context }: Call<{ body: typeof quickTestBody }>,
+): Promise<Response> {
+  const { ip, port, protocol = 'http', proxy_id } = body;
+  return json(
+    testView(await service.testQuick({ ip, port, protocol, proxyId: proxy_id }, context)),
+    NO_STORE,
+  );
+}
+
+/** Notes whether a proxy worked for the caller. */
+async function report(
+  { service, targets }: Shared,
+  { params, body, context }: Call<OfProxy & { body: typeof reportBody }>,
+): Promise<Response> {
+  const witness = witnessOf(context);
+  const record = await service.report(params.id, body);
+  // Anyone may send reports, but only holders of a token are trusted about a site.
+  if (witness !== null) targets.reported(witness, record, body.target, body.ok);
+  const { id, nextCheck } = record;
+  return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
+}
+
+async function startRefresh({ service }: Shared, { context, path }: Call): Promise<Response> {
+  const job = jobView(await (context.admin ? service.refresh() : service.refreshUnlessFresh()));
+  const status = job.state === 'done' ? 200 : 202;
+  return json({ success: true, job }, { ...NO_STORE, location: path }, status);
+}
+
+async function showRefresh({ service }: Shared): Promise<Response> {
+  return json({ success: true, job: jobView(await service.currentRefresh()) }, NO_STORE);
+}
+
+async function listSources(
+  { service }: Shared,
+  { query: { limit = DEFAULT_SOURCES, offset = 0 } }: Call<{ query: typeof sourcesQuery }>,
+): Promise<Response> {
+  const all = await service.sources();
+  const sources = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(sourceView);
+  return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
+}
+
+/** Ends the pause of a list. */
+async function retrySource(
+  { service }: Shared,
+  { params }: Call<{ params: typeof sourceParams }>,
+): Promise<Response> {
+  const source = sourceView(await service.retrySource(params.name));
+  return json({ success: true, source }, NO_STORE);
+}
+
+/** Streams what happens in refreshes until the caller leaves or the server stops. */
+async function followRefresh(
+  { service, listeners }: Shared,
+  { request, query, context }: Call<{ query: typeof eventsQuery }>,
+): Promise<Response> {
+  const onEnd = listeners.enter(context.payer);
+  try {
+    const current = await service.currentRefresh();
+    const signal = AbortSignal.any([request.signal, service.stopping]);
+    const lastId = request.headers.get('last-event-id');
+    const events = refreshEvents(service, current, {
+      lastId,
+      signal,
+      onEnd,
+      pool: query.pool ? service : null,
+    });
+    return new Response(events, {
+      headers: { ...NO_STORE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
+    });
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
+}
+
+/** Shows a request as it arrived, so that checks see what a proxy passes on. */
+function judge({ judgeSecret }: Shared, { request, context }: Call): Response {
+  const { headers, url } = request;
+  const secret = judgeSecret();
+  const proof = secret === undefined ? {} : { secret };
+  return json(judgeAnswer({ url: new URL(url), headers, peer: context.peer, ...proof }), NO_STORE);
 }
 
 function json(value: object, headers: Record<string, string>, status = 200): Response {
@@ -302,15 +336,6 @@ function streamOf(pieces: AsyncIterable<string>, onEnd: () => void): ReadableStr
   );
 }
 
-/** Elysia's hook that prepares a query for its schema. */
-function coerced(schema: TObject) {
-  return ({ query }: { query: Record<string, unknown> }) => coerce(schema, query);
-}
-
-function coercedParams({ params }: { params: Record<string, unknown> }): void {
-  coerce(idParams, params);
-}
-
 /** `null` counts as missing, and a protocol may be in any letter case. */
 function forgive(body: unknown): void {
   if (typeof body !== 'object' || body === null) return;
@@ -319,4 +344,10 @@ function forgive(body: unknown): void {
     if (fields[name] === null || fields[name] === '') delete fields[name];
   }
   if (typeof fields.protocol === 'string') fields.protocol = fields.protocol.toLowerCase();
+}
+
+/** Returns whose word about sites a request brings; `null` for that of anyone. */
+function witnessOf({ admin, holder }: RequestContext): Witness | null {
+  if (admin) return { id: 'admin', speaksForAll: true };
+  return holder && { id: holder.id, speaksForAll: false };
 }

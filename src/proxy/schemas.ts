@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
-import { CONDITIONS } from './condition.ts';
+import { CONDITIONS } from './pool/status.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, STATUSES } from './proxy.ts';
 import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
 
@@ -167,7 +167,7 @@ export const jobSchema = Type.Object(
     error: nullable(
       oneOf(JOB_ERRORS, {
         description:
-          'Why the refresh failed. `network_down`: most lists could not be reached, so the network of the server is probably down.',
+          'Why the refresh failed. `network_down`: most lists could not be reached, so the network of the server is probably down. `lists_failing`: no list could be read, or all are paused; known proxies were checked.',
       }),
     ),
     fetched: count('Entries in all lists, including duplicates.'),

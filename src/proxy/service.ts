@@ -1,23 +1,23 @@
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { elapsedSince } from '../lib/stored-time.ts';
 import { createBlindTests } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
-import { conditionOf } from './condition.ts';
-import { createLatencies } from './latencies.ts';
-import { createPoolHistory } from './pool-history.ts';
+import { createLatencies } from './pool/latencies.ts';
+import { createPoolHistory } from './pool/pool-history.ts';
+import { createPoolReading, type PoolReading } from './pool/reading.ts';
+import { hostOfTarget, withReport } from './pool/reports.ts';
+import { conditionOf, type PoolStatus, type SourceStatus } from './pool/status.ts';
 import type { ProxyRecord } from './proxy.ts';
-import { createPoolReading, type PoolReading } from './reading.ts';
 import { createEchoedRecall } from './recheck/echoed.ts';
 import type { RefreshJob } from './refresh/progress.ts';
 import type { Recorder } from './refresh/recorder.ts';
 import type { Scope } from './refresh/round.ts';
 import { lookUpHealth, retrySource } from './refresh/source-health.ts';
-import { hostOfTarget, withReport } from './reports.ts';
-import type { PoolStatus, SourceStatus } from './status.ts';
-import { createTimers } from './timers.ts';
-import { createUpkeep, type UpkeepOptions } from './upkeep.ts';
+import { createTimers } from './refresh/timers.ts';
+import { createUpkeep, type UpkeepOptions } from './refresh/upkeep.ts';
 
 export interface ProxyServiceOptions extends UpkeepOptions {
   /** A checker that does not count why checks fail, for tests by untrusted clients. Default: `checker`. */
@@ -143,8 +143,8 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
 
     async refreshUnlessFresh() {
       const job = await refresh.current();
-      const age = clock.now() - (job.finishedAt ?? Number.NEGATIVE_INFINITY);
-      const isFresh = job.state === 'done' && Math.abs(age) < Math.min(FRESH_MS, refreshIntervalMs);
+      const age = elapsedSince(job.finishedAt, clock.now());
+      const isFresh = job.state === 'done' && age < Math.min(FRESH_MS, refreshIntervalMs);
       return isFresh ? job : refresh.start({ all: true });
     },
 
@@ -172,7 +172,7 @@ function createReport(
     const record = await get(id);
     const report = { at: clock.now(), ok, target: hostOfTarget(target), error: error ?? null };
     const noted = recorder.change(record, (current) => {
-      const soon = Math.max(report.at, current.lastChecked + REPORT_GAP_MS);
+      const soon = Math.max(report.at, Math.min(report.at, current.lastChecked) + REPORT_GAP_MS);
       const nextCheck = ok ? current.nextCheck : Math.min(current.nextCheck, soon);
       return { ...current, nextCheck, reports: withReport(current, report) };
     });
@@ -194,7 +194,7 @@ function listsOf({
 
     async retrySource(name) {
       const source = sources.find((one) => one.name === name);
-      if (!source) throw new AppError('not_found', `There is no list named ${name}.`);
+      if (!source) throw new AppError('not_found', inEnglish(`There is no list named ${name}.`));
       await retrySource(state, name);
       const healthOf = await lookUpHealth(state);
       return { source, health: healthOf(name) };

@@ -17,6 +17,9 @@ export interface CountryCount {
   count: number;
 }
 
+/** Longest planned wait for a check, in ms. A check that is planned for later was planned by a clock that was ahead. */
+export const MOST_WAIT_MS = 48 * 3_600_000;
+
 /** Statistics of the whole pool. */
 export interface PoolSummary {
   alive: number;
@@ -64,12 +67,15 @@ export interface ProxyStore {
   /**
    * Inserts or replaces each draft by its endpoint, all or none. A known endpoint keeps its ID. If a batch
    * has two drafts of one endpoint, the later one counts. A record that was checked later than its draft
-   * stays unchanged. Returns the drafts with their IDs, in order.
+   * stays unchanged, but not one that was checked in the future. Returns the drafts with their IDs, in order.
    */
   save(drafts: readonly ProxyDraft[], fence?: Fence): Promise<ProxyRecord[]>;
   /** Moves the next check of a record to `at`. Returns false if the record does not exist. */
   reschedule(id: number, at: number, fence?: Fence): Promise<boolean>;
-  /** Returns records of a status whose next check is due at `now`, the most overdue first. */
+  /**
+   * Returns records of a status whose next check is due at `now`, the most overdue first. A check planned for more
+   * than `MOST_WAIT_MS` later is due as well, before all others.
+   */
   due(now: number, limit: number, status: Status): Promise<ProxyRecord[]>;
   /**
    * Removes dead proxies that were last alive, or first seen if they never were, before the time. Returns how many.

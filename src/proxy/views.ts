@@ -1,11 +1,12 @@
 import type { Static } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
-import { recentChecks, uptimeOf } from './history.ts';
 import { MASKED } from './login.ts';
+import { recentChecks, uptimeOf } from './pool/history.ts';
+import { reportsOf } from './pool/reports.ts';
+import type { PoolStatus, SourceStatus } from './pool/status.ts';
 import type { ProxyRecord } from './proxy.ts';
 import type { RefreshJob, SourceProgress } from './refresh/progress.ts';
-import { reportsOf } from './reports.ts';
 import type {
   jobSchema,
   listSchema,
@@ -16,7 +17,6 @@ import type {
   sourceSchema,
   statusSchema,
 } from './schemas.ts';
-import type { PoolStatus, SourceStatus } from './status.ts';
 
 const timeOrNull = (ms: number | null) => (ms === null ? null : formatTimestamp(ms));
 

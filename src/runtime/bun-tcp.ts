@@ -32,7 +32,7 @@ export const bunTcp: Tcp = {
           const accepted = new BunSocket(NOBODY);
           accepted.accepted(socket);
           socket.data = accepted;
-          accepted.listener = accept(accepted);
+          accepted.attach(accept(accepted));
         },
       },
     });
@@ -98,6 +98,12 @@ class BunSocket implements TcpSocket {
     // After a cut, the other side's end is not reported.
     this.#otherEnded = true;
     if (this.#phase !== 'closed') this.#socket?.terminate();
+  }
+
+  /** Sets the first listener. It also hears of an end that came before. */
+  attach(listener: TcpListener): void {
+    this.listener = listener;
+    if (this.#phase === 'closed') listener.closed(null);
   }
 
   accepted(socket: Socket<BunSocket>): void {

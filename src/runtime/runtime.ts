@@ -97,4 +97,6 @@ export interface SqliteStatement {
   get(...values: SqliteValue[]): unknown;
   all(...values: SqliteValue[]): unknown[];
   run(...values: SqliteValue[]): { changes: number | bigint };
+  /** Frees the statement. Without that, Bun keeps the file open after `close()`; Deno does it itself. */
+  finalize?(): void;
 }

@@ -64,6 +64,7 @@ export function serveThread(open: (path: string) => SqliteDatabase): void {
   function answer(question: Question | null): Answer {
     try {
       if (question) return { rows: prepared(question.sql).all(...question.values) };
+      for (const statement of statements.values()) statement.finalize?.();
       database?.close();
       return { rows: [] };
     } catch (error) {

@@ -5,7 +5,10 @@
 export interface Tcp {
   /** Starts to connect to a literal address. Calls `opened` or `closed` of the listener. */
   dial(address: string, port: number, listener: TcpListener): TcpSocket;
-  /** Starts listening; `accept` returns the handler of a new connection. Rejects if the address is taken. */
+  /**
+   * Starts listening; `accept` returns the handler of a new connection, which it may also close. Rejects if the address
+   * is taken.
+   */
   listen(
     place: { hostname: string; port: number },
     accept: (socket: TcpSocket) => TcpListener,

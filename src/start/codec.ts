@@ -1,11 +1,12 @@
-import { availableParallelism, platform } from 'node:os';
+import { platform } from 'node:os';
 import { join, resolve } from 'node:path';
+import { type Codec, createCodec } from '../codec/codec.ts';
+import { lackingMeans, sandboxState } from '../codec/sandbox/report.ts';
+import { removeOldBays } from '../codec/workers/bay.ts';
+import { createBudget } from '../codec/workers/budget.ts';
+import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
 import type { Config } from '../config.ts';
-import { AppError } from '../errors.ts';
-import { removeOldBays } from '../image/codec/bay.ts';
-import { createBudget } from '../image/codec/budget.ts';
-import { type Codec, createCodec } from '../image/codec/codec.ts';
-import { lackingMeans, sandboxState } from '../image/codec/sandbox/report.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { observeCodec } from '../image/metrics.ts';
 import type { System } from '../lib/linux/system.ts';
 import type { Parts } from './feature.ts';
@@ -31,7 +32,7 @@ export async function openCodec({
     sandbox: config.IMAGE_SANDBOX,
     command: runtime.selfCommand(),
     env,
-    workers: config.IMAGE_WORKERS ?? availableParallelism(),
+    workers: capacityOf(config.IMAGE_WORKERS).workers,
     timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
     maxPixels: config.IMAGE_MAX_PIXELS,
     maxFrames: config.IMAGE_MAX_FRAMES,
@@ -51,11 +52,16 @@ export async function openCodec({
 function refuse(cause: unknown): never {
   const message =
     'IMAGE_SANDBOX=require needs a sandbox that is not available; the log says what is missing.';
-  throw new AppError('unavailable', message, { cause });
+  throw new AppError('unavailable', inEnglish(message), { cause });
 }
 
-/** Returns what the start message says; if a worker finds a difference, the log reports it. */
-export function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
+/** Returns what the start message says; if a worker finds a difference in the sandbox, the log reports it. */
+export function expectedConversions(config: Config, system: System | null): string {
+  const capacity = describeCapacity(capacityOf(config.IMAGE_WORKERS));
+  return `${expectedSandbox(config.IMAGE_SANDBOX, system)}; ${capacity}`;
+}
+
+function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
   if (asked === 'off') return 'none (IMAGE_SANDBOX=off)';
   // On Deno the server itself may not make system calls, but its workers may.
   if (!system && platform() === 'linux') return 'requested; the log shows what is missing';

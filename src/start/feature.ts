@@ -1,11 +1,13 @@
 import type { Stores } from '../../adapters/open.ts';
 import type { Config, Environment } from '../config.ts';
 import type { Feature } from '../feature.ts';
-import type { ContextOf } from '../http/request-context.ts';
-import type { Dependency } from '../http/system-routes.ts';
+import type { FindingSource } from '../findings/finding.ts';
+import { answering } from '../findings/readiness.ts';
+import { systemClock } from '../lib/clock.ts';
+import { within } from '../lib/deadline.ts';
 import type { System } from '../lib/linux/system.ts';
 import type { Log } from '../lib/logger.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { HttpServer, Runtime } from '../runtime/runtime.ts';
 import type { Operations } from './operations.ts';
 import type { Web } from './web.ts';
 
@@ -18,7 +20,6 @@ export interface Parts {
   /** System calls of Linux, if there are any. */
   system: System | null;
   stores: Stores;
-  contextOf: ContextOf;
   log: Log;
   operations: Operations;
   web: Pick<Web, 'siteOf' | 'path'>;
@@ -27,7 +28,7 @@ export interface Parts {
 /** A service as the application mounts it, with its life cycle. */
 export interface RunningFeature extends Feature {
   /** What must work for it to be ready. */
-  dependencies: readonly Dependency[];
+  health: readonly FindingSource[];
   /** Reports whether others than its owner may use an address. */
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
@@ -40,4 +41,41 @@ export interface RunningFeature extends Feature {
   begin(): void;
   /** Stops them, and any response still being streamed. Idempotent. */
   stop(): Promise<void>;
+}
+
+/** Time limit for jobs. Unfinished ones continue later from the state in the stores. In ms. */
+const JOBS_MS = 4000;
+
+/**
+ * The shutdown of a server: it reports that it is not ready, but serves for `delayMs`, so that load balancers notice.
+ * Then it accepts nothing new, and running requests may end within `graceMs`. Finally jobs, conversions and stores
+ * end.
+ */
+interface Shutdown {
+  /** Fails once the shutdown has begun. */
+  source: FindingSource;
+  run(server: HttpServer, features: readonly RunningFeature[], operations: Operations): Promise<void>;
+}
+
+export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs: number }): Shutdown {
+  let begun = false;
+  return {
+    source: answering(
+      'The server is stopping.',
+      async () => {
+        if (begun) throw new Error('stopping');
+      },
+      'all',
+    ),
+    async run(server, features, { stores, webhooks }) {
+      begun = true;
+      await systemClock.sleep(delayMs);
+      for (const feature of features) feature.endStreams?.();
+      await within(graceMs, server.drain()).catch(() => {});
+      await server.close();
+      await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
+      await webhooks?.stop();
+      await stores.close();
+    },
+  };
 }

@@ -12,11 +12,11 @@ import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
+import type { GatewayPanel } from '../proxy/pages/use-it.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
-import type { Sites } from '../proxy/targets/sites.ts';
+import type { Testimony } from '../proxy/targets/testimony.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { GatewayPanel } from '../web/use-it.ts';
 import { ownAddresses } from './checker.ts';
 
 interface ServerGatewayOptions {
@@ -27,7 +27,7 @@ interface ServerGatewayOptions {
   /** The port it listens on. */
   port: number;
   store: ProxyStore;
-  sites: Sites;
+  testimony: Testimony;
   limiter: RateLimiter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
   metrics: Metrics;
@@ -56,7 +56,8 @@ const CONNECTIONS = 10_000;
  * else can use it.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, basePath, port, store, sites, limiter, tokens, metrics, report, log } = options;
+  const { runtime, config, basePath, port, store, testimony, limiter, tokens, metrics, report, log } =
+    options;
   const monotonic = () => performance.now();
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
@@ -67,7 +68,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: await runtime.tcp(),
-    sites,
+    testimony,
     hostname: closed ? reachable : LOOPBACK,
     port,
     rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },

@@ -1,22 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import type { Codec } from '../codec/codec.ts';
 import type { Config } from '../config.ts';
 import { createAlbums } from '../image/albums/albums.ts';
+import type { ImageRecord } from '../image/image.ts';
 import { readStrayCount } from '../image/maintenance/quarantine.ts';
 import { pairLater, pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages } from '../image/metrics.ts';
-import { createQuota } from '../image/quota.ts';
-import { createReviews } from '../image/reviews.ts';
-import { createVersionBytes } from '../image/serve/version-bytes.ts';
+import { createReviews, type Reviews } from '../image/review/reviews.ts';
+import { createScanner } from '../image/review/scan.ts';
+import { createVersionBytes } from '../image/serve/thumbnails.ts';
 import { createImageService } from '../image/service.ts';
+import { createQuota } from '../image/upload/quota.ts';
 import { eventView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
+import type { Log } from '../lib/logger.ts';
+import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
 import { openCodec } from './codec.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts } from './feature.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
 import type { Operations } from './operations.ts';
-import { openScanning } from './scanning.ts';
 
 type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
@@ -39,6 +44,7 @@ export async function openImageHost(
     ...stores,
     clock: systemClock,
     onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
+    discard: (image) => service.discard(image),
   });
   const quota = createQuota({
     images: stores.images,
@@ -71,7 +77,7 @@ export async function openImageHost(
     quota,
     mayStore: blocks.mayStore,
     ...(holdBack && { holdBack }),
-    onCleaned: async (signal) => void (await albums.sweep(signal)),
+    onCleaned: async (signal, idleBefore) => void (await albums.sweep(signal, idleBefore)),
     reviews,
     onDoubt: (reasons) => void tellDoubt({ stores, log, webhooks }, reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
@@ -138,4 +144,38 @@ async function tellDoubt(
   await tellOnce({ ...stores, ...change }, () =>
     webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
   ).catch((cause) => log('warn', 'event not published', { cause }));
+}
+
+interface ScanningOptions {
+  config: Config;
+  codec: Pick<Codec, 'convert'>;
+  reviews: Reviews;
+  /** For temporary files. */
+  folder: string;
+  log: Log;
+}
+
+/** Returns the scanner for pictures before they are stored; `null` if `IMAGE_SCAN_URL` is not set. */
+function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) {
+  const { IMAGE_SCAN_URL: url, IMAGE_SCAN_SECRET: secret } = config;
+  if (url === undefined || secret === undefined) return null;
+  const scanner = createScanner({
+    url,
+    send: config.IMAGE_SCAN_SEND,
+    timeoutMs: config.IMAGE_SCAN_TIMEOUT,
+    onFailure: config.IMAGE_SCAN_FAILURE,
+    // The operator configures it, usually with a private address. No redirect can lead away, because a POST follows
+    // none.
+    fetch: lazySafeFetch(true),
+    sign: (message) => signedHeaders(secret, message),
+    codec,
+    folder,
+    clock: systemClock,
+    log,
+  });
+  return async (image: ImageRecord, path: string, payer: string): Promise<boolean> => {
+    if ((await scanner.scan(image, path, payer)) === 'allow') return false;
+    await reviews.hold(image, path);
+    return true;
+  };
 }

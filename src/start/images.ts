@@ -1,22 +1,28 @@
 import type { Stores } from '../../adapters/open.ts';
+import type { Config } from '../config.ts';
+import { type FindingSource, warn } from '../findings/finding.ts';
+import { conditionFindings, fileSources, recordSources } from '../findings/readiness.ts';
 import { createRecount } from '../http/limits.ts';
-import type { Dependency } from '../http/system-routes.ts';
 import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
-import { imageHome } from '../image/gallery.ts';
-import { createLookIndex } from '../image/look-index.ts';
-import { imagePageRoutes } from '../image/page-routes.ts';
-import { imageReviewRoutes } from '../image/review-routes.ts';
+import type { Upkeep } from '../image/maintenance/upkeep.ts';
+import { imagePageRoutes } from '../image/pages/routes.ts';
+import { imageHome } from '../image/records/gallery.ts';
+import { createLookIndex } from '../image/records/look-index.ts';
+import { imageReviewRoutes } from '../image/review/routes.ts';
 import { imageRoutes } from '../image/routes.ts';
 import { statsAnswer } from '../image/schemas.ts';
+import { createUrlFetcher, type FromUrl } from '../image/upload/from-url.ts';
 import { statsView } from '../image/views.ts';
+import { isGloballyRoutable } from '../lib/address.ts';
+import type { RateLimiter } from '../lib/rate-limiter.ts';
 import type { Rates } from '../lib/rates.ts';
-import { expectedSandbox } from './codec.ts';
-import { conditionFaults } from './condition.ts';
+import { REFUSED_PORTS } from '../proxy/check/policy.ts';
+import { ownAddresses } from './checker.ts';
+import { expectedConversions } from './codec.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { openImageHost } from './image-host.ts';
-import { fileChecks, recordChecks } from './readiness.ts';
-import { openUrlUploads } from './url-uploads.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** Assembles the image host. */
 export async function startImages({
@@ -25,7 +31,6 @@ export async function startImages({
   env,
   system,
   stores,
-  contextOf,
   log,
   web,
   operations,
@@ -41,58 +46,82 @@ export async function startImages({
   return {
     name: 'Image host',
     basePath: config.IMAGE_BASE_PATH,
-    sandbox: expectedSandbox(config.IMAGE_SANDBOX, system),
-    routes: imageRoutes({
-      service,
-      albums,
-      contextOf,
-      basePath,
-      siteOf: web.siteOf,
-      needsToken: config.UPLOAD === 'token',
-      cors: config.IMAGE_CORS,
-      ...(fromUrl && { fromUrl }),
-      clients: config.IMAGE_CLIENTS,
-      ...(config.RATE_LIMITS && {
-        countUpload: createRecount(recounted(config.RATE_LIMITS), 'upload'),
-        countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),
+    sandbox: expectedConversions(config, system),
+    routes: [
+      ...imageRoutes({
+        service,
+        albums,
+        basePath,
+        siteOf: web.siteOf,
+        needsToken: config.UPLOAD === 'token',
+        cors: config.IMAGE_CORS,
+        ...(fromUrl && { fromUrl }),
+        clients: config.IMAGE_CLIENTS,
+        ...(config.RATE_LIMITS && {
+          countUpload: createRecount(recounted(config.RATE_LIMITS), 'upload'),
+          countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),
+        }),
       }),
-    })
-      .use(imagePageRoutes({ service, albums, contextOf, basePath, siteOf: web.siteOf }))
-      .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) }))
-      .use(imageReviewRoutes(reviews))
-      .use(imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now })),
+      ...imagePageRoutes({ service, basePath, siteOf: web.siteOf }),
+      ...imageAdminRoutes({ service, basePath, looks: createLookIndex(stores.images, now) }),
+      ...imageReviewRoutes(reviews),
+      ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),
+    ],
     home: (site, request) =>
       imageHome(site, request, { service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
-    dependencies: [
-      ...recordChecks(stores.state, 'image'),
-      ...fileChecks(stores.blobs, folder, 'image'),
-      comparison(stores, service.doubts),
+    health: [
+      ...recordSources(stores.state, 'image'),
+      ...fileSources(stores.blobs, folder, 'image'),
+      comparison(stores, service),
     ],
     begin: host.start,
     stop: host.stop,
   };
 }
 
-/**
- * Returns the part of readiness that only degrades: mismatches between records and files, or that they are not known
- * yet.
- */
-function comparison(
-  { images, condition }: Pick<Stores, 'images' | 'condition'>,
-  doubts: () => Promise<readonly string[]>,
-): Dependency {
+/** Asks whether records and files belong together, or that is not known yet. The service works all the same. */
+function comparison({ images, condition }: Stores, { doubts }: Pick<Upkeep, 'doubts'>): FindingSource {
   return {
-    fault: 'Records and files cannot be compared.',
-    check: async () => {},
-    async degraded() {
+    silence: warn('Records and files cannot be compared.'),
+    async look() {
       const preparing = images.preparing();
       return [
         ...(await doubts()),
-        ...(preparing === null ? [] : [preparing]),
-        ...conditionFaults(condition, 'image'),
+        ...(preparing === null ? [] : [warn(preparing)]),
+        ...conditionFindings(condition, 'image'),
       ];
     },
+  };
+}
+
+interface UrlUploadsOptions {
+  config: Pick<Config, 'IMAGE_FROM_URL' | 'IMAGE_MAX_UPLOAD' | 'PROXY_ALLOW_PRIVATE' | 'RATE_LIMITS'>;
+  limiter: RateLimiter;
+  /** For temporary files. */
+  folder: string;
+  onRefused: (name: string) => void;
+}
+
+/** Opens uploads by URL as `IMAGE_FROM_URL` allows. Never requests anything from this machine or its networks. */
+function openUrlUploads({ config, limiter, folder, onRefused }: UrlUploadsOptions): FromUrl | null {
+  if (config.IMAGE_FROM_URL === 'off') return null;
+  const maxUploadBytes = config.IMAGE_MAX_UPLOAD;
+  const own = new Set(ownAddresses());
+  const permits = (address: string) => isGloballyRoutable(address) && !own.has(address);
+  const permitsPort = (port: number) => !REFUSED_PORTS.has(port);
+  const fetcher = createUrlFetcher({
+    fetch: lazySafeFetch(config.PROXY_ALLOW_PRIVATE, { permits, permitsPort }),
+    folder,
+    maxBytes: maxUploadBytes,
+  });
+  const rates = config.RATE_LIMITS;
+  return {
+    ...fetcher,
+    needsToken: config.IMAGE_FROM_URL === 'token',
+    ...(rates && {
+      countBytes: createRecount({ limiter, rates, maxUploadBytes, onRefused }, 'upload_bytes'),
+    }),
   };
 }

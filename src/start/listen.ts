@@ -1,10 +1,9 @@
 import { chmod, lstat, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, type NetConnectOpts } from 'node:net';
 import type { Config } from '../config.ts';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { bracketed } from '../lib/address.ts';
 import type { Handler, HttpServer, Runtime } from '../runtime/runtime.ts';
-import { acceptWaiting } from './accept-queue.ts';
 
 const UNIX = 'unix:';
 /** Mode of a Unix socket: members of the server's group, such as a reverse proxy, may connect. */
@@ -50,8 +49,10 @@ export async function listen(
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null);
   if (found === null) return;
-  if (!found.isSocket()) throw new AppError('unavailable', `HOST names ${path}, which is not a socket.`);
-  if (await isAnswered(path)) throw new AppError('unavailable', `Another server already listens at ${path}.`);
+  if (!found.isSocket())
+    throw new AppError('unavailable', inEnglish(`HOST names ${path}, which is not a socket.`));
+  if (await isAnswered(path))
+    throw new AppError('unavailable', inEnglish(`Another server already listens at ${path}.`));
   await rm(path, { force: true });
 }
 
@@ -72,4 +73,25 @@ function urlOf({ hostname, port }: HttpServer): string {
   const everywhere = hostname === '0.0.0.0' || hostname === '::';
   const host = everywhere ? 'localhost' : bracketed(hostname);
   return `http://${host}:${port}`;
+}
+
+/** Longer than accepting takes; a machine that cannot connect to itself is not waited for. In ms. */
+const PATIENCE_MS = 5000;
+
+/**
+ * Resolves when the server at the address has accepted every connection that was queued at its listener. The system
+ * resets connections that are still queued when the listener closes, although their requests may have been sent in
+ * full. Our own connection queues behind them: when it is answered, they have been read. Never rejects.
+ */
+function acceptWaiting(address: NetConnectOpts): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    socket.setTimeout(PATIENCE_MS, () => socket.destroy());
+    socket.once('connect', () =>
+      socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
+    );
+    socket.once('data', () => socket.destroy());
+    socket.once('error', () => socket.destroy());
+    socket.once('close', () => resolve());
+  });
 }

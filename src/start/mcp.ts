@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import type { Config } from '../config.ts';
-import type { ContextOf } from '../http/request-context.ts';
+import type { Route } from '../http/route.ts';
 import type { Log } from '../lib/logger.ts';
 import { VERSION } from '../version.ts';
 
@@ -10,10 +10,10 @@ export async function startMcp(
     Config,
     'MCP_READ_TOKEN' | 'MCP_WRITE_TOKEN' | 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH'
   >,
-  { contextOf, log, handle }: { contextOf: ContextOf; log: Log; handle: App['handle'] },
-) {
+  { log, handle }: { log: Log; handle: App['handle'] },
+): Promise<Route[]> {
   const { MCP_READ_TOKEN: readToken, MCP_WRITE_TOKEN: writeToken } = config;
-  if (readToken === undefined && writeToken === undefined) return null;
+  if (readToken === undefined && writeToken === undefined) return [];
   const [{ createAgents }, { mcpRoutes }] = await Promise.all([
     import('../mcp/server.ts'),
     import('../mcp/routes.ts'),
@@ -24,7 +24,6 @@ export async function startMcp(
     readToken,
     writeToken,
     services: new Map(config.SERVICES.map((name) => [name, basePaths[name]])),
-    contextOf,
     handle,
   });
 }

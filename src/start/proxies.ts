@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { createTokens } from '../access/tokens.ts';
+import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
 import type { Repetition } from '../lib/schedule.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
-import { proxyPageRoutes } from '../proxy/page-routes.ts';
-import { proxyHome } from '../proxy/pages.ts';
+import { type Flags, readFlags } from '../proxy/pages/flags.ts';
+import { proxyHome, proxyPageRoutes } from '../proxy/pages/pages.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
-import { targetRoutes } from '../proxy/target-routes.ts';
-import { type Flags, readFlags } from '../web/flags.ts';
-import { conditionFaults } from './condition.ts';
+import { createAsker } from '../proxy/targets/ask.ts';
+import { targetRoutes } from '../proxy/targets/routes.ts';
+import { createTargets, type Targets } from '../proxy/targets/targets.ts';
+import { createTestimony, type Testimony } from '../proxy/targets/testimony.ts';
+import { readAuthority } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { openPool } from './pool.ts';
-import { recordChecks } from './readiness.ts';
-import { openTargets } from './targets.ts';
 
 /** Assembles the proxy pool. */
 export async function startProxies({
   runtime,
   config,
   stores,
-  contextOf,
   log,
   operations,
   web,
@@ -31,7 +31,7 @@ export async function startProxies({
   const pool = await openPool({ config, stores, log, operations }, keys.verifying);
   const { service } = pool;
   const mayAsk = () => pool.judges().state !== 'down';
-  const { sites, targets, ...asking } = await openTargets({ config, stores, log, mayAsk });
+  const { testimony, targets, ...asking } = await openTargets({ config, stores, log, mayAsk });
   const gateway =
     config.GATEWAY_PORT === undefined
       ? null
@@ -41,7 +41,7 @@ export async function startProxies({
           basePath,
           port: config.GATEWAY_PORT,
           store: stores.proxies,
-          sites,
+          testimony,
           limiter: stores.limiter,
           tokens: createTokens({ state, random: randomBytes, now: Date.now }),
           metrics: operations.metrics,
@@ -57,30 +57,32 @@ export async function startProxies({
     flags: () => (flags ??= readFlags()),
     adminRequired: config.ADMIN_TOKEN !== undefined,
     gateway: gateway?.panel ?? null,
-    contextOf,
     now: Date.now,
   };
   return {
     name: 'Proxy pool',
     basePath: config.PROXY_BASE_PATH,
-    routes: proxyRoutes({ service, targets, contextOf, judgeSecret: keys.signing })
-      .use(targetRoutes({ targets, contextOf }))
-      .use(proxyPageRoutes(pages))
-      .use(gatewayRoutes({ contextOf, port: gateway?.port ?? null })),
+    routes: [
+      ...proxyRoutes({ service, targets, judgeSecret: keys.signing }),
+      ...targetRoutes(targets),
+      ...proxyPageRoutes(pages),
+      ...gatewayRoutes(gateway?.port ?? null),
+    ],
     home: (site) => proxyHome(site, pages, !config.SERVICES.includes('image')),
     stats: service.stats,
     statsAnswer,
     version: service.version,
     isExit: pool.isExit,
-    dependencies: [
+    health: [
       // A copy that is still reading the pool from a shared store is not ready.
       {
-        fault: 'The proxy pool does not respond.',
-        check: async () => stores.proxies.version(),
-        needed: 'proxy',
-        degraded: async () => conditionFaults(stores.condition, 'proxy'),
+        silence: { level: 'fail', about: 'proxy', text: 'The proxy pool does not respond.' },
+        async look() {
+          await stores.proxies.version();
+          return conditionFindings(stores.condition, 'proxy');
+        },
       },
-      ...recordChecks(state),
+      ...recordSources(state),
     ],
     endStreams: service.endStreams,
     begin() {
@@ -96,6 +98,47 @@ export async function startProxies({
       await asking.stop();
       await followingKeys?.stop();
       await pool.stop();
+    },
+  };
+}
+
+interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
+  /** Returns false while our own network may be down, so that failures teach nothing. */
+  mayAsk: () => boolean;
+}
+
+/** Opens what is known about which proxy reaches which site, and the probes that find it out. */
+export async function openTargets({
+  config,
+  stores,
+  log,
+  mayAsk,
+}: TargetsParts): Promise<{ testimony: Testimony; targets: Targets; stop(): Promise<void> }> {
+  const monotonic = () => performance.now();
+  const testimony = createTestimony({ random: Math.random, monotonic, shared: true });
+  const asker = createAsker({
+    timeoutMs: config.PROXY_CHECK_TIMEOUT,
+    ca: await readAuthority(config.PROXY_JUDGE_CA),
+    monotonic,
+  });
+  const targets = createTargets({
+    testimony,
+    named: config.PROXY_TARGETS ?? [],
+    store: stores.proxies,
+    state: stores.state,
+    locks: stores.locks,
+    ask: asker.ask,
+    mayAsk,
+    now: Date.now,
+    onError: (error) => log('warn', 'results for targets not shared', { error }),
+  });
+
+  return {
+    testimony,
+    targets,
+    async stop() {
+      await targets.stop();
+      asker.close();
     },
   };
 }

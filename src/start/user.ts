@@ -1,7 +1,7 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import process from 'node:process';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 
 /** An account, as in /etc/passwd and /etc/group. */
 interface Account {
@@ -72,7 +72,7 @@ export async function checkOwner(folder: string, user: string): Promise<void> {
   );
   if (isOpen) return;
   const command = standing === path ? `chown -R ${user}: ${path}` : `install -d -m 700 -o ${user} ${path}`;
-  throw new AppError('unavailable', `The user ${user} cannot write ${path}. As root: ${command}`);
+  throw new AppError('unavailable', inEnglish(`The user ${user} cannot write ${path}. As root: ${command}`));
 }
 
 function mayReturn(): boolean {
@@ -85,5 +85,5 @@ function mayReturn(): boolean {
 }
 
 function unable(why: string): AppError {
-  return new AppError('unavailable', `RUN_AS cannot be applied: ${why}.`);
+  return new AppError('unavailable', inEnglish(`RUN_AS cannot be applied: ${why}.`));
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { errorResponse } from '../http/errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
@@ -119,7 +119,7 @@ const askToComeAgain: Handler = (request) => {
   const alive = pathname === '/livez';
   const response = alive
     ? Response.json({ success: true, status: 'alive' })
-    : errorResponse(new AppError('unavailable', 'The record store does not respond yet.'), id);
+    : errorResponse(new AppError('unavailable', inEnglish('The record store does not respond yet.')), id);
   response.headers.set('x-content-type-options', 'nosniff');
   response.headers.set('x-request-id', id);
   return request.method === 'HEAD' ? new Response(null, response) : response;

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config.ts';
+import type { Finding } from '../findings/finding.ts';
+import { type OpenSettings, openFindings } from '../findings/settings.ts';
 import { VERSION } from '../version.ts';
 import { type Assets, readAssets } from '../web/assets.ts';
-import type { OpenDoor } from '../web/open-panel.ts';
 import { createSites, type NavLink, type SiteOf } from '../web/site.ts';
-import { type DoorSettings, openDoors } from './open-doors.ts';
 
 /** What all pages share. */
 export interface Web {
@@ -15,15 +15,15 @@ export interface Web {
   /** Path that accepts pictures shared with the installed app; `null` if there is none. */
   shareTo: string | null;
   /** Returns what the settings leave open to everyone. */
-  openDoors: () => OpenDoor[];
+  openFindings: () => Finding[];
 }
 
 /** Reads the files that pages load, and knows which pages exist with these settings. */
 export async function openWeb(
-  config: DoorSettings & Pick<Config, 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>,
+  config: OpenSettings & Pick<Config, 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>,
 ): Promise<Web> {
   const { SERVICES, PROXY_BASE_PATH, IMAGE_BASE_PATH, IMAGE_LISTING, ABUSE_CONTACT, PUBLIC_URL } = config;
-  const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/\/+$/, '');
+  const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/(?<!\/)\/+$/, '');
   const links: NavLink[] = [{ href: `${path}/`, name: SERVICES.includes('image') ? 'upload' : 'start' }];
   if (SERVICES.includes('image') && IMAGE_LISTING !== 'off')
     links.push({ href: `${path}${IMAGE_BASE_PATH}/gallery`, name: 'gallery' });
@@ -34,5 +34,5 @@ export async function openWeb(
   const newToken = () => randomBytes(24).toString('base64url');
   const canShare = SERVICES.includes('image') && config.UPLOAD !== 'token';
   const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/api/upload` : null;
-  return { assets, path, siteOf, shareTo, openDoors: () => openDoors(config, newToken) };
+  return { assets, path, siteOf, shareTo, openFindings: () => openFindings(config, newToken) };
 }

@@ -68,7 +68,7 @@ export function sample(media: Media | undefined): unknown {
   );
 }
 
-/** Reports whether the call needs the administrator's token once there is one. */
+/** Reports whether the call needs a token, or answers differently with one. */
 export function wantsToken({ security }: Operation): boolean {
   return security?.some((way) => Object.keys(way).length > 0) ?? false;
 }

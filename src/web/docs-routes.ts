@@ -1,20 +1,18 @@
-import { Elysia } from 'elysia';
-import type { ContextOf } from '../http/request-context.ts';
+import { type Call, type Route, route } from '../http/route.ts';
 import type { ApiDescription } from './api-description.ts';
 import { docsPage } from './docs-page.ts';
 import { pageResponse } from './page-response.ts';
 import type { SiteOf } from './site.ts';
 
-/** Serves `/docs`, the API description as a page whose examples run against this server. */
-export function docsRoutes(siteOf: SiteOf, description: () => Promise<object>, contextOf: ContextOf) {
-  return new Elysia().get(
-    '/docs',
-    async ({ request }) => {
-      const site = siteOf(request);
-      const { origin } = contextOf(request);
-      const page = docsPage(site, (await description()) as ApiDescription, origin);
-      return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
-    },
-    { detail: { hide: true } },
-  );
+type Describe = () => Promise<object>;
+
+export function docsRoutes(siteOf: SiteOf, describe: Describe): Route[] {
+  return [route('GET /docs', (call) => showDocs(siteOf, describe, call))];
+}
+
+/** Shows the API description as a page whose examples run against this server. */
+async function showDocs(siteOf: SiteOf, describe: Describe, { request, context }: Call): Promise<Response> {
+  const site = siteOf(request);
+  const page = docsPage(site, (await describe()) as ApiDescription, context.origin);
+  return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
 }

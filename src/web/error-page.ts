@@ -1,9 +1,8 @@
-import type { AppError, ErrorDetail } from '../errors.ts';
+import { type AppError, type ErrorDetail, filled, Message } from '../errors.ts';
 import { html } from './html.ts';
 import { icon } from './icons.ts';
 import { pageResponse } from './page-response.ts';
 import type { Site } from './site.ts';
-import { translate } from './translate.ts';
 
 /** Renders an error in plain words, instead of its envelope. `requestId` finds the request in the log. */
 export function errorPage(
@@ -32,7 +31,7 @@ ${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
 }
 
 /** Returns what was wrong, one sentence for each fault; none if the page has no words for it in its language. */
-export function reasonsOf(site: Site, { message, details = [] }: AppError): string[] {
+export function reasonsOf(site: Site, { said: message, details = [] }: AppError): string[] {
   if (details.length > 0) return details.map((detail) => faultOf(site, detail));
   const said = inWords(site, message);
   return said === null ? [] : [said];
@@ -44,9 +43,19 @@ export function reasonOf(site: Site, error: AppError): string {
   return reasonsOf(site, error).join(' ') || (byCode[error.code] ?? byCode.other).title;
 }
 
-/** Returns a message of the API in the language of the page. */
-function inWords({ language, words }: Site, message: string): string | null {
-  return language === 'en' ? message : translate(words.errors.messages, message);
+/**
+ * Returns a message in the language of the page; `null` if that has no words for it. Values are translated if
+ * possible.
+ */
+function inWords(site: Site, said: Message | string): string | null {
+  const { messages } = site.words.errors;
+  if (messages === null) return String(said);
+  const { template, values } = said instanceof Message ? said : new Message(said);
+  if (!Object.hasOwn(messages, template)) return null;
+  return filled(messages[template as keyof typeof messages], (name) => {
+    const value = values[name];
+    return value === undefined || typeof value === 'number' ? value : (inWords(site, value) ?? value);
+  });
 }
 
 /** Returns the fault of a field, with the label that it has on our pages. */
@@ -67,7 +76,7 @@ function faultOf(site: Site, { field, message }: ErrorDetail): string {
     to: gallery.to,
   };
   const label = labels[field] ?? field;
-  const rule = message.startsWith(`${field} `) ? message.slice(field.length + 1) : message;
-  const said = inWords(site, rule) ?? inWords(site, message);
-  return said === null ? errors.wrongField(label) : errors.faultyField(label, said);
+  const said = inWords(site, message);
+  if (said === null) return errors.wrongField(label);
+  return errors.faultyField(label, said.startsWith(`${field} `) ? said.slice(field.length + 1) : said);
 }

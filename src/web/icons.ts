@@ -19,7 +19,7 @@ const PATHS = {
   close: ['M6 6l12 12', 'M18 6L6 18'],
 } as const;
 
-export type IconName = keyof typeof PATHS;
+type IconName = keyof typeof PATHS;
 
 /** Returns an icon that screen readers ignore, because there is always a text beside it. */
 export function icon(name: IconName): Html {

@@ -17,7 +17,7 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-export interface PageAnswer {
+interface PageAnswer {
   status?: number;
   /** Its `Cache-Control`. */
   cache: string;

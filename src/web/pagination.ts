@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 
-export interface Pagination {
+interface Pagination {
   /** From 1. */
   page: number;
   pages: number;

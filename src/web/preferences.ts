@@ -29,7 +29,7 @@ export function preferencesOf({ headers }: Request): Preferences {
 }
 
 /** Returns which entries of the operator's panel this visitor has hidden. */
-export function hiddenDoors({ headers }: Request): string[] {
+export function hiddenItems({ headers }: Request): string[] {
   return cookie(headers.get('cookie'), COOKIES.hidden)?.split('.') ?? [];
 }
 

@@ -1,119 +1,97 @@
-import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import { readForm } from '../http/read-form.ts';
-import type { ContextOf } from '../http/request-context.ts';
+import type { Finding } from '../findings/finding.ts';
+import { type Call, form, type Route, route } from '../http/route.ts';
 import type { Assets } from './assets.ts';
 import { type HomeSection, homePage } from './home-page.ts';
-import { webManifest } from './manifest.ts';
-import { offlinePage } from './offline-page.ts';
-import { type OpenDoor, openPanel } from './open-panel.ts';
+import { html } from './html.ts';
+import { icon } from './icons.ts';
+import { openPanel } from './open-panel.ts';
 import { pageResponse } from './page-response.ts';
-import { hiddenDoors, PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
+import { hiddenItems, PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
 
-function textResponse(text: string): Response {
-  return new Response(text, {
-    headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'public, max-age=3600' },
-  });
-}
-
-export interface WebRoutesOptions {
+interface WebRoutesOptions {
   siteOf: SiteOf;
   path: string;
   assets: Assets;
   /** Returns what the settings leave open to everyone, for the operator. */
-  openDoors: () => OpenDoor[];
+  openFindings: () => Finding[];
   /** What the services show on the home page, in this order. */
   sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
-  contextOf: ContextOf;
   /** Path that accepts pictures shared with the installed app; `null` if there is none. */
   shareTo: string | null;
 }
 
-const hide = { detail: { hide: true } };
-
 /** Routes that belong to no single service: the home page, and the files that pages load. */
-export function webRoutes({
-  siteOf,
-  path,
-  assets,
-  openDoors,
-  sections,
-  contextOf,
-  shareTo,
-}: WebRoutesOptions) {
-  function asset(request: Request, file: string, version: string): Response {
-    const answer = assets.respond(file, version, request.headers.get('accept-encoding'));
-    if (answer === null) throw new AppError('not_found', 'There is nothing at this path.');
-    return answer;
-  }
+export function webRoutes(web: WebRoutesOptions): Route[] {
+  return [
+    route('GET /', (call) => showHome(web, call)),
+    route('GET /assets/:version/:file', ({ request, params }) =>
+      asset(web, request, params.file, params.version),
+    ),
+    route('POST /preferences', (call) => keepPreferences(web, call), { body: form }),
+    route('GET /robots.txt', () => robots(web)),
+    route('GET /manifest.webmanifest', (call) => manifest(web, call)),
+    // At the root of the site, because a service worker only controls paths below its own.
+    route('GET /service-worker.js', ({ request }) => asset(web, request, 'service-worker.js', '')),
+    route('GET /offline', (call) => showOffline(web, call)),
+    route('GET /favicon.ico', ({ request }) => asset(web, request, 'favicon.svg', '')),
+  ];
+}
 
-  /** Stores the theme or language from the form at the end of each page, and redirects back to that page. */
-  async function keepPreferences(request: Request): Promise<Response> {
-    const { origin } = contextOf(request);
-    const cookies = preferenceCookies(await readForm(request), path, origin.startsWith('https:'));
-    return new Response(null, {
-      status: 303,
-      headers: [
-        ['location', pageBefore(request, origin) ?? `${path}/`],
-        ['cache-control', 'no-store'],
-        ...cookies.map((cookie): [string, string] => ['set-cookie', cookie]),
-      ],
-    });
-  }
+/** Shows the home page, and to its operator what the settings leave open. */
+async function showHome(web: WebRoutesOptions, { request, context }: Call): Promise<Response> {
+  const { admin, direct } = context;
+  const site = web.siteOf(request);
+  const shown = await Promise.all(web.sections.map((section) => section(site, request)));
+  const panel = admin || direct ? openPanel(site, web.openFindings(), hiddenItems(request)) : null;
+  return pageResponse(site, homePage(site, shown, panel), {
+    ...(panel === null ? { cache: 'no-cache', compressFor: request } : { cache: 'no-store' }),
+  });
+}
 
-  return (
-    new Elysia()
-      .get(
-        '/',
-        async ({ request }) => {
-          const site = siteOf(request);
-          const shown = await Promise.all(sections.map((section) => section(site, request)));
-          const { admin, direct } = contextOf(request);
-          const panel = admin || direct ? openPanel(site, openDoors(), hiddenDoors(request)) : null;
-          return pageResponse(site, homePage(site, shown, panel), {
-            ...(panel === null ? { cache: 'no-cache', compressFor: request } : { cache: 'no-store' }),
-          });
-        },
-        hide,
-      )
-      .get(
-        '/assets/:version/:file',
-        ({ request, params }) => asset(request, params.file, params.version),
-        hide,
-      )
-      .post('/preferences', ({ request }) => keepPreferences(request), { parse: 'none', ...hide })
-      // Pages that must not be indexed say so themselves, which search engines can only read if they may fetch them.
-      .get('/robots.txt', () => textResponse(`User-agent: *\nDisallow: ${path}/api/\n`), hide)
-      .get(
-        '/manifest.webmanifest',
-        ({ request }) => {
-          const manifest = webManifest(siteOf(request), {
-            fileUrl: (file) => path + assets.url(file),
-            shareTo,
-          });
-          return Response.json(manifest, {
-            headers: {
-              'content-type': 'application/manifest+json',
-              'cache-control': 'no-cache',
-              vary: PREFERENCES_VARY,
-            },
-          });
-        },
-        hide,
-      )
-      // At the root of the site, because a service worker only controls paths below its own.
-      .get('/service-worker.js', ({ request }) => asset(request, 'service-worker.js', ''), hide)
-      .get(
-        '/offline',
-        ({ request }) => {
-          const site = siteOf(request);
-          return pageResponse(site, offlinePage(site), { cache: 'no-cache' });
-        },
-        hide,
-      )
-      .get('/favicon.ico', ({ request }) => asset(request, 'favicon.svg', ''), hide)
-  );
+function asset({ assets }: WebRoutesOptions, { headers }: Request, file: string, version: string): Response {
+  const answer = assets.respond(file, version, headers.get('accept-encoding'));
+  if (answer === null) throw new AppError('not_found', 'There is nothing at this path.');
+  return answer;
+}
+
+/** Stores the theme or language from the form at the end of each page, and redirects back to that page. */
+function keepPreferences({ path }: WebRoutesOptions, call: Call<{ body: URLSearchParams }>): Response {
+  const { request, body, context } = call;
+  const cookies = preferenceCookies(body, path, context.origin.startsWith('https:'));
+  return new Response(null, {
+    status: 303,
+    headers: [
+      ['location', pageBefore(request, context.origin) ?? `${path}/`],
+      ['cache-control', 'no-store'],
+      ...cookies.map((cookie): [string, string] => ['set-cookie', cookie]),
+    ],
+  });
+}
+
+/** Pages that must not be indexed say so themselves, which search engines can only read if they may fetch them. */
+function robots({ path }: WebRoutesOptions): Response {
+  return new Response(`User-agent: *\nDisallow: ${path}/api/\n`, {
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'public, max-age=3600' },
+  });
+}
+
+/** Describes the app that browsers install. */
+function manifest({ siteOf, path, assets, shareTo }: WebRoutesOptions, { request }: Call): Response {
+  const described = webManifest(siteOf(request), { fileUrl: (file) => path + assets.url(file), shareTo });
+  return Response.json(described, {
+    headers: {
+      'content-type': 'application/manifest+json',
+      'cache-control': 'no-cache',
+      vary: PREFERENCES_VARY,
+    },
+  });
+}
+
+function showOffline({ siteOf }: WebRoutesOptions, { request }: Call): Response {
+  const site = siteOf(request);
+  return pageResponse(site, offlinePage(site), { cache: 'no-cache' });
 }
 
 /** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
@@ -122,4 +100,67 @@ function pageBefore(request: Request, origin: string): string | null {
   if (referrer === null || !URL.canParse(referrer)) return null;
   const page = new URL(referrer);
   return page.origin === origin && !page.pathname.includes('/api/') ? page.pathname + page.search : null;
+}
+
+interface ManifestOptions {
+  /** Returns the path of a file of `src/web/client`. */
+  fileUrl: (file: string) => string;
+  /** Path that accepts pictures shared from the system's menu; `null` if there is none. */
+  shareTo: string | null;
+}
+
+const ACCENT = '#0b6b69';
+const PAGE = '#f6f8f8';
+
+/**
+ * Returns how browsers install the site as an app (Web Application Manifest, with `share_target` of its Web Share
+ * Target draft).
+ */
+function webManifest(site: Site, { fileUrl, shareTo }: ManifestOptions): object {
+  const home = `${site.path}/`;
+  const png = (file: string, size: number, purpose: 'any' | 'maskable') => ({
+    src: fileUrl(file),
+    sizes: `${size}x${size}`,
+    type: 'image/png',
+    purpose,
+  });
+  return {
+    id: home,
+    name: 'picpool',
+    short_name: 'picpool',
+    description: site.words.upload.summary,
+    lang: site.language,
+    start_url: home,
+    scope: home,
+    display: 'standalone',
+    theme_color: ACCENT,
+    background_color: PAGE,
+    icons: [
+      png('icon-192.png', 192, 'any'),
+      png('icon-512.png', 512, 'any'),
+      png('icon-maskable-512.png', 512, 'maskable'),
+    ],
+    ...(shareTo !== null && {
+      share_target: {
+        action: shareTo,
+        method: 'POST',
+        enctype: 'multipart/form-data',
+        params: { files: [{ name: 'image', accept: ['image/*'] }] },
+      },
+    }),
+  };
+}
+
+/** Renders what an installed app shows while there is no network. */
+function offlinePage(site: Site): string {
+  const { offline: words } = site.words.frame;
+  return site.render({
+    title: words.title,
+    content: html`<section class="notice-page">
+<p class="notice-icon">${icon('globe')}</p>
+<h1>${words.title}</h1>
+<p>${words.text}</p>
+<p class="actions"><a class="button" href="">${words.again}</a></p>
+</section>`,
+  });
 }

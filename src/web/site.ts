@@ -40,7 +40,7 @@ export interface Site {
 /** Returns the site with the preferences of the visitor behind a request. */
 export type SiteOf = (request: Request) => Site;
 
-export interface SiteOptions {
+interface SiteOptions {
   assets: Pick<Assets, 'url' | 'imports'>;
   links: readonly NavLink[];
   version: string;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createFolderBlobs } from '../../adapters/filesystem/blobs.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
-import { folderOpener } from '../support/local.ts';
+import { folderOpener } from '../support/stores/local.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const { fileBody } = bunRuntime;

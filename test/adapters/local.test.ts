@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { locksConformance } from '../conformance/locks.ts';
 import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
-import { openLocalLimiter, openLocalLocks } from '../support/local.ts';
+import { openLocalLimiter, openLocalLocks } from '../support/stores/local.ts';
 
 locksConformance(test, openLocalLocks);
 rateLimiterConformance(test, openLocalLimiter);

@@ -14,12 +14,12 @@ import { createPostgresState } from '../../adapters/postgres/state.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { startPgBouncer } from '../support/pgbouncer.ts';
-import { withSchema } from '../support/postgres.ts';
-import { startTlsPostgres, type TlsPostgres } from '../support/postgres-server.ts';
-import { drafts, image } from '../support/records.ts';
-import { startRelay } from '../support/relay.ts';
-import { until } from '../support/services.ts';
+import { startRelay } from '../support/servers/relay.ts';
+import { startPgBouncer } from '../support/stores/pgbouncer.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { startTlsPostgres, type TlsPostgres } from '../support/stores/postgres-server.ts';
+import { drafts, image } from '../support/stores/records.ts';
+import { until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
@@ -415,9 +415,9 @@ test('through PgBouncer in transaction mode, which is found out or said, nothing
 test('a server that may lose acknowledged writes is reported', async () => {
   const context = { runtime: bunRuntime, credentials: undefined, folder, log: () => {} };
   const risks = async (url: string) =>
-    (await adapter.risks(url, context)).map(({ kind, text }) => `${kind}: ${text}`);
+    (await adapter.findings(url, context)).map(({ level, text }) => `${level}: ${text}`);
   const found = await risks(server.url);
-  expect(found).toContainEqual(expect.stringContaining('loss: Postgres does not sync its log'));
+  expect(found).toContainEqual(expect.stringContaining('warn: Postgres does not sync its log'));
   await withConnection(server.url, async ({ ask }) => {
     await ask('safe', `CREATE ROLE hasty LOGIN PASSWORD 'hasty'`);
     await ask('safe', 'ALTER ROLE hasty SET synchronous_commit = off');
@@ -427,5 +427,5 @@ test('a server that may lose acknowledged writes is reported', async () => {
   hasty.password = 'hasty';
   const more = await risks(hasty.href);
   expect(more).toContainEqual(expect.stringContaining('synchronous_commit off'));
-  expect(more).toContainEqual(expect.stringContaining('broken: The Postgres server is read-only'));
+  expect(more).toContainEqual(expect.stringContaining('fail: The Postgres server is read-only'));
 });

@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { tmpdir } from 'node:os';
+import { openPostgres } from '../../adapters/postgres/connection.ts';
+import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import {
   createTestTables,
@@ -7,8 +11,10 @@ import {
   postgresImagesConformance,
   postgresPoolConformance,
   smallStepsConformance,
-} from '../support/postgres.ts';
-import { sharedPostgres } from '../support/postgres-server.ts';
+} from '../support/stores/postgres.ts';
+import { sharedPostgres } from '../support/stores/postgres-server.ts';
+import { drafts } from '../support/stores/records.ts';
+import { until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
@@ -27,6 +33,45 @@ postgresImagesConformance(test, tables);
 postgresPoolConformance(test, tables, bunRuntime);
 
 cutCountConformance(test, tables);
+
+test('a statement that the server cancels ends no other one, although several hosts are named', async () => {
+  const url = new URL(server.url);
+  const connection = await openPostgres(server.url.replace(url.host, `${url.host},localhost:${url.port}`));
+  try {
+    const other = connection.ask('never', 'SELECT 1 AS one FROM pg_sleep(0.4) WHERE $1', [true]);
+    expect(await connection.askWithin(20, 'SELECT pg_sleep(10) WHERE $1', [true])).toBeNull();
+    expect(await other).toEqual([{ one: 1 }]);
+  } finally {
+    await connection.close();
+  }
+});
+
+test('a pool is followed while the previous version, which sets no marks, also writes', async () => {
+  const { connection, close } = await tables.take();
+  const { ask, table } = connection;
+  const openReplica = () => openProxyReplica(bunRuntime, tmpdir());
+  const [writer, reader] = [
+    createPostgresProxies(connection, openReplica),
+    createPostgresProxies(connection, openReplica),
+  ];
+  const ports = async () => {
+    const { items } = await reader.find({ filter: {}, sort: 'first_seen', offset: 0, limit: 9 });
+    return items.map(({ port }) => port).sort((a, b) => a - b);
+  };
+  const [one, two] = await writer.save(drafts(2));
+  const known = [one?.port ?? 0, two?.port ?? 0];
+  await until(async () => (await ports()).join() === known.join());
+  await ask('never', `UPDATE ${table('proxy_head')} SET version = version + 1 WHERE $1`, [true]);
+  await ask(
+    'never',
+    `UPDATE ${table('proxies')} SET port = 9, version = (SELECT version FROM ${table('proxy_head')}) WHERE id = $1`,
+    [one?.id ?? 0],
+  );
+  await until(async () => (await ports()).join() === [9, two?.port].join());
+  await writer.save(drafts(3).slice(2));
+  await until(async () => (await ports()).length === 3);
+  await close();
+});
 
 describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test, tables);

@@ -5,8 +5,8 @@ import { createLimiterAlone } from '../../adapters/redis/limiter-alone.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { freePort } from '../support/free-port.ts';
-import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { sharedRedis } from '../support/services.ts';
+import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
+import { sharedRedis } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 

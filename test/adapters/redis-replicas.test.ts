@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { tmpdir } from 'node:os';
 import { createRedisAlbums } from '../../adapters/redis/albums.ts';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
+import { redisFindings } from '../../adapters/redis/findings.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
-import { redisRisks } from '../../adapters/redis/risks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
 import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
-import { album, image } from '../support/records.ts';
-import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { startReplicatedRedis, startSentinel } from '../support/redis-replicas.ts';
-import { command, until } from '../support/services.ts';
+import { album, image } from '../support/stores/records.ts';
+import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
+import { startReplicatedRedis, startSentinel } from '../support/stores/redis-replicas.ts';
+import { command, until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
@@ -46,7 +46,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
       for (const id of ['a', 'b']) await images.insert(image({ id }));
       await Promise.all([confirmed(images, 'a'), confirmed(images, 'b')]);
       await expect(images.confirm('never-inserted')).rejects.toMatchObject(UNCERTAIN);
-      expect(await redisRisks(redis, 1)).toEqual([]);
+      expect(await redisFindings(redis, 1)).toEqual([]);
 
       servers.replica.pause();
       await images.insert(image({ id: 'c' }));
@@ -63,8 +63,8 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
         ),
       );
 
-      expect((await redisRisks(redis, 2)).map(({ kind, text }) => `${kind}: ${text}`)).toEqual([
-        'broken: Redis has 1 of the replicas that must confirm uploads (wait=2).',
+      expect((await redisFindings(redis, 2)).map(({ level, text }) => `${level}: ${text}`)).toEqual([
+        'fail: Redis has 1 of the replicas that must confirm uploads (wait=2).',
       ]);
     } finally {
       await redis.close();
@@ -121,7 +121,7 @@ test.skipIf(absent('redis-server'))(
       const state = createRedisState(redis);
       await images.insert(image({ id: 'before' }));
       await confirmed(images, 'before');
-      expect(await redisRisks(redis, 1)).toEqual([]);
+      expect(await redisFindings(redis, 1)).toEqual([]);
 
       await servers.master.kill();
       await until(() =>

@@ -10,9 +10,9 @@ import type { Log } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { plainFacts } from '../support/facts.ts';
-import { draft, drafts, image } from '../support/records.ts';
-import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { type Service, startRedis, until } from '../support/services.ts';
+import { draft, drafts, image } from '../support/stores/records.ts';
+import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
+import { type Service, startRedis, until } from '../support/stores/services.ts';
 
 describe.skipIf(absent('redis-server'))('records of another version', () => {
   let server: Service;

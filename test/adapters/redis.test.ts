@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { redisConformance } from '../support/redis.ts';
-import { startRedisCluster, startTlsRedis } from '../support/redis-forms.ts';
-import { sharedRedis } from '../support/services.ts';
+import { redisConformance } from '../support/stores/redis.ts';
+import { startRedisCluster, startTlsRedis } from '../support/stores/redis-forms.ts';
+import { sharedRedis } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 

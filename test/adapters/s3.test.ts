@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
-import { s3Conformance } from '../support/s3.ts';
-import { S3_CREDENTIALS, sharedS3, startS3 } from '../support/services.ts';
+import { s3Conformance } from '../support/stores/s3.ts';
+import { S3_CREDENTIALS, sharedS3, startS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(180_000);

@@ -10,7 +10,7 @@ import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import type { SqliteThread } from '../../src/runtime/runtime.ts';
 import { openThread as openFile } from '../../src/runtime/sqlite-thread.ts';
-import { draft } from '../support/records.ts';
+import { draft } from '../support/stores/records.ts';
 
 let folder: string;
 beforeEach(async () => {

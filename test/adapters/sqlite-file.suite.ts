@@ -14,11 +14,11 @@ import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { migrations } from '../../adapters/sqlite/schema.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import { draft, drafts, image } from '../support/records.ts';
 import type { Test } from '../support/runner.ts';
+import { draft, drafts, image } from '../support/stores/records.ts';
 import { withFolder } from '../support/temporary.ts';
 
-const WRITER = fileURLToPath(new URL('../support/sqlite-writer.ts', import.meta.url));
+const WRITER = fileURLToPath(new URL('../support/stores/sqlite-writer.ts', import.meta.url));
 
 async function countOf(database: Database, table: string): Promise<number> {
   const rows = database.prepare<{ n: number }>(`SELECT count(*) AS n FROM ${table}_docsize`).get();
@@ -241,7 +241,7 @@ export function sqliteFileTests(
           if (what === 'replaced') await writeFile(path, '');
           await assert.rejects(images.insert(image({ id: what })), { code: 'unavailable' });
           assert.match(
-            (await images.faults())[0]?.message ?? '',
+            (await images.faults())[0]?.text ?? '',
             new RegExp(`was ${what} while the server was running`),
           );
           assert.equal((await images.get('before'))?.id, 'before');

@@ -10,7 +10,7 @@ import { imageLossConformance } from '../conformance/image-loss.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import { sqliteOpener } from '../support/sqlite.ts';
+import { sqliteOpener } from '../support/stores/sqlite.ts';
 
 const opener = sqliteOpener((path) => openDatabase(bunRuntime.openSqlite, path));
 
@@ -27,7 +27,7 @@ imageLossConformance(
   opener((database) => ({
     images: createSqliteImages(database),
     async lose(...ids) {
-      // It would count what is deleted here, too.
+      // It would also count what is deleted here.
       database.prepare('DROP TRIGGER images_deleted').run();
       const text = 'DELETE FROM images WHERE ? OR id IN (SELECT value FROM json_each(?))';
       database.prepare(text).run(Number(ids.length === 0), JSON.stringify(ids));

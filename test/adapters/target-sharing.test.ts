@@ -10,8 +10,8 @@ import type { StateStore } from '../../src/lib/state.ts';
 import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { sharedRedis } from '../support/services.ts';
+import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
+import { sharedRedis } from '../support/stores/services.ts';
 
 /** Where the copies of a server meet. */
 interface Meeting {
@@ -61,7 +61,7 @@ describe.each([
     return { sites, exchange, pair };
   }
 
-  test('what one copy learns, others know after an exchange, also those that start later', async () => {
+  test('what one copy learns is known to the others after an exchange, even to those that start later', async () => {
     const [one, two] = [createCopy(), createCopy()];
     one.sites.observe('a.example', 'p', true);
     two.sites.observe('a.example', 'p', false);

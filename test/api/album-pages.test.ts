@@ -1,27 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { sightOf, zipFiles } from '../support/album-sights.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { beforeAll, expect, test } from 'bun:test';
+import { sightOf, zipFiles } from '../support/images/album-sights.ts';
+import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { until } from '../support/services.ts';
+import { until } from '../support/stores/services.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 const reads: number[] = [];
 
 beforeAll(async () => {
-  bench = await startCodec();
   picture = new Uint8Array(await photo(60, 40));
-  host = await startImageHost({
-    codec: bench.codec,
+  host = await hosts.start({
     countReads: async (_peer, files) => void reads.push(files),
   });
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 interface Album {

@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
+import { beforeAll, expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { DAY_MS, type ImageHost, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { image } from '../support/records.ts';
+import { image } from '../support/stores/records.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  bench = await startCodec();
   picture = new Uint8Array(await photo(60, 40));
-  host = await startImageHost({ codec: bench.codec, adminToken: 'admin-token' });
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
+  host = await hosts.start({ adminToken: 'admin-token' });
 });
 
 interface Album {
@@ -208,7 +203,7 @@ test('a picture is taken out by the token of the album or its own, and stays an 
   expect((await host.send(`/api/info/${one.id}`)).status).toBe(200);
 });
 
-test('a deleted album leaves its pictures, unless those who may delete them ask for that, too', async () => {
+test('a deleted album leaves its pictures, unless someone who may delete them asks for that as well', async () => {
   const removal = async (query: string, headers: Headers, from?: string) => {
     const album = await make();
     const [one, two] = [await uploadInto(album), await uploadInto(album)];
@@ -286,13 +281,12 @@ test('a picture that no longer exists can still be taken out, whatever token com
 
 test('an album whose pictures cannot all be deleted stays, so that its deletion can be repeated', async () => {
   let fails = true;
-  const failing = await startImageHost({
-    codec: bench.codec,
+  const failing = await hosts.start({
     change: ({ images }) => ({
       images: {
         ...images,
         async remove(id) {
-          if (fails) throw new AppError('unavailable', 'The database does not answer.');
+          if (fails) throw new AppError('unavailable', inEnglish('The database does not answer.'));
           return images.remove(id);
         },
       },
@@ -355,7 +349,7 @@ test('a cursor leads on through an album whose pictures are deleted meanwhile', 
   ]);
 });
 
-test(`an album has at most ${MOST_PICTURES} pictures, of which those that are gone do not count`, async () => {
+test(`an album has at most ${MOST_PICTURES} pictures, not counting deleted ones`, async () => {
   const album = await make();
   const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${100_000_000_000 + index}`);
   await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
@@ -388,25 +382,25 @@ test('an upload whose album goes meanwhile is stored, and says so', async () => 
   });
 });
 
-test('an album goes when it was without a picture for as long as pictures are kept', async () => {
+test('an album is removed once it has been empty for the retention time of pictures', async () => {
   const { signal } = new AbortController();
   const [bare, filled] = [await make(), await make()];
   const { id } = await uploadInto(filled);
   const exists = async ({ id }: Album) => (await host.send(`/api/albums/${id}`)).status === 200;
   host.clock.ms += 89 * DAY_MS;
-  await host.albums.sweep(signal);
+  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
   expect([await exists(bare), await exists(filled)]).toEqual([true, true]);
   host.clock.ms += 2 * DAY_MS;
-  await host.albums.sweep(signal);
+  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
   expect([await exists(bare), await exists(filled)]).toEqual([false, true]);
   await host.images.remove(id);
   host.clock.ms += 89 * DAY_MS;
-  await host.albums.sweep(signal);
+  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
   expect(await exists(filled)).toBe(true);
   host.clock.ms += 2 * DAY_MS;
-  await host.albums.sweep(signal);
+  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
   expect(await exists(filled)).toBe(true);
   host.clock.ms += 91 * DAY_MS;
-  await host.albums.sweep(signal);
+  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
   expect(await exists(filled)).toBe(false);
 });

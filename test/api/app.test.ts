@@ -1,25 +1,22 @@
 import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
-import { Elysia } from 'elysia';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { type AppOptions, createApp } from '../../src/app.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { Feature } from '../../src/feature.ts';
 import { Overloaded } from '../../src/http/admission-queue.ts';
 import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createLimits } from '../../src/http/limits.ts';
-import { policy } from '../../src/http/policy.ts';
-import { readJson } from '../../src/http/read-json.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
+import { json as jsonBody, route } from '../../src/http/route.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 import { breathe } from '../../src/lib/schedule.ts';
-import { coerce } from '../../src/lib/schema.ts';
+import { openTestWeb } from '../support/browser/web.ts';
 import { plainFacts } from '../support/facts.ts';
 import { json } from '../support/json.ts';
-import { openTestWeb } from '../support/web.ts';
 
 const web = await openTestWeb();
 
@@ -29,38 +26,28 @@ const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }
 function createTestApp(options: { limited?: boolean; log?: string[] } = {}, parts: Partial<AppOptions> = {}) {
   let version = 1;
   let renderings = 0;
-  const routes = new Elysia()
-    .get('/list', ({ query: { limit } }) => Response.json({ limit, rendering: ++renderings }), {
-      ...policy({ cached: createResponseCache({ version: async () => String(version) }) }),
+  const throwing = (error: Error) => () => {
+    throw error;
+  };
+  const routes = [
+    route('GET /list', ({ query: { limit } }) => Response.json({ limit, rendering: ++renderings }), {
+      cached: createResponseCache({ version: async () => String(version) }),
       query,
-      transform: ({ query: given }) => coerce(query, given as Record<string, unknown>),
-    })
-    .post('/echo', ({ body }) => Response.json(body), {
-      body: Type.Object({ port: Type.Integer() }),
-      parse: ({ request }) => readJson(request),
-    })
-    .get('/broken', () => {
-      throw new Error('the secret is Rosebud');
-    })
-    .get('/away', () => {
-      throw new AppError('unavailable', 'The store is away.', { retryAfterMs: 2500 });
-    })
-    .get('/own', () => new Response('', { headers: { 'referrer-policy': 'origin' } }))
-    .get(
-      '/spoken',
-      () => {
-        throw new AppError('not_found', 'There is no such thing.');
-      },
-      {
-        detail: {},
-        ...policy({
-          dialect: () => ({ refusal: ({ error, status }) => ({ status, body: { said: error } }) }),
-        }),
-      },
-    )
-    .get('/crowded', () => {
-      throw new Overloaded();
-    });
+    }),
+    route('POST /echo', ({ body }) => Response.json(body), {
+      body: jsonBody(Type.Object({ port: Type.Integer() })),
+    }),
+    route('GET /broken', throwing(new Error('the secret is Rosebud'))),
+    route(
+      'GET /away',
+      throwing(new AppError('unavailable', inEnglish('The store is away.'), { retryAfterMs: 2500 })),
+    ),
+    route('GET /own', () => new Response('', { headers: { 'referrer-policy': 'origin' } })),
+    route('GET /spoken', throwing(new AppError('not_found', inEnglish('There is no such thing.'))), {
+      dialect: () => ({ refusal: ({ error, status }) => ({ status, body: { said: error } }) }),
+    }),
+    route('GET /crowded', throwing(new Overloaded())),
+  ];
   const feature: Feature = {
     name: 'Test',
     basePath: '',
@@ -85,7 +72,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}, part
           maxUploadBytes: 1024,
         })
       : null,
-    dependencies: [],
+    health: [],
     publicUrl: undefined,
     log: (_level, message, facts) => options.log?.push(`${message} ${plainFacts(facts).cause ?? ''}`),
     now: () => 0,
@@ -165,7 +152,7 @@ describe('the error envelope', () => {
   });
 });
 
-test('only a wrong method is told which ones are right', async () => {
+test('only the answer to a wrong method names the right ones', async () => {
   for (const path of ['/nowhere', '/list?limit=0', '/broken']) {
     expect((await createTestApp().send(path)).headers.get('allow')).toBeNull();
   }
@@ -182,7 +169,7 @@ describe('a refusal', () => {
     expect(await typeOf('/nowhere', {})).toBe('application/json');
   });
 
-  test('that asks for a token is no page, which browsers would show instead of asking', async () => {
+  test('that asks for a token is not a page, because browsers would show it instead of asking', async () => {
     const metrics = { registry: createMetrics(), token: 'secret' };
     expect(await typeOf('/metrics', person, { metrics })).toBe('application/json');
   });
@@ -204,7 +191,7 @@ describe('a refusal', () => {
     const limits: AppOptions['limits'] =
       () =>
       ({ url }) => ({
-        refusal: url.endsWith('/echo') ? new AppError('rate_limited', 'Too many.') : null,
+        refusal: url.endsWith('/echo') ? new AppError('rate_limited', inEnglish('Too many.')) : null,
         limit: 1,
         remaining: 0,
         reset: 1,
@@ -259,7 +246,8 @@ test('a client has a request in flight until it is answered, whatever the answer
 });
 
 test('the description names the public URL, and routes of the server itself', async () => {
-  const routes = new Elysia().get('/api/own', () => 'yes', { detail: { summary: 'Own' } });
+  const about = { id: 'getOwn', tag: 'Server', summary: 'Own', answers: {} };
+  const routes = [route('GET /api/own', () => new Response('yes'), { about })];
   const { send, describe } = createTestApp({}, { publicUrl: 'https://img.example', routes });
   const described = (await describe()) as { servers: { url: string }[]; paths: Record<string, unknown> };
   expect(described.servers.map(({ url }) => url)).toEqual(['https://img.example']);
@@ -321,7 +309,7 @@ describe('kept answers', () => {
     expect(await rendering()).toBe(2);
   });
 
-  test('are told apart by their parameters', async () => {
+  test('are different for different parameters', async () => {
     const { send } = createTestApp();
     await send('/list?limit=5');
     expect((await json(await send('/list?limit=6'))).limit).toBe(6);
@@ -337,7 +325,7 @@ describe('kept answers', () => {
 });
 
 describe('limits', () => {
-  test('count kept answers, too', async () => {
+  test('also count kept answers', async () => {
     const { send } = createTestApp({ limited: true });
     const first = Number((await send('/list')).headers.get('ratelimit-remaining'));
     for (let left = first - 1; left >= 0; left--) {

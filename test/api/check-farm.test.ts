@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Checker } from '../../src/proxy/check/checker.ts';
-import { assertRole, CHECKED_ROLES, type CheckWorld, openCheckWorld } from '../support/check-world.ts';
-import { localChecker } from '../support/checkers.ts';
-import { type Farm, ROLES, type RoleName } from '../support/proxy-farm.ts';
-import { until } from '../support/services.ts';
-import { startUnansweredPort } from '../support/unanswered-port.ts';
+import { assertRole, CHECKED_ROLES, type CheckWorld, openCheckWorld } from '../support/farm/check-world.ts';
+import { localChecker } from '../support/farm/checkers.ts';
+import { type Farm, ROLES, type RoleName } from '../support/farm/farm.ts';
+import { startUnansweredPort } from '../support/farm/unanswered-port.ts';
+import { until } from '../support/stores/services.ts';
 
 let world: CheckWorld;
 let farm: Farm;
@@ -73,7 +73,7 @@ test('an attempt to connect that nobody answers is given up with its check', asy
   }
 });
 
-test('an HTTP proxy is no SOCKS proxy, and the other way round', async () => {
+test('an HTTP proxy does not pass as a SOCKS proxy, nor a SOCKS proxy as an HTTP proxy', async () => {
   const as = (role: RoleName, protocol: 'http' | 'socks4' | 'socks5') =>
     world.hasty.check({ ...farm.endpoint(role, 10), protocol });
   for (const result of await Promise.all([

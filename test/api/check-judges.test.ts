@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { CheckerOptions } from '../../src/proxy/check/checker.ts';
 import type { Endpoint } from '../../src/proxy/proxy.ts';
-import { localChecker } from '../support/checkers.ts';
-import { startJudge } from '../support/judge-server.ts';
-import { type Farm, startFarm } from '../support/proxy-farm.ts';
+import { localChecker } from '../support/farm/checkers.ts';
+import { type Farm, startFarm } from '../support/farm/farm.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
 
 const JUDGE_DOWN = { verdict: 'unknown', error: 'judge_down' } as const;
 

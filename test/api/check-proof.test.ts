@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
 import type { CheckResult, Endpoint } from '../../src/proxy/proxy.ts';
-import { openForeignWorld } from '../support/foreign-world.ts';
-import { startJudge } from '../support/judge-server.ts';
-import { ROLES, type RoleName } from '../support/proxy-farm.ts';
-import { FORGING_ROLES } from '../support/proxy-farm-forgers.ts';
-import { HONEST_ROLES } from '../support/proxy-farm-honest.ts';
-import { startWitness } from '../support/witness-server.ts';
+import { ROLES, type RoleName } from '../support/farm/farm.ts';
+import { openForeignWorld } from '../support/farm/foreign-world.ts';
+import { FORGING_ROLES } from '../support/farm/forgers.ts';
+import { HONEST_ROLES } from '../support/farm/honest.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
+import { startWitness } from '../support/farm/witness-server.ts';
 
 const FORGERS = Object.keys(FORGING_ROLES) as RoleName[];
 const HONEST = (Object.keys(HONEST_ROLES) as RoleName[]).filter((name) => !name.startsWith('instant'));
@@ -76,7 +76,7 @@ test('a question through a proxy looks like that of a common client, and is anot
   await Promise.all([judge.stop(), world.close()]);
 });
 
-test('while no witness can be had an echo counts and says so; with the witness back it is proven', async () => {
+test('an echo counts, and is marked as one, while no witness responds; once the witness is back, the proxy is proven', async () => {
   const world = await openForeignWorld();
   const [first, second] = world.witnesses;
   if (!first || !second) throw new Error('no witnesses');
@@ -163,7 +163,7 @@ test('of the honest none ends dead while one of five judges refuses all proxies,
   await world.close();
 });
 
-test('the state of the judges is told by kind', async () => {
+test('the state of the judges is reported by kind', async () => {
   const world = await openForeignWorld();
   await Promise.all(world.secure.map((judge) => judge.stop()));
   const checker = world.checker();

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import type { Protocol } from '../../src/proxy/proxy.ts';
 import { createCertificates } from '../support/certificates.ts';
-import { localChecker } from '../support/checkers.ts';
+import { localChecker } from '../support/farm/checkers.ts';
+import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
+import { type RealProxy, startDante, startMicrosocks, startTinyproxy } from '../support/farm/real-proxies.ts';
 import { freePort } from '../support/free-port.ts';
-import { type JudgeServer, startJudge } from '../support/judge-server.ts';
-import { type RealProxy, startDante, startMicrosocks, startTinyproxy } from '../support/real-proxies.ts';
 
 let judges: JudgeServer[];
 let checker: Checker;
@@ -54,12 +54,12 @@ test('tinyproxy is an HTTP proxy that says so', async () => {
   });
 });
 
-test('tinyproxy is an HTTPS proxy, too', async () => {
+test('tinyproxy is also an HTTPS proxy', async () => {
   const result = await check('https', '127.9.0.1', tinyproxy);
   expect(result).toMatchObject({ verdict: 'alive', exitIp: '127.9.0.1', anonymity: 'elite', tampering: [] });
 });
 
-test('tinyproxy is no SOCKS proxy', async () => {
+test('tinyproxy does not pass as a SOCKS proxy', async () => {
   // It waits for the rest of what it takes for an HTTP request.
   const plain = judges.filter(({ url }) => url.startsWith('http:'));
   const hasty = localChecker({ judges: plain.map(({ url }) => url), timeoutMs: 500 });

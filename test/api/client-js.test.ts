@@ -1,26 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { beforeAll, expect, test } from 'bun:test';
 import { createPicpool, type Picpool, PicpoolError, proxyUrl } from '../../clients/js/src/index.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, startImageHost } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
-import { createPoolServer, type PoolServer } from '../support/pool-server.ts';
-import { drafts, image } from '../support/records.ts';
+import type { ImageHost } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
+import { createPoolServer, type PoolServer } from '../support/pool/server.ts';
+import { drafts, image } from '../support/stores/records.ts';
 
 const BASE = 'http://img.example';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let images: Picpool;
 let picture: Blob;
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   images = createPicpool(`${BASE}/`, { fetch: (url, init) => host.send(url.slice(BASE.length), init) });
   picture = new Blob([new Uint8Array(await photo(400, 300))]);
-});
-afterAll(async () => {
-  await host?.stop();
-  await bench?.stop();
 });
 
 /** A client of a pool; what it asks for is noted. */
@@ -58,7 +53,7 @@ test('the client uploads with every option and progress, and reads, finds and de
 });
 
 test('a loop over pictures goes on over pages', async () => {
-  const own = await startImageHost({ codec: bench.codec });
+  const own = await hosts.start();
   for (let index = 0; index < 102; index++)
     await own.images.insert(image({ id: `many${String(index).padStart(8, '0')}` }));
   const picpool = createPicpool(BASE, { fetch: (url, init) => own.send(url.slice(BASE.length), init) });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import recordings from '../fixtures/client-requests.json';
-import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {

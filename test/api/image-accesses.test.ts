@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
+import { createRouter } from '../../src/http/router.ts';
 import { imageAccessRoutes } from '../../src/image/access-routes.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { json } from '../support/json.ts';
-import { image } from '../support/records.ts';
-import { withServer } from '../support/running-server.ts';
+import { withServer } from '../support/servers/running-server.ts';
+import { image } from '../support/stores/records.ts';
 
 const TOKEN = 'a-token-of-the-cache-in-front';
 const NOW = 1_800_000_000_000;
@@ -15,7 +17,8 @@ const headers = { authorization: `Bearer ${TOKEN}` };
 test('what a cache has sent is no longer idle, and nothing moves back or beyond now', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const images = createSqliteImages(database);
-  const app = imageAccessRoutes({ images, token: TOKEN, now: () => NOW });
+  const routes = imageAccessRoutes({ images, token: TOKEN, now: () => NOW });
+  const router = createRouter(routes, () => Response.error());
   const ids = ['seen00000000', 'early0000000', 'future000000', 'twice0000000', 'silent000000'];
   const lastAccess = NOW - 10 * HOUR_MS;
   for (const id of ids) await images.insert(image({ id, lastAccess }));
@@ -29,12 +32,13 @@ test('what a cache has sent is no longer idle, and nothing moves back or beyond 
       { id: 'nobody000000' },
     ],
   });
-  const answer = await app.handle(
+  const answer = await router.answer(
     new Request('http://localhost/api/accesses', {
       method: 'POST',
       body,
       headers: { ...headers, 'content-type': 'application/json' },
     }),
+    {} as RequestContext,
   );
   expect([answer.status, await json(answer)]).toEqual([200, { success: true }]);
   const times = await Promise.all(ids.map(async (id) => (await images.get(id))?.lastAccess));

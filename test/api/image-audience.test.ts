@@ -1,39 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { createImageService, type ImageEvent } from '../../src/image/service.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import {
-  DAY_MS,
-  HOUR_MS,
-  type ImageHost,
-  pathOf,
-  startImageHost,
-  type UploadAnswer,
-} from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { DAY_MS, HOUR_MS, type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
-  bench = await startCodec();
   picture = new Uint8Array(await photo(200, 100));
 });
-afterAll(() => bench.stop());
 
 /** A host for one test, with what it changes. */
-async function withHost(
-  change: Partial<ImageHost['limits']>,
-  work: (host: ImageHost) => Promise<void>,
-): Promise<void> {
-  const own = await startImageHost({
-    codec: bench.codec,
-    change: ({ limits }) => ({ limits: { ...limits, ...change } }),
-  });
-  await work(own).finally(() => own.stop());
-}
+const withHost = (change: Partial<ImageHost['limits']>, work: (host: ImageHost) => Promise<void>) =>
+  hosts.use(work, { change: ({ limits }) => ({ limits: { ...limits, ...change } }) });
 
 interface Fault {
   error: string;
@@ -59,12 +42,12 @@ const listed = async (on = host) => {
 };
 
 beforeEach(async () => {
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
 });
 afterEach(() => host.stop());
 
 describe('who sees a picture', () => {
-  test('without a word everybody does, in the lists; with a password who has it', async () => {
+  test('by default everyone does, and lists include it; with a password, only those who have it do', async () => {
     const open = await upload('');
     const locked = await upload('password=secret');
     expect([open.visibility, locked.visibility]).toEqual(['public', 'protected']);
@@ -72,7 +55,7 @@ describe('who sees a picture', () => {
     expect(await (await host.send('/')).text()).toContain('Everyone: it appears in the gallery');
   });
 
-  test('an unlisted one opens to who has the link, is in no list, and asks search engines to leave it out', async () => {
+  test('an unlisted picture opens for everyone with the link, is not in any list, and asks search engines to leave it out', async () => {
     const { id, url, raw_url, visibility } = await upload('visibility=unlisted');
     expect(visibility).toBe('unlisted');
     expect(await listed()).toEqual([]);
@@ -122,14 +105,14 @@ describe('who sees a picture', () => {
     );
   });
 
-  test('where the operator says unlisted, only who asks for it is in the lists', () =>
+  test('if the operator chose unlisted, lists include only pictures that asked for it', () =>
     withHost({ listing: 'unlisted' }, async (own) => {
       expect((await upload('', own)).visibility).toBe('unlisted');
       const shown = await upload('visibility=public', own);
       expect(await listed(own)).toEqual([shown.id]);
     }));
 
-  test('where there is no gallery, lists and searches are empty, and nothing becomes public', () =>
+  test('without a gallery, lists and searches are empty, and nothing becomes public', () =>
     withHost({ listing: 'off' }, async (own) => {
       const { visibility, url } = await upload('', own);
       expect(visibility).toBe('unlisted');
@@ -196,7 +179,7 @@ describe('an expiry', () => {
       ...host.images,
       async removeEnded(...asked: Parameters<ImageStore['removeEnded']>): Promise<boolean> {
         await host.images.removeEnded(...asked);
-        throw new AppError('unavailable', 'The answer was lost.');
+        throw new AppError('unavailable', inEnglish('The answer was lost.'));
       },
     };
     const service = await createImageService({ ...host, images });
@@ -223,7 +206,7 @@ describe('an expiry', () => {
     expect((await host.send(pathOf(year.raw_url))).headers.get('cache-control')).toBe(
       'public, max-age=86400, stale-while-revalidate=60',
     );
-    host.clock.ms += 100 * DAY_MS;
+    await host.serve(100 * DAY_MS);
     await host.service.cleanup(1000, true);
     expect((await host.send(pathOf(idle.raw_url))).status).toBe(404);
     host.clock.ms += 265 * DAY_MS - 90_500;
@@ -238,7 +221,7 @@ describe('an expiry', () => {
     withHost({ maxExpiryMs: Number.POSITIVE_INFINITY }, async (own) => {
       const { expires_at, raw_url } = await upload('expires_in=never', own);
       expect(expires_at).toBe('never');
-      own.clock.ms += 5000 * DAY_MS;
+      await own.serve(5000 * DAY_MS);
       await own.service.cleanup(1000, true);
       expect((await own.send(pathOf(raw_url))).status).toBe(200);
     }));
@@ -313,6 +296,57 @@ describe('a limit of views', () => {
     expect((await host.send(path)).status).toBe(410);
   });
 
+  test('is seen in the browsers that chat apps bring along, by its link and by its button', async () => {
+    const phone =
+      'Mozilla/5.0 (Linux; Android 14; CUBOT X50) AppleWebKit/537.36 Chrome/126.0.0.0 Mobile Safari/537.36';
+    const apps = [
+      `${phone} Telegram-Android/11.2.3 (Samsung SM-S911B; Android 14; SDK 34; HIGH)`,
+      `${phone} Snapchat/12.52.0.41 (SM-G991B; Android 14)`,
+      `${phone} Twitter for iPhone/10.44`,
+      `${phone} [LinkedInApp]/9.29`,
+      `${phone} Slack/24.5.0 Electron/30`,
+      `${phone} [Pinterest/iOS]`,
+      `${phone} Viber/22.1`,
+    ];
+    for (const agent of apps) {
+      const headers = { 'user-agent': agent, accept: 'text/html' };
+      for (const [method, suffix] of [
+        ['GET', ''],
+        ['POST', '/view'],
+      ] as const) {
+        const { raw_url, size } = await upload('max_views=1');
+        const path = pathOf(raw_url);
+        expect(await read(path + suffix, { method, headers })).toMatchObject({ status: 200, bytes: size });
+        expect((await host.send(path, { headers })).status).toBe(410);
+      }
+    }
+  });
+
+  test('is not seen by robots, but by a person whose browser claims to be one, with the button of its page', async () => {
+    const robots = [
+      'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
+      'TelegramBot (like TwitterBot)',
+      'WhatsApp/2.23.20.0 A',
+      'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+      'LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)',
+      'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
+      'Twitterbot/1.0',
+      'Mozilla/5.0 (compatible; unheard-of/1.0; +https://robot.example/)',
+    ];
+    const { url, raw_url, size } = await upload('max_views=1');
+    const path = pathOf(raw_url);
+    for (const agent of robots) {
+      const answer = await host.send(path, { headers: { 'user-agent': agent } });
+      expect([agent, answer.headers.get('content-type')]).toEqual([agent, 'text/html; charset=utf-8']);
+    }
+    expect(await (await host.send(pathOf(url))).text()).toContain(
+      `<form method="post" action="${path}/view">`,
+    );
+    const asked = { method: 'POST', headers: { 'user-agent': robots[0] ?? '' } };
+    expect(await read(`${path}/view`, asked)).toMatchObject({ status: 200, bytes: size });
+    expect((await host.send(`${path}/view`, asked)).status).toBe(410);
+  });
+
   test('gives back the view of a transfer that breaks, and meanwhile says that it is being sent', async () => {
     const { raw_url, size } = await upload('max_views=1');
     const path = pathOf(raw_url);
@@ -326,7 +360,7 @@ describe('a limit of views', () => {
     expect((await host.send(path)).status).toBe(410);
   });
 
-  test('does not give back views without end to who breaks off nearly at the end', async () => {
+  test('does not give back views endlessly to a client that disconnects just before the end', async () => {
     const { raw_url } = await upload('max_views=2');
     let answered = 0;
     for (; answered < 100; answered++) {
@@ -344,7 +378,7 @@ describe('a limit of views', () => {
     expect((await host.images.get(id))?.viewsLeft).toBe(1);
   });
 
-  test('holds for a protected picture, too', async () => {
+  test('also holds for a protected picture', async () => {
     const { raw_url, size } = await upload('max_views=1&password=secret');
     expect((await host.send(pathOf(raw_url))).status).toBe(401);
     const headers = { 'x-image-password': 'secret' };

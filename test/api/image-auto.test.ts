@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { animation, photo, screenshot } from '../support/images.ts';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { animation, photo, screenshot } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let picture: UploadAnswer;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   picture = await host.upload(new Uint8Array(await photo(400, 300)), 'filename=quay.jpg');
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 const CHROMIUM = 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8';
@@ -59,7 +54,7 @@ describe('the page link with ?auto', () => {
     expect((await auto(image, CHROMIUM)).status).toBe(404);
   });
 
-  test('gives the image as stored where no other format has fewer bytes', async () => {
+  test('gives the image as stored if no other format has fewer bytes', async () => {
     const drawing = await host.upload(new Uint8Array(await screenshot(600, 400)));
     const answer = await auto(drawing, CHROMIUM);
     expect([typeOf(answer), (await answer.arrayBuffer()).byteLength]).toEqual(['image/webp', drawing.size]);

@@ -1,36 +1,30 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
+import { beforeAll, expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
 import { eventView } from '../../src/image/views.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { DAY_MS, type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 const events: ImageEvent[] = [];
 const blocked = new Set<string>();
 
 beforeAll(async () => {
-  bench = await startCodec();
   picture = new Uint8Array(await photo(200, 100));
-  host = await startImageHost({
-    codec: bench.codec,
+  host = await hosts.start({
     adminToken: 'admin-token',
     change: ({ limits }) => ({
       limits: { ...limits, cacheMaxAgeMs: 3_600_000 },
       onEvent: (event) => void events.push(event),
       mayStore: async (hash) => {
-        if (blocked.has(hash)) throw new AppError('forbidden', 'It is blocked.');
+        if (blocked.has(hash)) throw new AppError('forbidden', inEnglish('It is blocked.'));
       },
     }),
   });
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 const change = (id: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -42,6 +36,16 @@ const change = (id: string, body: unknown, headers: Record<string, string> = {})
 const withToken = ({ delete_token }: UploadAnswer) => ({ 'x-delete-token': delete_token });
 const isListed = async ({ id }: UploadAnswer) =>
   (await (await host.send('/api/list?per_page=100')).text()).includes(id);
+
+test('a picture that loses its expiry counts from now', async () => {
+  const image = await host.upload(picture, 'expires_in=1y');
+  await host.serve(100 * DAY_MS);
+  expect((await change(image.id, { expires_in: null }, withToken(image))).status).toBe(200);
+  await host.service.cleanup(1000, true);
+  expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
+  await host.serve(91 * DAY_MS);
+  expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 1 });
+});
 
 test('a picture becomes protected, unlisted and public again, and lists follow', async () => {
   const image = await host.upload(picture);

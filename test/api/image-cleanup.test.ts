@@ -1,35 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
+import { advanceEpoch, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
 import { turn } from '../../src/image/maintenance/maintenance.ts';
-import { createRemovals } from '../../src/image/maintenance/removals.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { DAY_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
-import { quarters } from '../support/images.ts';
+import { createServiceTime, LAST_RUN } from '../../src/image/maintenance/service-time.ts';
+import { createRemovals } from '../../src/image/records/image-files.ts';
+import { outdated } from '../../src/lib/locks.ts';
+import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let png: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  bench = await startCodec();
   png = new Uint8Array(await quarters(400, 300).png().toBuffer());
 });
-afterAll(() => bench.stop());
 
-async function withHost(
-  work: (host: ImageHost) => Promise<void>,
-  options: Partial<Parameters<typeof startImageHost>[0]> = {},
-): Promise<void> {
-  const host = await startImageHost({ codec: bench.codec, ...options });
-  try {
-    await work(host);
-  } finally {
-    await host.stop();
-  }
-}
+const withHost = hosts.use;
 
 const cleanUp = (host: ImageHost, headers: Record<string, string> = {}) =>
   host.send('/api/cleanup', { method: 'POST', headers });
@@ -40,10 +31,10 @@ describe('the cleanup', () => {
       const old = await host.upload(png);
       await host.send(`${pathOf(old.raw_url)}?w=160`);
       const viewed = await host.upload(png);
-      host.clock.ms += 50 * DAY_MS;
+      await host.serve(50 * DAY_MS);
       const young = await host.upload(png);
       await host.send(pathOf(viewed.raw_url));
-      host.clock.ms += 41 * DAY_MS;
+      await host.serve(41 * DAY_MS);
 
       const answer = await cleanUp(host);
       expect(answer.status).toBe(200);
@@ -61,7 +52,7 @@ describe('the cleanup', () => {
   test('spares an image that was opened a moment ago, before that was written', () =>
     withHost(async (host) => {
       const image = await host.upload(png);
-      host.clock.ms += 91 * DAY_MS;
+      await host.serve(91 * DAY_MS);
       await host.send(pathOf(image.raw_url));
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0 });
       expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
@@ -75,7 +66,7 @@ describe('the cleanup', () => {
       for (let count = 0; count < 250; count++) {
         await host.images.insert({ ...record, id: `copy${String(count).padStart(8, '0')}` });
       }
-      host.clock.ms += 91 * DAY_MS;
+      await host.serve(91 * DAY_MS);
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 251, complete: true });
     }));
 
@@ -84,7 +75,7 @@ describe('the cleanup', () => {
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0, complete: true });
       await host.upload(png);
       const { clock } = host;
-      clock.ms += 91 * DAY_MS;
+      await host.serve(91 * DAY_MS);
       await host.state.set('image-cleanup-asked-at', String(clock.now() - 9 * 60_000));
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0, complete: true });
       clock.ms += 60_000;
@@ -106,7 +97,7 @@ describe('the cleanup', () => {
   test('runs once at a time: callers share it, another server is refused', () =>
     withHost(async (host) => {
       await host.upload(png);
-      host.clock.ms += 91 * DAY_MS;
+      await host.serve(91 * DAY_MS);
       const answers = await Promise.all([cleanUp(host), cleanUp(host)]);
       const counts = await Promise.all(answers.map((answer) => json<{ removed: number }>(answer)));
       expect(counts.map(({ removed }) => removed)).toEqual([1, 1]);
@@ -119,10 +110,26 @@ describe('the cleanup', () => {
       expect((await cleanUp(host)).status).toBe(200);
     }));
 
+  test('says that the store refuses it, when nobody else holds the lock', () =>
+    withHost(
+      async (host) => {
+        await host.upload(png);
+        await host.serve(91 * DAY_MS);
+        const answer = await cleanUp(host);
+        expect(answer.status).toBe(503);
+        expect((await json<{ error: string }>(answer)).error).toContain('refuses the holder of this lock');
+      },
+      {
+        change: ({ images }) => ({
+          images: { ...images, removeIdle: () => Promise.reject(outdated()) },
+        }),
+      },
+    ));
+
   test('stops when its time is over and goes on the next time', () =>
     withHost(async (host) => {
       await host.upload(png);
-      host.clock.ms += 91 * DAY_MS;
+      await host.serve(91 * DAY_MS);
       expect(await host.service.cleanup(0, false)).toEqual({ removed: 0, freedBytes: 0, complete: false });
       expect(await host.service.cleanup(1000, false)).toMatchObject({ removed: 1, complete: true });
     }));
@@ -134,12 +141,15 @@ describe('the scheduled cleanup', () => {
       const image = await host.upload(png);
       const accesses = createAccessLog({ ...host, now: host.clock.now, onWritten: () => {} });
       const doubts = createDoubts({ ...host, now: host.clock.now });
+      const serviceTime = createServiceTime({ ...host, now: host.clock.now });
       const cleanup = createCleanup({
         ...host,
         doubts,
+        serviceTime,
         retentionMs: host.limits.retentionMs,
         now: host.clock.now,
         onRemoved: ({ id }) => host.blobs.remove(`${id}.webp`),
+        unfinished: { during: (_kind, _images, work) => work(() => {}) },
       });
       const counted: number[] = [];
       const takeTurn = () =>
@@ -149,6 +159,7 @@ describe('the scheduled cleanup', () => {
             accesses,
             cleanup,
             doubts,
+            serviceTime,
             onVersionBytes: async (bytes) => void counted.push(bytes),
             files: { takeChanged: () => false, retryRemovals: async () => {} },
             removeEnded: async () => {},
@@ -160,12 +171,19 @@ describe('the scheduled cleanup', () => {
       await takeTurn();
       expect(runs()).toHaveLength(1);
       expect(counted).toEqual([0]);
-      host.clock.ms += DAY_MS - 1;
+      await host.serve(DAY_MS - 1);
       await takeTurn();
       expect(runs()).toHaveLength(1);
-      host.clock.ms += 91 * DAY_MS;
+      await host.serve(91 * DAY_MS);
       await takeTurn();
       expect(runs().at(-1)?.facts).toMatchObject({ removed: 1, freed_bytes: image.size });
+
+      // Another server that took over is nobody's fault; a store that refuses every server is.
+      await host.state.setFenced(LAST_RUN, '0', Number.MAX_SAFE_INTEGER);
+      await expect(takeTurn()).rejects.toMatchObject({ code: 'unavailable' });
+      const epoch = (await host.state.get(EPOCH_STATE)) ?? '';
+      await host.state.setFenced(EPOCH_STATE, epoch, Number.MAX_SAFE_INTEGER);
+      await expect(advanceEpoch(host, host.folder)).rejects.toMatchObject({ code: 'unavailable' });
     }));
 
   test('is not kept from its work, nor are other files, by a file that cannot be removed', async () => {
@@ -173,7 +191,7 @@ describe('the scheduled cleanup', () => {
     const stuck = new Set(['a', 'b']);
     const blobs = {
       async remove(key: string) {
-        if (stuck.has(key)) throw new AppError('unavailable', 'The object is locked.');
+        if (stuck.has(key)) throw new AppError('unavailable', inEnglish('The object is locked.'));
         removed.push(key);
       },
     };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { json as read } from '../support/json.ts';
-import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -122,7 +122,7 @@ describe('Lsky Pro 2', () => {
     (await json(await post('/lsky/api/v1/upload', form([['file', PNG]]), { accept: 'application/json' })))
       .data;
 
-  test('keeps a picture with permission 0 out of the lists, but not from who has the link', async () => {
+  test('keeps a picture with permission 0 out of the lists, but shows it to everyone with the link', async () => {
     const listed = async (permission: string) => {
       const body = form([
         ['file', PNG],
@@ -158,7 +158,7 @@ describe('Lsky Pro 2', () => {
     ]);
   });
 
-  test('deletes for nobody who has only what everybody sees', async () => {
+  test('does not delete for someone who only has what everyone sees', async () => {
     const data = await upload();
     const init = { method: 'DELETE', from: STRANGER };
     const answer = await server.send(`/lsky/api/v1/images/${data.key.slice(0, 12)}`, init);
@@ -453,7 +453,7 @@ describe('PicGo', () => {
     expect(await Promise.all(result.map(status))).toEqual([404, 404, 404]);
   });
 
-  test('keeps none where one is no picture, and says so with 200', async () => {
+  test('gets no picture stored if one of the files is not a picture, and the answer says so with 200', async () => {
     const before = (await json(await server.send('/api/stats'))).images;
     const answer = await post(
       '/picgo/upload',

@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import {
-  type ImageHost,
-  pathOf,
-  startImageHost,
-  UPLOADER,
-  type UploadAnswer,
-} from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { type ImageHost, pathOf, UPLOADER, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const STRANGER = '203.0.113.9';
 const ADMIN_TOKEN = 'an-administrator-token';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec, adminToken: ADMIN_TOKEN });
+  host = await hosts.start({ adminToken: ADMIN_TOKEN });
   picture = new Uint8Array(await photo(400, 300));
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 const upload = (query = '') => host.upload(picture, query);
@@ -110,12 +99,12 @@ describe('an image is not deleted', () => {
     expect((await remove(image.id, headers)).status).toBe(403);
   });
 
-  test('where nobody knows who asks', async () => {
+  test('if the address of the client is unknown', async () => {
     const image = await host.upload(picture, '', '');
     expect((await remove(image.id, {}, '')).status).toBe(403);
   });
 
-  test('where there is none', async () => {
+  test('that does not exist', async () => {
     for (const id of ['zzzzzzzzzzzz', 'x', '%2e%2e']) {
       const answer = await remove(id);
       expect(answer.status).toBe(404);
@@ -161,9 +150,8 @@ describe('the page that deletes', () => {
   });
 });
 
-test('an address deletes only for as long as the operator lets it, and no button is shown afterwards', async () => {
-  const bounded = await startImageHost({
-    codec: bench.codec,
+test('an address can delete only for as long as the operator allows, and the button is hidden afterwards', async () => {
+  const bounded = await hosts.start({
     change: ({ limits }) => ({ limits: { ...limits, deleteByAddressMs: 3_600_000 } }),
   });
   const image = await bounded.upload(picture);
@@ -180,8 +168,7 @@ test('an address deletes only for as long as the operator lets it, and no button
 });
 
 test('an image whose file cannot be removed is gone all the same', async () => {
-  const stuck = await startImageHost({
-    codec: bench.codec,
+  const stuck = await hosts.start({
     change: ({ blobs }) => ({
       blobs: {
         ...blobs,

@@ -9,9 +9,9 @@ import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { icon } from '../support/bitmap-files.ts';
+import { icon } from '../support/images/bitmap-files.ts';
 import { json } from '../support/json.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** Pieces that an endless answer has sent, and what to call when its reader has gone. */
@@ -127,7 +127,7 @@ describe('a picture is uploaded by its URL', () => {
     if (status === 400) expect(body.details).toMatchObject([{ field: 'url' }]);
   });
 
-  test('and what is no picture, or too large, is left as soon as that shows', async () => {
+  test('and the download ends as soon as the file turns out to be too large or not a picture', async () => {
     for (const path of ['/lie', '/huge']) {
       [sent, gone] = [0, Promise.withResolvers<void>()];
       await order({ url: at + path });
@@ -239,7 +239,7 @@ describe('clients of other services', () => {
     expect((await send(path, fields(`http://a.example/${'x'.repeat(2000)}`))).status).toBeOneOf([400, 415]);
   });
 
-  test('as form fields without parts, as imgur has them, too', async () => {
+  test('as form fields without parts, which imgur also accepts', async () => {
     const body = new URLSearchParams({ image: `${at}/untyped`, type: 'url' });
     const answer = await server.send('/3/image', { method: 'POST', body });
     expect([answer.status, linkIn(await answer.text())?.length]).toEqual([200, 12]);

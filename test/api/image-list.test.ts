@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { infoAnswer, listAnswer, searchAnswer } from '../../src/image/schemas.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { quarters } from '../support/images.ts';
+import type { ImageHost, UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 interface List {
@@ -17,23 +17,18 @@ interface List {
   images: { id: string; filename: string }[];
 }
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 const uploaded: UploadAnswer[] = [];
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   const png = new Uint8Array(await quarters(16, 16).png().toBuffer());
   for (const filename of ['Harbour.png', 'hill_100%.png', 'harbour at night.png', 'тест.png', 'last.png']) {
     host.clock.ms += 1000;
     const format = filename === 'last.png' ? 'gif' : 'webp';
     uploaded.push(await host.upload(png, new URLSearchParams({ filename, format }).toString()));
   }
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 const list = async (query = '') => json<List>(await host.send(`/api/list?${query}`));
@@ -82,7 +77,7 @@ describe('the list', () => {
     },
   );
 
-  test('serves 100 on a page where more are asked for, and the defaults where nothing is', async () => {
+  test('serves 100 on a page if more are requested, and the defaults if nothing is', async () => {
     expect((await list('per_page=5000')).per_page).toBe(100);
     expect(await list('page=&per_page=')).toMatchObject({ page: 1, per_page: 20 });
   });

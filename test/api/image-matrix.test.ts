@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { beforeAll, expect, test } from 'bun:test';
 import type { ImageEvent } from '../../src/image/service.ts';
 import { eventView } from '../../src/image/views.ts';
-import { type AlbumSight, sightOf } from '../support/album-sights.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { type AlbumSight, sightOf } from '../support/images/album-sights.ts';
+import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 /**
@@ -38,13 +38,11 @@ public, now protected          pass pass -   pass pass pass pass pass pass   -  
 protected, now public          all  all  all all  all  all  all  all  all    all  all    all     all   all  all     public    urls
 `;
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let picture: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
-  bench = await startCodec();
   picture = new Uint8Array(await photo(200, 100));
 });
-afterAll(() => bench.stop());
 
 /** A picture in an album. */
 type Placed = UploadAnswer & { album: string };
@@ -80,8 +78,7 @@ const WAYS: Record<
 
 /** The host, and a picture in it that has become what the words say. */
 async function becomes(words: readonly string[], events: ImageEvent[]): Promise<[ImageHost, Placed]> {
-  const host = await startImageHost({
-    codec: bench.codec,
+  const host = await hosts.start({
     change: () => ({ onEvent: (event) => events.push(event) }),
   });
   const query = new URLSearchParams({ filename: NAME });

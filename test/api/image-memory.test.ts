@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { DAY_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
-import { quarters } from '../support/images.ts';
+import { beforeAll, expect, test } from 'bun:test';
+import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { quarters } from '../support/images/images.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let reads = 0;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({
-    codec: bench.codec,
+  host = await hosts.start({
     change: ({ blobs }) => ({
       blobs: {
         ...blobs,
@@ -21,10 +19,6 @@ beforeAll(async () => {
       },
     }),
   });
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 async function uploaded(query = ''): Promise<{ path: string; id: string }> {
@@ -49,7 +43,7 @@ test('a file that is asked for again and again is answered from memory, in the s
   expect(first.headers['content-length']).toBe(String(first.body.length));
 });
 
-test('what is not the plain file is answered as ever once the file is in memory', async () => {
+test('requests for anything but the plain file are answered as before once the file is in memory', async () => {
   const { path } = await uploaded();
   const whole = (await Promise.all([get(path), get(path)]))[0];
   await get(path);
@@ -80,7 +74,7 @@ test('304 says the same, whether the record is at hand or not', async () => {
 test('an access from memory counts like any other', async () => {
   const { path, id } = await uploaded();
   for (let count = 0; count < 3; count++) await get(path);
-  host.clock.ms += DAY_MS;
+  await host.serve(DAY_MS);
   await get(path);
   await get(path);
   await host.service.cleanup(1000, true);

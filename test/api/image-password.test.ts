@@ -1,29 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const PASSWORD = 'пароль & "more"';
 const NAME = 'confidential-plans.png';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let image: UploadAnswer;
 let file: string;
 let page: string;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   const query = new URLSearchParams({ password: PASSWORD, filename: NAME });
   image = await host.upload(new Uint8Array(await photo(400, 300)), query.toString());
   file = pathOf(image.raw_url);
   page = pathOf(image.url);
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 let peers = 0;

@@ -4,14 +4,15 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { createReviews } from '../../src/image/reviews.ts';
+import { createReviews } from '../../src/image/review/reviews.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { quarters } from '../support/images.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { image } from '../support/records.ts';
-import { type RunningServer, withServer } from '../support/running-server.ts';
+import { type RunningServer, withServer } from '../support/servers/running-server.ts';
+import { image } from '../support/stores/records.ts';
+import { until } from '../support/stores/services.ts';
 
 const SECRET = 'a-secret-of-the-scanner';
 
@@ -23,6 +24,8 @@ interface Asked {
 /** The operator's service: its verdict is in the name of the file. */
 let service: ReturnType<typeof Bun.serve>;
 const asked: Asked[] = [];
+/** Lets the answers go for which the verdict is `slow`. */
+let released = Promise.withResolvers<void>();
 beforeAll(() => {
   service = Bun.serve({
     port: 0,
@@ -37,8 +40,9 @@ beforeAll(() => {
       asked.push(message);
       const [verdict] = message.data.filename.split('.');
       if (verdict === 'silent') return new Promise(() => {});
+      if (verdict === 'slow') await released.promise;
       if (verdict === 'broken') return new Response('not JSON');
-      return Response.json({ verdict });
+      return Response.json({ verdict: verdict === 'slow' ? 'allow' : verdict });
     },
   });
 });
@@ -65,6 +69,26 @@ async function upload({ send }: RunningServer, verdict: string, headers: Record<
 const admin = ({ send }: RunningServer, path: string) => send(path, { headers: ADMIN });
 
 describe('a picture is asked about before it is stored', () => {
+  test('and is not stored when its client has left in the meantime', () =>
+    withScan({}, async (server) => {
+      released = Promise.withResolvers();
+      const leaving = new AbortController();
+      const body = new Uint8Array(await quarters(90, 60).png().toBuffer());
+      const path = '/api/upload?filename=slow.png';
+      const answer = server.send(path, { method: 'POST', body, signal: leaving.signal }).catch(() => null);
+      await until(() => asked.length === 1);
+      leaving.abort();
+      expect(await answer).toBeNull();
+      // The server has seen that when it has answered another request over a connection of its own.
+      await server.send('/livez');
+      released.resolve();
+      await until(() =>
+        server.logged.some(({ facts }) => facts.status === 400 && facts.path === '/api/upload'),
+      );
+      expect(server.logged.map(({ message }) => message)).not.toContain('image stored');
+      expect((await json<{ images: unknown[] }>(await server.send('/api/list'))).images).toEqual([]);
+    }));
+
   test('by its hash alone unless more is to be sent: allowed ones are stored, blocked ones are not', () =>
     withScan({}, async (server) => {
       const allowed = await upload(server, 'allow');
@@ -122,7 +146,7 @@ describe('a picture in review', () => {
     return Promise.all(ways.map(async (path) => (await send(path)).status));
   }
 
-  test('is shown to nobody but the administrator, who lets it through', () =>
+  test('is shown only to the administrator, who approves it', () =>
     withScan({ PUBLIC_URL: 'http://localhost' }, async (server) => {
       const answer = await upload(server, 'review');
       expect(answer.status).toBe(202);
@@ -193,7 +217,7 @@ describe('a picture in review', () => {
       expect([statuses[0], statuses.at(-1)]).toEqual([202, 507]);
     }));
 
-  test('has a record for as long as there is a file, wherever it ends in between', async () => {
+  test('has a record as long as it has a file, wherever the removal is interrupted', async () => {
     const state = new Map<string, string>();
     const known: [what: string, ids: string[]][] = [];
     const note = (what: string) => async () => {
@@ -210,6 +234,7 @@ describe('a picture in review', () => {
       images: { insert: async () => {}, confirm: async () => {} },
       clock: systemClock,
       onStored: () => {},
+      discard: async () => {},
     });
     const held = image({ id: 'a' });
     await expect(reviews.hold(held, 'file')).rejects.toThrow('the end');
@@ -234,6 +259,7 @@ describe('a picture in review', () => {
       images: { insert: async ({ lastAccess }) => void inserted.push(lastAccess), confirm: async () => {} },
       clock: { ...systemClock, now: () => 5000 },
       onStored: () => {},
+      discard: async () => {},
     });
     await reviews.decide('a', 'allow');
     expect(inserted).toEqual([5000]);
@@ -256,6 +282,7 @@ describe('a picture in review', () => {
       images: { insert: async () => {}, confirm: async () => {} },
       clock: systemClock,
       onStored: () => {},
+      discard: async () => {},
     });
     await expect(reviews.hold(image({ id: 'mine' }), 'file')).rejects.toMatchObject({ code: 'unavailable' });
     expect(state.get('image-reviews')).toContain('of-another');
@@ -272,7 +299,7 @@ describe('a picture in review', () => {
       expect((await json(await admin(server, '/api/admin/reviews'))).images).toHaveLength(6);
     }));
 
-  test('is told of to a browser without scripts on a page', () =>
+  test('is reported on a page to a browser without scripts', () =>
     withScan({}, async (server) => {
       const answer = await upload(server, 'review', { accept: 'text/html' });
       expect(answer.headers.get('content-type')).toContain('text/html');

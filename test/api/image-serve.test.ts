@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
 import sharp from 'sharp';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import type { HttpServer } from '../../src/runtime/runtime.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { HOUR_MS, type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { animation, photo, quarters, screenshot } from '../support/images.ts';
+import { HOUR_MS, type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { animation, photo, quarters, screenshot } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let server: HttpServer;
 let image: UploadAnswer;
@@ -18,8 +18,7 @@ let bytes: Uint8Array<ArrayBuffer>;
 let link: string;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   server = await bunRuntime.serve(host.app.handle, { hostname: '127.0.0.1', port: 0 });
   image = await host.upload(new Uint8Array(await quarters(900, 600).png().toBuffer()), 'filename=гавань.png');
   bytes = new Uint8Array(await (await host.send(pathOf(image.raw_url))).arrayBuffer());
@@ -27,8 +26,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.close();
-  await host.stop();
-  await bench.stop();
 });
 
 const get = (headers: Record<string, string> = {}, method = 'GET') => fetch(link, { method, headers });
@@ -267,13 +264,12 @@ describe('a smaller version', () => {
   });
 
   test('gives way to the image while the storage is full', async () => {
-    const full = await startImageHost({
-      codec: bench.codec,
+    const full = await hosts.start({
       change: () => ({
         quota: {
           admit: async () => {},
           reserve: async (bytes) => {
-            if (bytes < 1000) throw new AppError('storage_full', 'Full.');
+            if (bytes < 1000) throw new AppError('storage_full', inEnglish('Full.'));
             return () => {};
           },
         },
@@ -287,7 +283,7 @@ describe('a smaller version', () => {
   });
 
   test('is made after the folder for temporary files was lost, as in a backup', async () => {
-    const restored = await startImageHost({ codec: bench.codec });
+    const restored = await hosts.start();
     const large = await restored.upload(new Uint8Array(await photo(400, 300)));
     await rm(restored.folder, { recursive: true });
     const answer = await restored.send(`${pathOf(large.raw_url)}?w=160`);
@@ -295,7 +291,7 @@ describe('a smaller version', () => {
     await restored.stop();
   });
 
-  test('of an animation moves, too', async () => {
+  test('of an animation is animated as well', async () => {
     const moving = await host.upload(
       new Uint8Array(await animation('gif', { width: 400, height: 300 })),
       'format=gif',
@@ -373,7 +369,7 @@ test('the ShareX uploader names the fields of this server', async () => {
 });
 
 test('links and pages carry the base path', async () => {
-  const based = await startImageHost({ codec: bench.codec, basePath: '/pictures' });
+  const based = await hosts.start({ basePath: '/pictures' });
   const one = await based.upload(new Uint8Array(await quarters().png().toBuffer()));
   expect(one.raw_url).toBe(`http://img.example/pictures/i/${one.id}.webp`);
   expect((await based.send(pathOf(one.raw_url, '/pictures'))).status).toBe(200);

@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { uploadAnswer, uploadsAnswer } from '../../src/image/schemas.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, startImageHost } from '../support/image-host.ts';
-import { quarters } from '../support/images.ts';
+import type { ImageHost } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { PNG, withServer } from '../support/running-server.ts';
+import { PNG, withServer } from '../support/servers/running-server.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let png: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   png = new Uint8Array(await quarters().png().toBuffer());
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 type Several = Static<typeof uploadsAnswer.schema>;
@@ -36,7 +31,7 @@ function formOf(
 }
 
 describe('a form with several files', () => {
-  test('answers one result for each in their order, and those that fail take no other with them', async () => {
+  test('returns one result for each, in order, and one that fails does not affect the others', async () => {
     const files: [string, Uint8Array<ArrayBuffer>][] = [
       ['one.png', png],
       ['notes.txt', TEXT],
@@ -59,7 +54,7 @@ describe('a form with several files', () => {
     expect(await host.temporaryFiles()).toEqual([]);
   });
 
-  test('of which none is a picture is refused as the first of them, and says what is wrong with each', async () => {
+  test('is refused with the error of the first if none is a picture, and says what is wrong with each', async () => {
     const answer = await host.send(
       '/api/upload',
       formOf([

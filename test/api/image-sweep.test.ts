@@ -1,37 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
+import { fail } from '../../src/findings/finding.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
+import { FILES_MISSING, giveUpFiles } from '../../src/image/maintenance/missing-files.ts';
 import { writeNote } from '../../src/image/maintenance/note.ts';
 import { readStrayCount } from '../../src/image/maintenance/quarantine.ts';
-import { IDENTITY_STATE } from '../../src/image/maintenance/store-identity.ts';
+import { IDENTITY_STATE, readMark } from '../../src/image/maintenance/store-identity.ts';
 import { mostUnasked } from '../../src/image/maintenance/survey.ts';
 import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { DAY_MS, HOUR_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
-import { quarters } from '../support/images.ts';
-import { image } from '../support/records.ts';
+import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { quarters } from '../support/images/images.ts';
+import { image } from '../support/stores/records.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let png: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  bench = await startCodec();
   png = new Uint8Array(await quarters(400, 300).png().toBuffer());
 });
-afterAll(() => bench.stop());
 
-async function withHost(work: (host: ImageHost) => Promise<void>): Promise<void> {
-  const host = await startImageHost({ codec: bench.codec });
-  try {
-    await work(host);
-  } finally {
-    await host.stop();
-  }
-}
+const withHost = hosts.use;
 
 const LOST = ['lost00000001', 'lost00000002', 'lost00000003', 'lost00000004'] as const;
 
@@ -39,7 +32,8 @@ function run(host: ImageHost, more: Partial<SweepOptions> = {}) {
   const { now } = host.clock;
   const { strayRetentionMs } = host.limits;
   const doubts = createDoubts({ ...host, now });
-  return sweep({ ...host, now, strayRetentionMs, doubts, ...more }, new AbortController().signal);
+  const straysBefore = now() - strayRetentionMs;
+  return sweep({ ...host, now, straysBefore, doubts, ...more }, new AbortController().signal);
 }
 
 async function withStrays(work: (host: ImageHost) => Promise<void>, count = 1): Promise<void> {
@@ -50,6 +44,31 @@ async function withStrays(work: (host: ImageHost) => Promise<void>, count = 1): 
     await work(host);
   });
 }
+
+test('while all files are gone although their mark is there, nothing is stored until they are given up', () =>
+  withHost(async (host) => {
+    const upload = async () => {
+      // The stores are asked again.
+      host.clock.ms += 10_001;
+      return (await host.send('/api/upload', { method: 'POST', body: png })).status;
+    };
+    for (let count = 0; count < 2; count++) await host.upload(png);
+    for (const name of await host.files()) await host.blobs.remove(name);
+    expect(await readMark(host.blobs)).not.toBe(null);
+    expect(await upload()).toBe(503);
+    expect(await host.service.doubts()).toMatchObject([{ text: FILES_MISSING }]);
+
+    await giveUpFiles(host);
+    expect(await upload()).toBe(201);
+    expect(await host.service.doubts()).toEqual([]);
+
+    // As long as there are others, some lost files are no such case.
+    await giveUpFiles(host);
+    host.clock.ms++;
+    const lost = await host.upload(png);
+    await host.blobs.remove(`${lost.id}.webp`);
+    expect(await upload()).toBe(201);
+  }));
 
 describe('the sweep', () => {
   test('puts files without a record into quarantine after an hour, and touches nothing else', () =>
@@ -94,7 +113,7 @@ describe('the sweep', () => {
     withStrays(async (host) => {
       const blocked = createHash('sha256').update('of a lost image').digest('hex');
       const mayStore = async (hash: string) => {
-        if (hash === blocked) throw new AppError('forbidden', 'blocked');
+        if (hash === blocked) throw new AppError('forbidden', inEnglish('blocked'));
       };
       expect(await run(host, { mayStore })).toMatchObject({ removed: 1, quarantined: 0 });
     }));
@@ -202,7 +221,7 @@ describe('nothing is moved', () => {
     }, LOST.length),
   );
 
-  test('but a few files without any record, as a crash in the first uploads leaves them, are no doubt', () =>
+  test('but a few files without any record, as a crash in the first uploads leaves them, raise no doubt', () =>
     withHost(async (host) => {
       for (const id of LOST.slice(1)) await host.stray(id);
       await host.age(2 * HOUR_MS);
@@ -238,11 +257,11 @@ describe('nothing is moved', () => {
   test('where the doubt arises between two batches', () =>
     withStrays(async (host) => {
       let looks = 0;
-      const look = async () => (++looks === 1 ? [] : ['emptied just now']);
+      const look = async () => (++looks === 1 ? [] : [fail('emptied just now')]);
       expect(await run(host, { doubts: { look } })).toMatchObject({ quarantined: 0, complete: false });
     }));
 
-  test('and a step of the epoch that broke off is no doubt', () =>
+  test('and an interrupted step of the epoch raises no doubt', () =>
     withStrays(async (host) => {
       const epoch = Number(await host.state.get(EPOCH_STATE));
       await writeNote(host.blobs, host.folder, EPOCH_BLOB, String(epoch));

@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import {
-  type ImageHost,
-  MAX_UPLOAD_BYTES,
-  pathOf,
-  startImageHost,
-  type UploadAnswer,
-} from '../support/image-host.ts';
-import { animation, privatePhoto, quarters } from '../support/images.ts';
+import { type ImageHost, MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { animation, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let png: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   png = new Uint8Array(await quarters().png().toBuffer());
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 function form(fields: Record<string, string>, file: Uint8Array<ArrayBuffer> = png, name = 'photo.png') {
@@ -173,11 +162,11 @@ describe('an upload', () => {
 });
 
 describe('an upload is refused', () => {
-  const text = new TextEncoder().encode('this is no picture, whatever it says');
+  const text = new TextEncoder().encode('this is not a picture, whatever it says');
 
   test.each([
     ['an empty body', '', new Uint8Array(0), 400, 'invalid_parameter'],
-    ['what is no image', '', text, 415, 'not_an_image'],
+    ['what is not an image', '', text, 415, 'not_an_image'],
     ['too many bytes', '', new Uint8Array(MAX_UPLOAD_BYTES + 1), 413, 'too_large'],
   ] as [string, string, Uint8Array<ArrayBuffer>, number, string][])(
     'for %s',
@@ -234,8 +223,7 @@ describe('an upload is refused', () => {
 describe('a store that fails', () => {
   test('while the record is written leaves no file behind', async () => {
     let fail = true;
-    const failing = await startImageHost({
-      codec: bench.codec,
+    const failing = await hosts.start({
       change: ({ images }) => ({
         images: {
           ...images,
@@ -256,8 +244,7 @@ describe('a store that fails', () => {
   });
 
   test('after the record was written all the same keeps the image', async () => {
-    const failing = await startImageHost({
-      codec: bench.codec,
+    const failing = await hosts.start({
       change: ({ images }) => ({
         images: {
           ...images,
@@ -275,8 +262,7 @@ describe('a store that fails', () => {
 
   test('passes over an id that is taken', async () => {
     const ids = [1, 1, 2].map((byte) => new Uint8Array(12).fill(byte));
-    const twins = await startImageHost({
-      codec: bench.codec,
+    const twins = await hosts.start({
       change: ({ random }) => ({
         random: (length) => (length === 12 && ids.length > 0 ? (ids.shift() ?? random(12)) : random(length)),
       }),
@@ -289,7 +275,7 @@ describe('a store that fails', () => {
 
 describe('the statistics', () => {
   test('count images, protected ones, bytes and formats, and tell the limits', async () => {
-    const fresh = await startImageHost({ codec: bench.codec });
+    const fresh = await hosts.start();
     const one = await fresh.upload(png);
     const two = await fresh.upload(png, 'format=png&password=x');
     const stats = await json(await fresh.send('/api/stats'));

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { absent } from '../support/absent.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
+import { startTinyproxy } from '../support/farm/real-proxies.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
-import { startJudge } from '../support/judge-server.ts';
-import { startTinyproxy } from '../support/real-proxies.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
-import { seedPool } from '../support/seeded-pool.ts';
+import { seedPool } from '../support/pool/seeded.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 const READ = 'the-token-of-readers';
 const WRITE = 'the-token-of-writers';
@@ -37,7 +37,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.close()));
 });
 
-/** The official client. `pin`: it speaks the protocol of that date; of 2025 when not given. */
+/** The official client. `pin`: it speaks the protocol of that date; by default, that of 2025. */
 async function connect(token: string, { url = server.url, pin = '', headers = {} } = {}): Promise<Client> {
   const client = new Client(
     { name: 'test', version: '1' },
@@ -229,7 +229,7 @@ describe('nobody comes in', () => {
     expect((await post(large)).status).toBe(200);
   });
 
-  test('where no token is set: there is no such path', () =>
+  test('without a token: there is no such path', () =>
     withServer({}, async ({ send }) => {
       expect((await send('/mcp', { method: 'POST', body: '{}' })).status).toBe(404);
     }));
@@ -241,7 +241,7 @@ describe('nobody comes in', () => {
 });
 
 describe('what an agent does is counted', () => {
-  test('as if it had come to the API from the same address', () =>
+  test('as if the API had been called from the same address', () =>
     withServer({ ...TOKENS, RATE_LIMITS: 'upload=1/1h' }, async ({ url, upload }) => {
       const client = await connect(WRITE, { url, headers: { 'x-forwarded-for': '203.0.113.7' } });
       const first = await use(client, 'upload_image', { image: PNG.toBase64() });

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { type RunningServer, withServer } from '../support/running-server.ts';
+import { type RunningServer, withServer } from '../support/servers/running-server.ts';
 
 const TITLE = 'What this server leaves open';
 const TOKEN = 'a-token-of-sixteen';

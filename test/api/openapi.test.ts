@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv } from 'ajv';
+import { analyse } from 'scslre';
 import { json } from '../support/json.ts';
-import { type RunningServer, runServer } from '../support/running-server.ts';
+import { type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 interface Media {
   schema: object;
@@ -10,6 +11,7 @@ interface Media {
 
 interface Operation {
   operationId: string;
+  security?: Record<string, string[]>[];
   tags: string[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, { content?: Record<string, Media> }>;
@@ -47,6 +49,21 @@ describe.each([
     expect(new Set(ids).size).toBe(ids.length);
     const declared = new Set(description.tags.map(({ name }) => name));
     expect(operations.filter(({ tags }) => !tags.every((tag) => declared.has(tag)))).toEqual([]);
+  });
+
+  test('has only patterns whose time grows in proportion to the text', async () => {
+    const patterns = new Set<string>();
+    JSON.stringify(await read(path), (key, value) => {
+      if (key === 'pattern' && typeof value === 'string') patterns.add(value);
+      return value;
+    });
+    expect(patterns.size).toBeGreaterThan(5);
+    const slow = [...patterns].filter(
+      (pattern) =>
+        analyse(new RegExp(pattern), { reportTypes: { Move: true, Self: true, Trade: true } }).reports
+          .length > 0,
+    );
+    expect(slow).toEqual([]);
   });
 
   test('has one schema for every error in JSON', async () => {
@@ -101,3 +118,52 @@ test('uploads are described as a form and as bytes, and events as a stream of th
   ]);
   expect(paths['/api/refresh/events']?.get?.responses[200]?.content).toHaveProperty(['text/event-stream']);
 });
+
+/** Calls every described route as a stranger. Returns those that were refused, and those described as needing a token. */
+async function guarded({ send }: Pick<RunningServer, 'send'>) {
+  const { paths } = await json<Description>(await send('/openapi.json'));
+  const refused: string[] = [];
+  const described: string[] = [];
+  let client = 0;
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const [method, { operationId, security = [] }] of Object.entries(operations)) {
+      if (security.length > 0 && !security.some((way) => Object.keys(way).length === 0))
+        described.push(operationId);
+      const answer = await send(path.replaceAll(/\{\w+\}/g, '1'), {
+        method: method.toUpperCase(),
+        from: `192.0.2.${++client}`,
+      });
+      await answer.body?.cancel();
+      if (answer.status === 401) refused.push(operationId);
+    }
+  }
+  return { refused, described };
+}
+
+test('exactly the calls that need a token are described so, with every token set', () =>
+  withServer(
+    {
+      ADMIN_TOKEN: 'the-administrator',
+      METRICS_TOKEN: 'the-metrics-of-this',
+      IMAGE_ACCESS_TOKEN: 'the-cache-in-front',
+      UPLOAD: 'token',
+    },
+    async (server) => {
+      const { refused, described } = await guarded(server);
+      expect(described).toEqual(refused);
+      expect(refused).toContain('getMetrics');
+      expect(refused).toContain('noteAccesses');
+      expect(refused).toContain('startRefresh');
+      expect(refused).toContain('changeImage');
+    },
+  ));
+
+test('exactly the calls that need a token are described so, without any token set', () =>
+  withServer({}, async (server) => {
+    const { refused, described } = await guarded(server);
+    expect(described).toEqual(refused);
+    expect(refused).toEqual([
+      ...['listBlocks', 'block', 'unblock'],
+      ...['listAllImages', 'listReviews', 'decideReview', 'getReviewedImage'],
+    ]);
+  }));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { json } from '../support/json.ts';
-import { PNG, type RunningServer, withServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, withServer } from '../support/servers/running-server.ts';
 
 /** No proxy is named, as when somebody starts the server and knows nothing of this. */
 const UNAWARE = { TRUSTED_PROXIES: '', SERVICES: 'image' };

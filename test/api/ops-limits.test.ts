@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { quarters } from '../support/images.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { PNG, withServer } from '../support/running-server.ts';
+import { PNG, withServer } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const quick = (ip: string, port = 8080) => ({ ip, port, protocol: 'http' });
@@ -85,7 +85,7 @@ describe('limits', () => {
       },
     ));
 
-  test('of tests count the target, whoever asks and whatever the port', () =>
+  test('of tests count the target, for all clients and ports together', () =>
     withServer(
       { SERVICES: 'proxy', RATE_LIMITS: 'target=2/1h', PROXY_ALLOW_PRIVATE: 'true' },
       async ({ send }) => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createMetrics } from '../../src/lib/metrics.ts';
-import { instrumentStores } from '../../src/start/instrumented.ts';
+import { instrumentStores } from '../../src/start/operations.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
-import { until } from '../support/services.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { until } from '../support/stores/services.ts';
 
 let server: RunningServer;
 let output: string;

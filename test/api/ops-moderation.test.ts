@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import type { Sharp } from 'sharp';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { quarters } from '../support/images.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -74,7 +74,7 @@ describe('looks', () => {
     });
   const striped = () => quarters(300, 200).rotate(20, { background: '#123' });
 
-  test('find images that look alike, and blocked ones keep those that look like them out', async () => {
+  test('find images that look alike, and a block also refuses images that look like the blocked one', async () => {
     const [one, smaller, other] = await Promise.all([
       send(striped()),
       send(striped().resize(150), 'format=jpeg&password=x'),
@@ -111,7 +111,7 @@ describe('looks', () => {
 });
 
 describe('a blocked network', () => {
-  test('may read and change nothing, until it is let in again', async () => {
+  test('can read but not change anything, until it is unblocked', async () => {
     expect((await block({ network: '198.51.100.0/25', reason: 'spam' })).status).toBe(200);
     const refused = await server.upload('', '198.51.100.5');
     expect(refused.status).toBe(403);

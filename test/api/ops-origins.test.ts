@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { quarters } from '../support/images.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('other origins', () => {
     expect(asked.headers.get('access-control-allow-methods')).toContain('DELETE');
   });
 
-  test('that are named may read kept answers, too', async () => {
+  test('that are named can also read kept answers', async () => {
     for (let turn = 0; turn < 3; turn++) {
       const { headers } = await server.send('/api/v1/proxies', from('https://app.example'));
       expect(headers.get('access-control-allow-origin')).toBe('https://app.example');
@@ -41,7 +41,7 @@ describe('other origins', () => {
     expect(foreign.headers.has('access-control-allow-origin')).toBe(false);
   });
 
-  test('that are not named may not, nor may any where none is named', async () => {
+  test('that are not named cannot, nor can any if none is named', async () => {
     for (const path of ['/api/list', '/api/v1/proxies', '/nowhere']) {
       const answer = await server.send(path, from('https://evil.example'));
       expect(answer.headers.has('access-control-allow-origin')).toBe(false);
@@ -194,7 +194,7 @@ describe('a page of another site', () => {
     },
   );
 
-  test('is told from our own, from one that was let in, and from programs', async () => {
+  test('is distinguished from our own, from an allowed one, and from programs', async () => {
     for (const headers of [
       {},
       { origin: 'https://img.example', 'sec-fetch-site': 'same-origin' },
@@ -217,7 +217,7 @@ describe('a page of another site', () => {
     expect(await status('/api/cleanup', 'POST', shared)).toBe(403);
   });
 
-  test('is told from our own by the host where no PUBLIC_URL is set, with TLS in front or not', async () => {
+  test('is distinguished from our own by the host if PUBLIC_URL is not set, with or without TLS in front', async () => {
     await withServer({ SERVICES: 'image' }, async ({ url, send }) => {
       const upload = async (origin: string) =>
         (await send('/api/upload', { method: 'POST', body: PNG, headers: { origin } })).status;
@@ -241,11 +241,11 @@ describe('the name that the server is reached at', () => {
       ...more,
     ];
     const answer = await rawRequest(hostname, Number(port), `${lines.join('\r\n')}\r\n`, 'abc');
-    // What is no image got as far as the upload.
+    // The upload was reached, and refuses what is not an image.
     return { status: answer.slice(9, 12), text: answer };
   };
 
-  test('is one that public DNS cannot hold, where nothing is set', async () => {
+  test('is one that public DNS cannot have, if nothing is set', async () => {
     await withServer({ SERVICES: 'image' }, async (running) => {
       for (const name of [
         '192.168.1.5',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/errors.ts';
-import { createQuota } from '../../src/image/quota.ts';
+import { createQuota } from '../../src/image/upload/quota.ts';
 import { json } from '../support/json.ts';
-import { withServer } from '../support/running-server.ts';
+import { withServer } from '../support/servers/running-server.ts';
 
 interface Stored {
   id: string;
@@ -49,7 +49,7 @@ describe('the quota', () => {
     summary: async () => ({ images: 1, protected: 0, unlisted: 0, bytes, formats: [] }),
   });
 
-  test('does not let two uploads at the same time into the same room', async () => {
+  test('never gives the same space to two simultaneous uploads', async () => {
     const quota = createQuota({ ...options, images: stored(50), maxBytes: 100, freeOf: async () => 1e9 });
     const release = await quota.reserve(40);
     expect(quota.reserve(40)).rejects.toThrow(AppError);

@@ -1,26 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
-import { animation, CAMERA_EXIF, quarters } from '../support/images.ts';
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
+import { type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { animation, CAMERA_EXIF, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 /** What a browser sends when a person opens a page. */
 const PERSON = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8' };
 const ORIGIN = 'http://img.example';
 
-let bench: CodecBench;
+const hosts = imageHosts();
 let host: ImageHost;
 let png: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  bench = await startCodec();
-  host = await startImageHost({ codec: bench.codec });
+  host = await hosts.start();
   png = new Uint8Array(await quarters(1000, 500).png().toBuffer());
-});
-afterAll(async () => {
-  await host.stop();
-  await bench.stop();
 });
 
 const open = (path: string, headers: Record<string, string> = PERSON) => host.send(path, { headers });
@@ -47,19 +42,19 @@ describe('an error', () => {
   );
 
   test.each(['/api/info/AAAAAAAAAAAA', '/api/nothing', '/oembed?url=x'])(
-    'at %s is JSON whoever asks',
+    'at %s is JSON for every client',
     async (path) => {
       expect(await json(await open(path))).toMatchObject({ success: false, code: 'not_found' });
     },
   );
 
-  test('of a store that is away is told on every page, and the first page still stands', async () => {
-    const away = await startImageHost({
-      codec: bench.codec,
+  test('of a store that is away is shown on every page, and the first page still works', async () => {
+    const away = await hosts.start({
       change: ({ images }) => ({
         images: {
           ...images,
-          list: () => Promise.reject(new AppError('unavailable', 'The record store does not respond.')),
+          list: () =>
+            Promise.reject(new AppError('unavailable', inEnglish('The record store does not respond.'))),
         },
       }),
     });
@@ -87,7 +82,7 @@ describe('an error', () => {
     expect(await never.text()).toContain('<p>Uploaded up to must be a date such as 2026-01-31');
   });
 
-  test('is told in the language of the page alone, with the figures that the API has', async () => {
+  test('appears only in the language of the page, with the figures of the API', async () => {
     const headers = { ...PERSON, 'accept-language': 'zh' };
     const reasonOf = async (answer: Response | Promise<Response>, status: number) => {
       const page = await answer;
@@ -162,7 +157,7 @@ describe('the form of a page without scripts', () => {
     expect(await (await open(path, { ...PERSON, cookie: broken })).text()).not.toContain('<script>');
   });
 
-  test('folds away how a picture was taken where its EXIF was kept, for those who may see the picture', async () => {
+  test('shows in a folded part how a picture was taken, if its EXIF was kept, to those who may see the picture', async () => {
     const photo = new Uint8Array(await quarters(60, 40).withExif(CAMERA_EXIF).jpeg().toBuffer());
     const pageOf = async (query: string, headers: Record<string, string> = PERSON) =>
       (await open(`/i/${(await host.upload(photo, query)).id}`, headers)).text();

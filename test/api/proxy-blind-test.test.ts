@@ -5,11 +5,11 @@ import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createTargetLimits } from '../../src/proxy/check/target-limits.ts';
 import { createCertificates } from '../support/certificates.ts';
-import { localChecker } from '../support/checkers.ts';
+import { localChecker } from '../support/farm/checkers.ts';
+import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
+import { startUnansweredPort, type UnansweredPort } from '../support/farm/unanswered-port.ts';
 import { json } from '../support/json.ts';
-import { type JudgeServer, startJudge } from '../support/judge-server.ts';
-import { createPoolServer, type PoolServer } from '../support/pool-server.ts';
-import { startUnansweredPort, type UnansweredPort } from '../support/unanswered-port.ts';
+import { createPoolServer, type PoolServer } from '../support/pool/server.ts';
 
 const PATH = '/api/test_proxy_quick';
 const ROUNDS = 20;
@@ -161,7 +161,7 @@ describe('of tests by strangers', () => {
     await server.close();
   });
 
-  test('a proxy that passes is told at once, and one that needs longer than 5 s is not', async () => {
+  test('a proxy that passes is reported at once, and one that needs more than 5 s is not', async () => {
     const server = await createPoolServer();
     server.network.working.add('http://192.0.2.77:8080');
     expect(await json(await server.post(PATH, quick('192.0.2.77')))).toMatchObject({ alive: true });
@@ -172,7 +172,7 @@ describe('of tests by strangers', () => {
     await server.close();
   });
 
-  test('those of one address, of its network and of all addresses are limited, whoever asks', async () => {
+  test('tests of one address, of its network and of all addresses are limited, for all clients together', async () => {
     const limiter = createLocalRateLimiter({ now: () => 0 });
     const so = (capacity: number) => ({ capacity, perSecond: 0.01 });
     const countTarget = createTargetLimits({ limiter, target: so(2), network: so(3), overall: so(5) });

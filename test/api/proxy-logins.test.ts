@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { ADMIN } from '../support/admin.ts';
 import { createCertificates } from '../support/certificates.ts';
-import { cli, cliCommand, cliEnvironment } from '../support/cli.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
+import { startMicrosocks, startTinyproxy } from '../support/farm/real-proxies.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
-import { startJudge } from '../support/judge-server.ts';
-import { startMicrosocks, startTinyproxy } from '../support/real-proxies.ts';
-import { type RunningServer, runServer } from '../support/running-server.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 const TINY = { user: 'operator', password: 'Sesame-open-1' };
 const MICRO = { user: 'us er', password: 'p@ss:wörd/2' };
@@ -168,7 +168,7 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     expect(secretsIn(await textOf(path, ADMIN))).not.toEqual([]);
   });
 
-  test('who asks for their lines and is not the administrator is told so', async () => {
+  test('a client that asks for their lines without being the administrator is told why it gets none', async () => {
     for (const path of ['/api/v1/proxies?format=url&login=needed', '/api/export?login=needed']) {
       expect((await server.send(path)).status).toBe(401);
       expect((await server.send(path, { headers: { authorization: 'Bearer something-else' } })).status).toBe(

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { reportsOf } from '../../src/proxy/reports.ts';
+import { reportsOf } from '../../src/proxy/pool/reports.ts';
+import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import { json } from '../support/json.ts';
-import { draft } from '../support/pool.ts';
-import { createPoolServer, type PoolServer } from '../support/pool-server.ts';
+import { draft } from '../support/pool/pool.ts';
+import { createPoolServer, type PoolServer } from '../support/pool/server.ts';
 
 const TOKEN = 'a-token-of-some-length';
 
@@ -11,6 +12,10 @@ interface Body {
   proxies: Record<string, unknown>[];
   query: Record<string, unknown>;
   details: { field: string }[];
+}
+
+async function* piecesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
 }
 
 let server: PoolServer;
@@ -590,7 +595,36 @@ describe('refreshes', () => {
     await server.ended();
   });
 
-  test('of administrators begin anew whenever they ask', async () => {
+  test('have failed if no list could be read, and may be repeated at once; an unchanged list was read', async () => {
+    await server.close();
+    let status = 200;
+    const readSource = createSourceReader({
+      allowPrivate: true,
+      fetch: async (url) => ({
+        url,
+        status,
+        headers: { etag: '"v1"' },
+        body: piecesOf(status === 200 ? '192.0.2.1:80\n' : ''),
+        discard() {},
+      }),
+    });
+    server = await createPoolServer({ pool: { readSource } });
+    const ask = async () => {
+      const { status: answered } = await server.post('/api/refresh');
+      const { state, error, retryAt } = await server.ended();
+      return [answered, state, error, retryAt !== null];
+    };
+    expect(await ask()).toEqual([202, 'done', null, false]);
+    await server.clock.advance(11 * 60_000);
+    status = 500;
+    expect(await ask()).toEqual([202, 'failed', 'lists_failing', true]);
+    expect(await server.get<Body>('/api/status')).toMatchObject({ condition: 'lists_failing' });
+    status = 304;
+    expect(await ask()).toEqual([202, 'done', null, false]);
+    expect(await ask()).toEqual([200, 'done', null, false]);
+  });
+
+  test('begin again whenever an administrator asks', async () => {
     await server.close();
     server = await createPoolServer({ adminToken: TOKEN });
     for (let turn = 0; turn < 2; turn++) {
@@ -689,7 +723,7 @@ describe('lists', () => {
     expect((await server.post('/api/sources/b/retry')).status).toBe(404);
   });
 
-  test('are retried by the administrator alone where there is one', async () => {
+  test('are retried only by the administrator, if ADMIN_TOKEN is set', async () => {
     await server.close();
     server = await createPoolServer({ adminToken: TOKEN });
     expect((await server.post('/api/sources/a/retry')).status).toBe(401);
@@ -706,7 +740,7 @@ test('GET /api/judge shows the caller, signed', async () => {
   expect(body.proof).toBeString();
 });
 
-test('a wrong method is answered with those that are allowed', async () => {
+test('the answer to a wrong method names the allowed ones', async () => {
   const answer = await server.send('/api/export', { method: 'DELETE' });
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
 });

@@ -1,20 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { absent } from '../support/absent.ts';
-import { type Balancer, readExample, startNginx } from '../support/balancer.ts';
 import { freePort } from '../support/free-port.ts';
-import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
+import type { Balancer } from '../support/servers/balancer.ts';
+import { startBelowPath } from '../support/servers/examples.ts';
+import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 const PASSWORD = 'open sesame';
-
-/** The example, with the server below /pics/, as people put it beside other things. */
-async function underPath(server: string): Promise<string> {
-  return (await readExample('nginx.conf'))
-    .replaceAll('127.0.0.1:3000', server)
-    .replace(
-      'location / {\n        proxy_pass http://picpool;',
-      'location /pics/ {\n        proxy_pass http://picpool/;',
-    );
-}
 
 let front: Balancer;
 let server: RunningServer;
@@ -22,7 +13,7 @@ let base: string;
 beforeAll(async () => {
   if (absent('nginx')) return;
   const port = await freePort();
-  front = await startNginx(await underPath(`127.0.0.1:${port}`));
+  front = await startBelowPath(`127.0.0.1:${port}`);
   base = `${front.url}/pics`;
   server = await runServer({
     PORT: String(port),

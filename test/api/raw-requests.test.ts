@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { type RunningServer, runServer } from '../support/running-server.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -59,7 +59,7 @@ const CASES: readonly [string, string | Buffer, readonly number[]][] = [
   ['%00 in a path', get('/i/%00'), [404]],
   ['%00 in a query', get('/api/search?q=%00'), [200]],
   ['an escape that is none', get('/i/%zz'), [404]],
-  ['bytes that are no UTF-8', get('/i/%ff%fe'), [404]],
+  ['bytes that are not UTF-8', get('/i/%ff%fe'), [404]],
   ['a NUL in a path', get('/i/\0'), [505]],
   ['a NUL in a header', get('/livez', 'X: a\0b'), [400]],
   ['a path that climbs', get('/../../etc/passwd'), [404]],

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { canonicalAddress, isGloballyRoutable } from '../../src/lib/address.ts';
 import { createChecker } from '../../src/proxy/check/checker.ts';
-import { FORBIDDEN } from '../support/forbidden-addresses.ts';
+import { FORBIDDEN } from '../support/clients/forbidden-addresses.ts';
 import { json } from '../support/json.ts';
-import { type RunningServer, runServer } from '../support/running-server.ts';
-import { parse } from '../support/source-parsing.ts';
+import { parse } from '../support/pool/source-parsing.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 const SPELLINGS = Object.values(FORBIDDEN).flat();
 
@@ -31,7 +31,7 @@ test('of an address that is not public no spelling, of more than a hundred, come
   }
 });
 
-test('none is dialled by the checker, whoever asked it to', async () => {
+test('the checker dials none of them, not even for an administrator', async () => {
   const dialled: string[] = [];
   const checker = createChecker({
     judges: ['http://1.1.1.1/'],
@@ -56,7 +56,7 @@ test('none is dialled by the checker, whoever asked it to', async () => {
   expect(dialled).toEqual([]);
 });
 
-test('none is tested for a caller, nor comes into the pool', async () => {
+test('none is tested for a caller, or added to the pool', async () => {
   for (const ip of SPELLINGS) {
     const answer = await server.post('/api/test_proxy_quick', { ip, port: 8080 });
     // A public address in the clothes of IPv6 is known for what it is; no judge answers here.

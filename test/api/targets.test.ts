@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
+import { createTargets } from '../../src/proxy/targets/targets.ts';
+import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { json } from '../support/json.ts';
-import { draft, endpointOf } from '../support/pool.ts';
-import { createPoolServer, type PoolServer } from '../support/pool-server.ts';
+import { draft, endpointOf } from '../support/pool/pool.ts';
+import { createPoolServer, type PoolServer } from '../support/pool/server.ts';
 import { createRandom } from '../support/random.ts';
 
 const ADMIN = 'a-token-of-some-length';
@@ -80,7 +82,7 @@ test('pages of one order follow each other, and the export is in the same order'
   expect(text.trim().split('\n')).toEqual(all.map((id) => `192.0.2.${id}:80`));
 });
 
-test('filters, counts and one exit for each hold in the order of a target, too', async () => {
+test('filters, counts and unique exits also work in the order of a target', async () => {
   const now = server.clock.now();
   await server.store.save([
     draft(url(1), now, { uptime: 0.9, country: 'DE', exitIp: '192.0.2.99' }),
@@ -101,7 +103,7 @@ test('filters, counts and one exit for each hold in the order of a target, too',
   });
 });
 
-test('a target may be a name of the operator, a domain or a URL; anything else is told', async () => {
+test('a target can be a name that the operator chose, a domain or a URL; anything else is an error', async () => {
   await savePool(3);
   observe('example.com', 3, '+++');
   for (const target of [
@@ -132,15 +134,67 @@ test('an answer in the order of a target is not kept, as it changes without the 
   expect((await server.send(path)).headers.get('cache-control')).toBe('no-store');
 });
 
-test('reports of holders of tokens count for the target, those of others do not', async () => {
+const tokenOf = (name: string) =>
+  server.tokens.create({ name, role: 'gateway', rate: null, quota: null }).then((token) => ({
+    authorization: `Bearer ${token}`,
+  }));
+const REPORT = { ok: false, target: 'https://www.example.org/page' };
+const ORDER = '/api/v1/proxies?target=example.org';
+
+test('reports without a token do not count for the target, and those of the administrator count for all', async () => {
   await savePool(2);
-  const report = { ok: false, target: 'https://www.example.org/page' };
-  await server.post('/api/proxy/1/report', report);
-  expect(server.sites.knows('example.org')).toBe(false);
-  const token = await server.tokens.create({ name: 'reader', role: 'gateway', rate: null, quota: null });
-  await server.post('/api/proxy/1/report', report, { authorization: `Bearer ${token}` });
+  await server.post('/api/proxy/1/report', REPORT);
+  expect(server.testimony.all().size).toBe(0);
+  await server.post('/api/proxy/1/report', REPORT, { authorization: `Bearer ${ADMIN}` });
   expect(server.sites.facts('example.org')?.pairs.get('http://192.0.2.1:80')).toEqual({ good: 0, bad: 1 });
-  expect(await idsOf('/api/v1/proxies?target=example.org')).toEqual([2, 1]);
+  expect(await idsOf(ORDER)).toEqual([2, 1]);
+});
+
+test('reports with a token count for its holder alone, until another one reports the same', async () => {
+  await savePool(2);
+  const [one, other] = [await tokenOf('one'), await tokenOf('other')];
+  const idsFor = async (headers: Record<string, string>) =>
+    (await server.get<Page>(ORDER, headers)).proxies.map(({ id }) => id);
+  for (let n = 0; n < 20; n++) await server.post('/api/proxy/1/report', REPORT, one);
+  expect([await idsFor(one), await idsFor(other), await idsOf(ORDER)]).toEqual([
+    [2, 1],
+    [1, 2],
+    [1, 2],
+  ]);
+  const exported = async (headers: Record<string, string>) =>
+    (await server.send(ORDER.replace('v1/proxies?', 'export?format=text&'), { headers })).text();
+  expect(await exported(one)).toStartWith('192.0.2.2:80');
+  expect(await exported(other)).toStartWith('192.0.2.1:80');
+  await server.post('/api/proxy/1/report', REPORT, other);
+  expect(await idsOf(ORDER)).toEqual([2, 1]);
+  // What one of them repeats counts no more.
+  for (let n = 0; n < 20; n++) await server.post('/api/proxy/1/report', REPORT, one);
+  expect(server.sites.facts('example.org')).toMatchObject({ good: 0, bad: 1.95 });
+});
+
+/** Reads what is kept, as another process would. */
+async function afterRestart() {
+  const testimony = createTestimony({ random: Math.random, monotonic: () => 0, shared: true });
+  const targets = createTargets({ ...server.kept, testimony });
+  targets.start();
+  await targets.stop();
+  const [{ id } = { id: '' }] = await server.tokens.list();
+  const witness = testimony.facts({ id, speaksForAll: false }, 'example.org');
+  return { known: targets.known().map(({ site }) => site), witness };
+}
+
+test('the administrator sees what a single user has used, and it outlasts a restart', async () => {
+  await savePool(2);
+  const token = await tokenOf('one');
+  await server.post('/api/proxy/1/report', REPORT, token);
+  const admin = { authorization: `Bearer ${ADMIN}` };
+  const used = { total: 2, targets: [{ name: 'search' }, { site: 'example.org', proxies: 1, success: 0 }] };
+  expect(await server.get<object>('/api/targets', admin)).toMatchObject(used);
+  expect(await server.get<object>('/api/targets')).toMatchObject({ total: 1 });
+  await server.targets.stop();
+  const { known, witness } = await afterRestart();
+  expect(known).toEqual(['example.com', 'example.org']);
+  expect(witness?.pairs.get('http://192.0.2.1:80')).toEqual({ good: 0, bad: 1 });
 });
 
 test('everybody sees the targets of the operator, and the administrator alone those of users', async () => {

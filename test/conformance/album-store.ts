@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type AlbumRecord, MOST_PICTURES, picturesOf } from '../../src/image/albums/album.ts';
 import type { AlbumStore } from '../../src/image/albums/store.ts';
-import { album } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { album } from '../support/stores/records.ts';
 
 /** Every promise of `AlbumStore`. */
 export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): void {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ImageRecord, NEVER } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { image } from '../support/stores/records.ts';
 
 /** A time that has passed, and one that has not, by every clock. */
 const PAST = 1_700_000_000_000;

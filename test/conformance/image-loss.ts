@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ImageStore } from '../../src/image/store.ts';
-import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { image } from '../support/stores/records.ts';
 
 /** A store, and what takes records from it that nobody has deleted; without ids, all of them. */
 export interface LossyImages {
@@ -13,7 +13,7 @@ export interface LossyImages {
 export function imageLossConformance(runner: Test, open: Open<LossyImages>): void {
   const test = storeTest(runner, open);
   const isGrave = (faults: Awaited<ReturnType<ImageStore['faults']>>) =>
-    faults.some(({ mendable }) => !mendable);
+    faults.some(({ level }) => level === 'fail');
 
   test('the loss of all records is known without counting', async ({ images, lose }) => {
     for (const id of ['a', 'b', 'c']) await images.insert(image({ id }));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { foldText } from '../../src/image/searched.ts';
+import { foldText } from '../../src/image/records/searched.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { image } from '../support/stores/records.ts';
 
 /** What `ImageStore.list` promises about `text`. */
 export function imageSearchConformance(runner: Test, open: Open<ImageStore>): void {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { image } from '../support/stores/records.ts';
 import { imageEndsConformance } from './image-ends.ts';
 import { imageSearchConformance } from './image-search.ts';
 

@@ -6,7 +6,7 @@ import { type Open, storeTest, type Test } from '../support/runner.ts';
 const TTL_MS = 10_000;
 
 /**
- * Every promise of `Locks`. The store is a pair of clients of the same locks: two connections where there are
+ * Every promise of `Locks`. The store is a pair of clients of the same locks: two connections if there are
  * connections, else twice the same object.
  */
 export function locksConformance(runner: Test, open: Open<readonly [Locks, Locks]>): void {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { matchesFilter } from '../../src/proxy/filter.ts';
 import {
   ANONYMITIES,
   type Endpoint,
@@ -12,8 +11,9 @@ import {
   type Sort,
 } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import { draft, drafts } from '../support/records.ts';
+import { matchesFilter } from '../../src/proxy/targets/ranking.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { draft, drafts } from '../support/stores/records.ts';
 
 /** What `ProxyStore` promises about filters, orders, samples and streams. */
 export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): void {

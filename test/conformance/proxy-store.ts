@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft, ProxyStore } from '../../src/proxy/store.ts';
-import { draft, drafts } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { draft, drafts } from '../support/stores/records.ts';
 import { proxyQueryConformance } from './proxy-query.ts';
 
 const ALL = { filter: {}, sort: 'dependable', offset: 0, limit: 10_000 } as const;
@@ -183,6 +183,16 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await store.reschedule(record?.id ?? 0, 42), true);
     assert.deepEqual(await store.get(record?.id ?? 0), { ...record, nextCheck: 42 });
     assert.equal(await store.reschedule((record?.id ?? 0) + 1, 42), false);
+  });
+
+  test('a proxy that a clock ahead has checked is due, and saved', async (store) => {
+    const now = Date.now();
+    const ahead = now + 72 * 3_600_000;
+    await saved(store, draft({ status: 'alive', lastChecked: ahead, nextCheck: ahead }));
+    assert.deepEqual(ports(await store.due(now, 10, 'alive')), [draft().port]);
+    const [dead] = await saved(store, draft({ status: 'dead', lastChecked: now, nextCheck: now + 1 }));
+    assert.equal((await store.get(dead?.id ?? 0))?.status, 'dead');
+    assert.deepEqual(await store.due(now, 10, 'dead'), []);
   });
 
   test('due proxies of a status come longest overdue first, including those due right now', async (store) => {

@@ -23,6 +23,14 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     for (const key of keys) assert.equal(await store.get(key), `value of ${key}`);
   });
 
+  test('a removed value is gone, and can be removed and set again', async (store) => {
+    await store.set('key', 'value');
+    for (let count = 0; count < 2; count++) await store.remove('key');
+    assert.equal(await store.get('key'), null);
+    assert.deepEqual(await store.keys(), []);
+    assert.equal(await store.getOrSet('key', 'other'), 'other');
+  });
+
   test('all names are listed', async (store) => {
     assert.deepEqual(await store.keys(), []);
     for (const key of ['a', 'A', 'a:b', '']) await store.set(key, 'value');

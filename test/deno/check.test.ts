@@ -1,5 +1,5 @@
 import { after, before, test } from 'node:test';
-import { assertRole, CHECKED_ROLES, type CheckWorld, openCheckWorld } from '../support/check-world.ts';
+import { assertRole, CHECKED_ROLES, type CheckWorld, openCheckWorld } from '../support/farm/check-world.ts';
 
 let world: CheckWorld;
 before(async () => {

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import type { WorkerReply } from '../../src/image/codec/protocol.ts';
+import type { WorkerReply } from '../../src/codec/workers/protocol.ts';
 import { receiveUpload } from '../../src/image/upload/upload.ts';
 import { denoRuntime } from '../../src/runtime/deno.ts';
-import { startCodec } from '../support/codec.ts';
-import { pngBomb } from '../support/hostile-images.ts';
-import { photo, privatePhoto } from '../support/images.ts';
-import { until } from '../support/services.ts';
+import { startCodec } from '../support/codec/codec.ts';
+import { pngBomb } from '../support/images/hostile-images.ts';
+import { photo, privatePhoto } from '../support/images/images.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 test('pictures are converted by worker processes, and one that hangs costs one request', async () => {

@@ -14,8 +14,8 @@ import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import { folderOpener, openLocalLimiter, openLocalLocks } from '../support/local.ts';
-import { sqliteOpener } from '../support/sqlite.ts';
+import { folderOpener, openLocalLimiter, openLocalLocks } from '../support/stores/local.ts';
+import { sqliteOpener } from '../support/stores/sqlite.ts';
 
 const opener = sqliteOpener((path) => openDatabase(denoRuntime.openSqlite, path));
 

@@ -1,6 +1,6 @@
 import { after, before, test } from 'node:test';
-import { createTestTables, postgresConformance } from '../support/postgres.ts';
-import { sharedPostgres } from '../support/postgres-server.ts';
+import { createTestTables, postgresConformance } from '../support/stores/postgres.ts';
+import { sharedPostgres } from '../support/stores/postgres-server.ts';
 
 // Images and pool take longer: see `test/deno/whole/postgres.ts`.
 // As CockroachDB isolates transactions; on Bun they run with what Postgres does by itself.

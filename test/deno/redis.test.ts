@@ -1,8 +1,8 @@
 import { after, before, test } from 'node:test';
 import { denoRuntime } from '../../src/runtime/deno.ts';
-import { redisConformance } from '../support/redis.ts';
-import { s3Conformance } from '../support/s3.ts';
-import { sharedRedis, sharedS3 } from '../support/services.ts';
+import { redisConformance } from '../support/stores/redis.ts';
+import { s3Conformance } from '../support/stores/s3.ts';
+import { sharedRedis, sharedS3 } from '../support/stores/services.ts';
 
 const servers = Promise.all([sharedRedis(), sharedS3()]);
 before(() => servers);

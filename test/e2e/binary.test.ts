@@ -4,8 +4,18 @@ import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type BinaryOptions, OTHER_USER, type RunningBinary, startBinary } from '../support/binary.ts';
-import { smoke } from '../support/smoke.ts';
+import {
+  type BinaryOptions,
+  OTHER_USER,
+  type RunningBinary,
+  startBinary,
+} from '../support/servers/binary.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { smoke } from '../support/servers/smoke.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { sharedPostgres } from '../support/stores/postgres-server.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { sharedRedis } from '../support/stores/services.ts';
 
 const run = promisify(execFile);
 /** Closed on every machine: no judge and no source is asked, and nothing leaves the machine. */
@@ -86,6 +96,60 @@ test('the one file serves everything, as another user, with no environment, in a
   expect(await readdir(cwd)).toEqual(['.env']);
   expect(await readdir(data)).toContain('native');
 }, 180_000);
+
+/** What libraries prepare for their explanations passes through here; in development it has the expected value. */
+const LISTENING = `const { stringify } = JSON;
+JSON.stringify = (value, ...rest) => {
+  if (value?.type === 'validation') console.error(\`explained by \${Object.keys(value).join()}.\`);
+  return stringify(value, ...rest);
+};
+`;
+
+test('in the one file, libraries run in production mode, whatever the environment says', async () => {
+  const cwd = await folder('production');
+  const preload = join(scratch, 'listening.js');
+  await writeFile(preload, LISTENING);
+  const mode = { NODE_ENV: 'development', BUN_OPTIONS: `--preload ${preload}` };
+  const server = start({
+    cwd,
+    env: { ...SETTINGS, ...mode, SERVICES: 'proxy', DATA_DIR: join(cwd, 'data') },
+  });
+  const [, url = ''] = await server.says(/listening\s+(\S+)/);
+  const headers = { 'content-type': 'application/json' };
+  const refused = await fetch(`${url}/api/test_proxy_quick`, { method: 'POST', headers, body: '{"ip":1}' });
+  expect(refused.status).toBe(400);
+  const [, fields] = await server.says(/explained by (.*)\./);
+  expect(fields).toBe('type,on,found');
+  expect(await server.end('SIGTERM')).toBe(0);
+}, 60_000);
+
+test.each(['sqlite', 'redis', 'postgres'])(
+  'the one file starts on an empty %s, and stores a picture there',
+  async (kind) => {
+    const cwd = await folder(`empty-${kind}`);
+    const store = await emptyStore(kind);
+    try {
+      const env = { ...SETTINGS, SERVICES: 'image', DATA_DIR: join(cwd, 'data') };
+      const server = start({ cwd, env: { ...env, ...(store.url && { METADATA_URL: store.url }) } });
+      const [, url = ''] = await server.says(/listening\s+(\S+)/);
+      const uploaded = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
+      expect([uploaded.status, server.output()]).toEqual([201, expect.any(String)]);
+      const { id } = (await uploaded.json()) as { id: string };
+      for (const path of [`/i/${id}`, `/i/${id}.webp`]) expect((await fetch(url + path)).status).toBe(200);
+      expect(await server.end('SIGTERM')).toBe(0);
+    } finally {
+      await store.stop();
+    }
+  },
+  180_000,
+);
+
+/** A store for records in which nothing was ever made. */
+async function emptyStore(kind: string): Promise<{ url?: string; stop(): Promise<void> }> {
+  if (kind === 'sqlite') return { stop: async () => {} };
+  const server = await (kind === 'redis' ? sharedRedis() : sharedPostgres());
+  return { url: (kind === 'redis' ? withPrefix : withSchema)(server.url), stop: server.stop };
+}
 
 test('secrets come from the files that NAME_FILE names, and from nowhere else', async () => {
   const cwd = await folder('secrets');

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { cli } from '../support/cli.ts';
 import { json } from '../support/json.ts';
-import { PNG } from '../support/running-server.ts';
-import { startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { cli } from '../support/servers/cli.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 interface Uploaded {

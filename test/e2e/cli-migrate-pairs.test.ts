@@ -7,12 +7,12 @@ import { command } from '../../src/cli/migrate.ts';
 import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
 import { IDENTITY_STATE } from '../../src/image/maintenance/store-identity.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { withSchema } from '../support/postgres.ts';
-import { sharedPostgres } from '../support/postgres-server.ts';
-import { album, draft, drafts, image } from '../support/records.ts';
-import { withPrefix } from '../support/redis.ts';
 import { answered } from '../support/runner.ts';
-import { sharedRedis } from '../support/services.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { sharedPostgres } from '../support/stores/postgres-server.ts';
+import { album, draft, drafts, image } from '../support/stores/records.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { sharedRedis } from '../support/stores/services.ts';
 
 type Kind = 'SQLite' | 'Redis' | 'Postgres';
 const KINDS: readonly Kind[] = ['SQLite', 'Redis', 'Postgres'];

@@ -4,15 +4,16 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
-import { originalKey } from '../../src/image/blob-keys.ts';
+import { compareImages } from '../../src/cli/migrate-images.ts';
 import { IDENTITY_STATE, pairStores } from '../../src/image/maintenance/store-identity.ts';
+import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { cli, cliCommand, cliEnvironment } from '../support/cli.ts';
-import { image } from '../support/records.ts';
-import { PNG } from '../support/running-server.ts';
-import { startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { image } from '../support/stores/records.ts';
+import { until } from '../support/stores/services.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -151,6 +152,31 @@ test('a server goes on while its stores are copied, and a second run brings what
     expect(await images.get('000000000000')).toBeNull();
     expect(await blobs.stat('000000000000.png')).toBeNull();
   });
+}, 180_000);
+
+test('what changed in the old store changes in the new one, where the picture was opened since', async () => {
+  await install('changing', 3);
+  expect((await cli(migration('changing', 'opened'))).code).toBe(0);
+  const [{ id, createdAt } = image()] = records(1);
+  const openedAt = createdAt + 1e12;
+  await withStores('opened', ({ images }) => images.touch(new Map([[id, openedAt]])));
+  const change = { unlisted: 1, passwordHash: 'secret', expiresAt: createdAt + 2e12 } as const;
+  await withStores('changing', ({ images }) => images.change(id, change));
+  await withStores('changing', (source) =>
+    withStores('opened', async (target) =>
+      expect(await compareImages(source, target)).toEqual([
+        `image ${id} has another passwordHash, unlisted, expiresAt in the new store`,
+      ]),
+    ),
+  );
+
+  const again = await cli(migration('changing', 'opened'));
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('3 images (1 copied now')]);
+  await withStores('opened', async ({ images }) => {
+    expect(await images.get(id)).toMatchObject({ ...change, lastAccess: openedAt });
+    expect((await images.list({ offset: 0, limit: 9 })).total).toBe(2);
+  });
+  expect((await cli(migration('changing', 'opened'))).stdout).toContain('3 images (0 copied now');
 }, 180_000);
 
 test('an installation without images starts with its new stores', async () => {

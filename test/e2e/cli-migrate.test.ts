@@ -4,19 +4,19 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
-import { createReviews } from '../../src/image/reviews.ts';
+import { createReviews } from '../../src/image/review/reviews.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { cli } from '../support/cli.ts';
-import { photo } from '../support/images.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { withSchema } from '../support/postgres.ts';
-import { sharedPostgres } from '../support/postgres-server.ts';
-import { album, drafts, image } from '../support/records.ts';
-import { withPrefix } from '../support/redis.ts';
-import { withFolderOfItsOwn } from '../support/s3.ts';
-import { startServer } from '../support/server-process.ts';
-import { sharedRedis, sharedS3 } from '../support/services.ts';
+import { cli } from '../support/servers/cli.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { sharedPostgres } from '../support/stores/postgres-server.ts';
+import { album, drafts, image } from '../support/stores/records.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../support/stores/s3.ts';
+import { sharedRedis, sharedS3 } from '../support/stores/services.ts';
 
 const IMAGES = 6;
 const PASSWORD = 'tea';
@@ -53,7 +53,10 @@ beforeAll(async () => {
   await old.albums.insert(ALBUM);
   const held = join(folder, 'held');
   await writeFile(held, 'a picture in review');
-  await createReviews({ ...old, clock: systemClock, onStored: () => {} }).hold(HELD, held);
+  await createReviews({ ...old, clock: systemClock, onStored: () => {}, discard: async () => {} }).hold(
+    HELD,
+    held,
+  );
   await old.close();
 }, 180_000);
 
@@ -231,7 +234,7 @@ test('a damaged and a missing file are named, and all others are copied', async 
   });
 });
 
-test('a file that was damaged in the new store is found and copied anew when it is asked for', async () => {
+test('a file that was damaged in the new store is found, and copied again on request', async () => {
   await cli(toNew('verified'), { env });
   const key = `${ids[0]}.webp`;
   const whole = await withNew('verified', async ({ blobs }) => {

@@ -2,13 +2,13 @@ import { expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cli } from '../support/cli.ts';
-import { withServer } from '../support/running-server.ts';
+import { cli } from '../support/servers/cli.ts';
+import { withServer } from '../support/servers/running-server.ts';
 
 /** Nobody listens there. */
 const NOBODY = 'http://127.0.0.1:9';
 
-test('a refresh while our own network is down is told as that, with the time of the next attempt', async () => {
+test('a refresh while our own network is down is reported as such, with the time of the next attempt', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-outage-'));
   const sources = join(folder, 'sources.json');
   await writeFile(

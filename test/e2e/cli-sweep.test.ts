@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { keyOfName } from '../../adapters/filesystem/paths.ts';
 import { openStores, type Stores } from '../../adapters/open.ts';
-import { originalKey } from '../../src/image/blob-keys.ts';
+import { SERVICE_STATE } from '../../src/image/maintenance/service-time.ts';
 import { pairStores } from '../../src/image/maintenance/store-identity.ts';
+import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { cli } from '../support/cli.ts';
 import { storedFiles } from '../support/loss/files.ts';
-import { image } from '../support/records.ts';
+import { cli } from '../support/servers/cli.ts';
+import { image } from '../support/stores/records.ts';
 
 const idOf = (n: number) => String(n).padStart(12, '0');
 const keyOf = (n: number) => originalKey(image({ id: idOf(n) }));
@@ -69,6 +70,20 @@ describe('files without a record', () => {
     });
   }, 180_000);
 
+  test('stay in quarantine while no server runs', async () => {
+    await install({ images: 1, strays: 1 });
+    await run('sweep', '--confirm');
+    await files().age();
+    const sweep = async (account: object) => {
+      await withStores(({ state }) => state.set(SERVICE_STATE, JSON.stringify({ doubt: null, ...account })));
+      const env = { DATA_DIR: folder, IMAGE_STRAY_RETENTION: '1h' };
+      return (await cli(['sweep', '--confirm'], { env })).stdout;
+    };
+    const [now, then] = [Date.now(), Date.now() - 2 * 3_600_000];
+    expect(await sweep({ at: then, pauses: [[0, then - 1000]] })).toContain(' 0 removed');
+    expect(await sweep({ at: now, pauses: [[0, then]] })).toContain(' 1 removed');
+  }, 180_000);
+
   test('come back from quarantine, but not those of images that were deleted since', async () => {
     await install({ images: 1, strays: 3 });
     await run('sweep', '--confirm');
@@ -85,7 +100,7 @@ describe('files without a record', () => {
     expect(await files().quarantined()).toEqual([]);
   }, 180_000);
 
-  test('are no reason to make a database where there is none', async () => {
+  test('do not make the command create a missing database', async () => {
     await mkdir(join(folder, 'images'));
     for (const command of ['sweep', 'restore-strays']) {
       expect(await run(command)).toMatchObject({
@@ -96,7 +111,7 @@ describe('files without a record', () => {
     expect(await Bun.file(join(folder, 'picpool.db')).exists()).toBe(false);
   }, 180_000);
 
-  test('are put away by the operator where the records were lost, who is told why first', async () => {
+  test('are moved away by the operator if the records were lost, after a message that says why', async () => {
     await install({ images: 2, strays: 3 });
     await withStores(({ state }) => state.set('image-files-epoch', '0'));
     expect(await run('sweep')).toMatchObject({

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cli } from '../support/cli.ts';
-import { runInTerminal } from '../support/pty.ts';
-import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
+import { runInTerminal } from '../support/clients/pty.ts';
+import { cli } from '../support/servers/cli.ts';
+import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
 
 const RUNTIMES = ['bun', 'deno'] as const;
 

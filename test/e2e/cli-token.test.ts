@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { cli } from '../support/cli.ts';
-import { startServer } from '../support/server-process.ts';
+import { cli } from '../support/servers/cli.ts';
+import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 test('picpool token makes, lists and revokes tokens beside a running server', async () => {

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cli, cliCommand, cliEnvironment, sortedLines } from '../support/cli.ts';
-import { animation, photo, privatePhoto } from '../support/images.ts';
+import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
+import { animation, photo, privatePhoto } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { cli, cliCommand, cliEnvironment, sortedLines } from '../support/servers/cli.ts';
+import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const ADMIN_TOKEN = 'a token of the administrator';
 const TOKEN = ADMIN_TOKEN.replaceAll(' ', '-');
@@ -37,7 +39,7 @@ const list = (broken = world.broken.slice(1)) =>
   [...broken, 'rubbish', ...world.working, world.working[0]].join('\n');
 
 describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
-  test('prints the living of standard input and nothing else, and tells the rest apart', async () => {
+  test('prints only the working proxies of standard input, and says how many entries were skipped', async () => {
     const { code, stdout, stderr } = await cli(['check'], { runtime, env: world.env, stdin: list() });
     expect(sortedLines(stdout)).toEqual([...world.working].sort());
     expect(stderr).toEndWith('9 of 12 alive; 1 entry is not a proxy; 1 duplicate\n');
@@ -140,7 +142,7 @@ test('check tries an entry without a protocol as what was asked for, with judges
   expect(code).toBe(0);
 });
 
-test('check fails where nothing lives, where no judge answers, and where it cannot be used', async () => {
+test('check fails if no proxy works, if no judge answers, and if it is used wrongly', async () => {
   const dead = await cli(['check'], { env: world.env, stdin: world.broken.slice(1).join('\n') });
   expect([dead.code, dead.stdout]).toEqual([1, '']);
   const unjudged = await cli(['check', '--judge', `${NOBODY}/`], { env: world.env, stdin: list() });
@@ -286,7 +288,7 @@ test('a cleanup tells what it removed', async () => {
   expect(JSON.parse(machine.stdout)).toEqual({ removed: 0, freed_bytes: 0 });
 });
 
-test('a server that is away, refuses, or is none is told in a sentence', async () => {
+test('a server that is away, refuses, or is not picpool is reported in a sentence', async () => {
   const away = await cli(['export', '--url', NOBODY]);
   expect([away.code, away.stderr]).toEqual([
     1,
@@ -300,14 +302,14 @@ test('a server that is away, refuses, or is none is told in a sentence', async (
   const stranger = await cli(['cleanup', '--url', world.page]);
   expect([stranger.code, stranger.stderr]).toEqual([
     1,
-    `picpool: The server at ${new URL(world.page).origin} is not picpool.\n`,
+    `picpool: The response of ${world.page.replace(/\/+$/, '')} is not one of picpool. Does another program answer there?\n`,
   ]);
   const noUrl = await cli(['cleanup', '--url', 'localhost:3000']);
   expect(noUrl.code).toBe(2);
 });
 
 test.each(['bun', 'deno'] as const)(
-  'config on %s says what is in force, and where it came from',
+  'config on %s shows each current setting, and where it came from',
   async (runtime) => {
     const cwd = await mkdtemp(join(folder, 'config-'));
     await writeFile(join(cwd, '.env'), 'PORT=4000\nIMAGE_RETENTION=30d\n');
@@ -364,7 +366,7 @@ test('the sources are printed, and checked: a maintainer reads only what must ch
   }
 });
 
-test('the doctor finds a sound set-up sound', async () => {
+test('the doctor finds no fault with a sound configuration', async () => {
   const { code, stdout } = await cli(['doctor'], {
     // Nothing but the data folder can be written.
     env: { ...world.env, DATA_DIR: server.folder, PORT: '0', HOST: '127.0.0.1', TMPDIR: '/nonexistent' },
@@ -405,7 +407,7 @@ test('the doctor says what is wrong and what to do', async () => {
   }
 });
 
-test('version and help are quick to be had, and every command has its own', async () => {
+test('version and help appear quickly, and every command has its own help', async () => {
   const [version, help] = await Promise.all([cli(['--version']), cli(['--help'])]);
   expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
   const names = [...help.stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name = '']) => name);
@@ -438,3 +440,16 @@ test('output that cannot be written is a failure', async () => {
   expect(await child.stderr.text()).toContain('cannot be written (ENOSPC)');
   expect(await child.exited).toBe(1);
 });
+
+test('a misspelt setting is named when the server starts', () =>
+  withFolder(async (folder) => {
+    const file = join(folder, 'log');
+    const env = { ADMIN_TOKN: 'a-token-of-the-administrator', SERVICES: 'image', IMAGE_WORKERS: '1' };
+    const server = await startServer('bun', env, join(folder, 'data'), logInto(file));
+    try {
+      const named = 'ADMIN_TOKN is not a setting. Did you mean ADMIN_TOKEN?';
+      await until(async () => (await readFile(file, 'utf8')).includes(named));
+    } finally {
+      await server.stop();
+    }
+  }));

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { photo } from '../support/images.ts';
+import { type Farm, startFarm } from '../support/farm/farm.ts';
+import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type JudgeServer, startJudge } from '../support/judge-server.ts';
-import { type Farm, startFarm } from '../support/proxy-farm.ts';
-import { startServer } from '../support/server-process.ts';
-import { sharedS3 } from '../support/services.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { sharedS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 let farm: Farm;

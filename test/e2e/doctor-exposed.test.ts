@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXPOSED_CHECKS } from '../../src/cli/doctor-exposed.ts';
+import { EXPOSED_CHECKS } from '../../src/findings/exposed.ts';
 import { absent } from '../support/absent.ts';
-import { readExample, startNginx } from '../support/balancer.ts';
 import { createCertificates } from '../support/certificates.ts';
-import { cli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { startServer } from '../support/server-process.ts';
+import { readExample, startNginx } from '../support/servers/balancer.ts';
+import { cli } from '../support/servers/cli.ts';
+import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const NAMES = EXPOSED_CHECKS.map(({ name }) => name);

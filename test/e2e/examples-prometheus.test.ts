@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
-import { readExample } from '../support/balancer.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
-import { type RunningServer, runServer } from '../support/running-server.ts';
-import { find, until } from '../support/services.ts';
+import { readExample } from '../support/servers/balancer.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { find, until } from '../support/stores/services.ts';
 
 const run = promisify(execFile);
 const PACKAGE = "Debian's package prometheus";

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
-import { type Balancer, readExample, startCaddy, startNginx } from '../support/balancer.ts';
-import { photo } from '../support/images.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { noise, photo } from '../support/images/images.ts';
+import { readExample, startNginx } from '../support/servers/balancer.ts';
+import { EXAMPLES } from '../support/servers/examples.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 
 const MIB = 2 ** 20;
 /** What the examples say the server must be told. */
@@ -18,6 +19,7 @@ let server: ServerProcess;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-proxied-'));
   await writeFile(join(folder, 'photo.jpg'), await photo(300, 200));
+  await writeFile(join(folder, 'noise.png'), await noise(1850, 1850));
   await writeFile(join(folder, 'large.jpg'), new Uint8Array(32.5 * MIB));
   await writeFile(join(folder, 'huge.jpg'), new Uint8Array(34 * MIB));
   server = await startServer('bun', SETTINGS);
@@ -34,11 +36,6 @@ async function visit(from: string, ...args: string[]): Promise<{ status: number;
   const end = stdout.lastIndexOf('\n');
   return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
 }
-
-const PROXIES = {
-  nginx: async () => startNginx((await readExample('nginx.conf')).replaceAll('127.0.0.1:3000', here())),
-  caddy: async () => startCaddy((await readExample('Caddyfile')).replaceAll('127.0.0.1:3000', here())),
-};
 
 test.skipIf(absent('nginx'))(
   'behind a proxy that no setting names nobody deletes what others uploaded, but by the token',
@@ -88,17 +85,17 @@ test.skipIf(absent('nginx'))(
 
 const here = () => new URL(server.url).host;
 
-for (const [name, start] of Object.entries(PROXIES)) {
-  test.skipIf(absent(name))(
-    `behind the ${name} of the examples visitors are told apart, links lead back, and uploads and events pass`,
+for (const [name, { program, start }] of Object.entries(EXAMPLES)) {
+  test.skipIf(absent(program))(
+    `behind ${name} visitors are distinguished, links lead back, and uploads and events pass`,
     async () => {
-      const proxy: Balancer = await start();
+      const proxy = await start(here());
       try {
         const [one, other] = ['127.0.0.2', '127.0.0.3'];
         const stored = await visit(one, '-F', 'image=@photo.jpg', `${proxy.url}/api/upload`);
         const { id, url } = JSON.parse(stored.text);
         expect(url).toBe(`${proxy.url}/i/${id}`);
-        // Whoever says to be somebody else is not believed.
+        // A client that pretends to be somebody else is not believed.
         const remove = ['-X', 'DELETE', `${proxy.url}/api/delete/${id}`];
         const liar = await visit(other, '-H', `X-Forwarded-For: ${one}`, ...remove);
         expect([liar.status, JSON.parse(liar.text).code]).toEqual([403, 'forbidden']);
@@ -106,6 +103,9 @@ for (const [name, start] of Object.entries(PROXIES)) {
         const neighbour = await visit('127.0.0.1', '-H', `X-Forwarded-For: ${one}`, ...remove);
         expect(neighbour.status).toBe(403);
         expect((await visit(one, ...remove)).status).toBe(200);
+
+        const noisy = await visit(one, '--data-binary', '@noise.png', `${proxy.url}/api/upload`);
+        expect(noisy.status).toBe(201);
 
         // A proxy may close the connection of a client that is still sending, before it has read the refusal.
         const again = ['--retry', '4', '--retry-all-errors', '--retry-delay', '1'];

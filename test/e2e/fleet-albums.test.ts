@@ -1,12 +1,12 @@
 import { describe, test } from 'bun:test';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { startFleet } from '../support/fleet.ts';
-import { withSchema } from '../support/postgres.ts';
-import { postgresFolder, sharedPostgres } from '../support/postgres-server.ts';
-import { withPrefix } from '../support/redis.ts';
-import { sharedRedis } from '../support/services.ts';
-import { shareAlbum } from '../support/shared-album.ts';
+import { shareAlbum } from '../support/images/shared-album.ts';
+import { startFleet } from '../support/servers/fleet.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { postgresFolder, sharedPostgres } from '../support/stores/postgres-server.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { sharedRedis } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const hasPostgres = process.env.CI === 'true' || (await postgresFolder()) !== null;

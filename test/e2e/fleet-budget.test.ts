@@ -6,11 +6,11 @@ import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createProxyService } from '../../src/proxy/service.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
-import { judgeState } from '../support/judge-state.ts';
-import { failed } from '../support/pool.ts';
-import { drafts } from '../support/records.ts';
-import { withPrefix } from '../support/redis.ts';
-import { startRedis, until } from '../support/services.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
+import { failed } from '../support/pool/pool.ts';
+import { drafts } from '../support/stores/records.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { startRedis, until } from '../support/stores/services.ts';
 
 const PER_SECOND = 200;
 /** How long is counted, at least. */

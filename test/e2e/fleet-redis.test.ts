@@ -3,11 +3,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { absent } from '../support/absent.ts';
-import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { type RedisCluster, startRedisCluster, startTlsRedis } from '../support/redis-forms.ts';
-import { startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
-import { smoke } from '../support/smoke.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { smoke } from '../support/servers/smoke.ts';
+import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
+import { type RedisCluster, startRedisCluster, startTlsRedis } from '../support/stores/redis-forms.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** Nothing to fetch, and no judge. */

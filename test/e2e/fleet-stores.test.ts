@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { withPrefix } from '../support/redis.ts';
-import { PNG } from '../support/running-server.ts';
-import { withFolderOfItsOwn } from '../support/s3.ts';
-import { type RuntimeName, type ServerProcess, startServer } from '../support/server-process.ts';
-import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/services.ts';
-import { smoke } from '../support/smoke.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type RuntimeName, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { smoke } from '../support/servers/smoke.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../support/stores/s3.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** Nothing to fetch, and no judge. */

@@ -4,8 +4,8 @@ import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { absent } from '../support/absent.ts';
-import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { type Service, startRedis, until } from '../support/services.ts';
+import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
+import { type Service, startRedis, until } from '../support/stores/services.ts';
 
 const EVERY_MS = 20;
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { absent } from '../support/absent.ts';
-import { type Copy, type Fleet, startFleet } from '../support/fleet.ts';
+import { type RefreshWorld, startRefreshWorld } from '../support/farm/refresh-world.ts';
+import { shareAlbum } from '../support/images/shared-album.ts';
+import { mixViews } from '../support/images/view-mix.ts';
 import { json } from '../support/json.ts';
-import { type RefreshWorld, startRefreshWorld } from '../support/refresh-world.ts';
-import { PNG } from '../support/running-server.ts';
-import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
-import { shareAlbum } from '../support/shared-album.ts';
-import { mixViews } from '../support/view-mix.ts';
+import { type Copy, type Fleet, startFleet } from '../support/servers/fleet.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
 
 interface Stored {
   id: string;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { cli } from '../support/cli.ts';
-import { curl } from '../support/gateway-world.ts';
-import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
+import { curl } from '../support/gateway/world.ts';
+import { cli } from '../support/servers/cli.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 
 let world: ProxyWorld;
 let server: ServerProcess;
@@ -47,7 +47,7 @@ test('the answer tells the exit, and a session keeps it over HTTP and CONNECT', 
   expect(err).toContain('X-Picpool-Session: kept');
 });
 
-test('a session keeps its exit over SOCKS, too', async () => {
+test('a session also keeps its exit over SOCKS', async () => {
   const peerOf = async (scheme: string, session: string) => {
     const proxy = `${scheme}://user-session-${session}:x@${gateway}`;
     return (await curl('-x', proxy, new URL('/peer', world.page).href)).out.toString();

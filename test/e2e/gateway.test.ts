@@ -8,7 +8,7 @@ import {
   startGatewayProcess,
   startGatewayWorld,
   TARGET_PAGE,
-} from '../support/gateway-world.ts';
+} from '../support/gateway/world.ts';
 
 let world: GatewayWorld;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import {
   type GeneratedClients,
   generators,
   startGeneratedClients,
-} from '../support/generated-clients.ts';
+} from '../support/clients/generated-clients.ts';
 
 let clients: GeneratedClients;
 

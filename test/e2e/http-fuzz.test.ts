@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { fuzzHttp } from '../support/http-fuzz.ts';
+import { fuzzHttp } from '../support/clients/http-fuzz.ts';
 
 // scripts/fuzz-http.ts sends 100,000.
 test.concurrent.each(['bun', 'deno'] as const)(

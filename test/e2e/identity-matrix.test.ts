@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { absent } from '../support/absent.ts';
-import { FORGED_HEADERS } from '../support/forged-headers.ts';
-import { FRONT_DOORS, type OpenDoor, PROXY } from '../support/front-doors.ts';
-import { PNG } from '../support/running-server.ts';
+import { FORGED_HEADERS } from '../support/clients/forged-headers.ts';
+import { FRONT_DOORS, type OpenDoor, PROXY } from '../support/servers/front-doors.ts';
+import { PNG } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const UPLOADER = '127.0.0.2';
@@ -84,7 +84,7 @@ describe('nobody acts as another address', () => {
   }
 });
 
-test('SECURITY.md has a row for each set-up', async () => {
+test('SECURITY.md has a row for each way of running the server', async () => {
   const security = await Bun.file('SECURITY.md').text();
   for (const { name, byAddress } of FRONT_DOORS) {
     expect(security).toContain(`| ${name} | ${byAddress ? 'yes' : 'no'} | 0 of ${FORGED_HEADERS.length} |`);

@@ -1,35 +1,20 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { cachedUrls } from '../../src/image/links.ts';
+import { cachedUrls } from '../../src/image/records/links.ts';
 import { absent } from '../support/absent.ts';
-import { type Balancer, readExample, startNginx } from '../support/balancer.ts';
-import { dayOfLooks, type Look } from '../support/day-of-looks.ts';
-import type { UploadAnswer } from '../support/image-host.ts';
-import { photo } from '../support/images.ts';
-import { type RunningServer, runServer } from '../support/running-server.ts';
-import { until } from '../support/services.ts';
-
-/** nginx with the configuration of `examples/nginx-cache.conf` in front of the server. */
-async function startCache(server: RunningServer, folder: string): Promise<Balancer> {
-  const example = await readExample('nginx-cache.conf');
-  return startNginx(
-    example
-      .replace('/var/cache/nginx/picpool', join(folder, 'cache'))
-      .replace('127.0.0.1:3000', new URL(server.url).host),
-  );
-}
+import { dayOfLooks, type Look } from '../support/images/day-of-looks.ts';
+import type { UploadAnswer } from '../support/images/image-host.ts';
+import { photo } from '../support/images/images.ts';
+import type { Balancer } from '../support/servers/balancer.ts';
+import { EXAMPLES } from '../support/servers/examples.ts';
+import { runServer } from '../support/servers/running-server.ts';
+import { until } from '../support/stores/services.ts';
 
 async function withCache(
   env: Record<string, string>,
   work: (cache: Balancer, upload: (query?: string) => Promise<UploadAnswer>) => Promise<void>,
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-cache-'));
-  // The workers of nginx are another user's where root starts it.
-  await chmod(folder, 0o755);
   const server = await runServer(env);
-  const cache = await startCache(server, folder);
+  const cache = await EXAMPLES['nginx-cache.conf'].start(new URL(server.url).host);
   const upload = async (query = '') => {
     const answer = await fetch(`${server.url}/api/upload?${query}`, { method: 'POST', body: picture });
     expect(answer.status).toBe(201);
@@ -40,7 +25,6 @@ async function withCache(
   } finally {
     await cache.stop();
     await server.stop();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 

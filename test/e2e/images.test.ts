@@ -3,12 +3,19 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { qrSvg } from '../../src/lib/qr-code.ts';
-import { zipFiles } from '../support/album-sights.ts';
-import { type Contract, loadContract } from '../support/contract.ts';
-import type { UploadAnswer } from '../support/image-host.ts';
-import { animation, privatePhoto, QUARTERS, quarterColours, SECRET, transparent } from '../support/images.ts';
+import { type Contract, loadContract } from '../support/documents/contract.ts';
+import { zipFiles } from '../support/images/album-sights.ts';
+import type { UploadAnswer } from '../support/images/image-host.ts';
+import {
+  animation,
+  privatePhoto,
+  QUARTERS,
+  quarterColours,
+  SECRET,
+  transparent,
+} from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 
 type Fields = Record<string, string>;
 
@@ -84,6 +91,8 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect(image.markdown).toEndWith(`](${image.raw_url})`);
     expect(image.html).toBe(`<img src="${image.raw_url}" alt="holiday &quot;1&quot; &lt;b&gt;.png">`);
     expect((await download(image.raw_url)).byteLength).toBe(image.size);
+    const viewed = await call('POST', `${image.raw_url}/view`);
+    expect([viewed.status, (await viewed.bytes()).byteLength]).toEqual([200, image.size]);
   });
 
   const orientations = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -350,7 +359,7 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect((await call('GET', first.url)).status).toBe(200);
   });
 
-  test('a wrong extension is no link to the image', async () => {
+  test('a link with a wrong extension does not lead to the image', async () => {
     const image = await upload(await transparent(), 'e.png', { format: 'jpeg' });
     expect(image.raw_url).toEndWith('.jpg');
     expect((await call('GET', `/i/${image.id}.png`)).status).toBe(404);

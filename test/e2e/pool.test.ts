@@ -3,10 +3,10 @@ import { get as httpGet, type IncomingMessage } from 'node:http';
 import { SocksProxyAgent } from 'socks-proxy-agent';
 import { absent } from '../support/absent.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { type Contract, loadContract } from '../support/contract.ts';
+import { type Contract, loadContract } from '../support/documents/contract.ts';
+import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { json } from '../support/json.ts';
-import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 
 interface Proxy {
   id: number;
@@ -121,7 +121,7 @@ describe
     });
   });
 
-  test('no sites are shown where none was named', async () => {
+  test('no sites are shown if none was named', async () => {
     expect(await get('/api/targets')).toMatchObject({ success: true, targets: [] });
   });
 
@@ -150,7 +150,7 @@ describe
     expect(await listed('country=de&protocol=')).toBeArray();
   });
 
-  test('the list comes as plain lines, too', async () => {
+  test('the list also comes as plain lines', async () => {
     const text = await (await call('GET', '/api/v1/proxies?format=text&protocol=socks4')).text();
     const standard = await (await call('GET', '/api/v1/proxies?format=standard&protocol=socks4')).text();
     expect(text.trim().split('\n')).toHaveLength(2);
@@ -196,7 +196,7 @@ describe
     expect(await get('/api/refresh')).toMatchObject({ success: true, job: { id: finished.id } });
   });
 
-  test('who follows the pool, too, is told its statistics when it has changed', async () => {
+  test('a client that also follows the pool gets its statistics when it has changed', async () => {
     const all = world.working.length + world.broken.length;
     const names = Object.keys(await grown);
     expect(names).toEqual(['alive', 'total', 'avg_response_time', 'countries']);

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { photo } from '../support/images.ts';
-import { type RuntimeName, startServer } from '../support/server-process.ts';
+import { photo } from '../support/images/images.ts';
+import { type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** Modes of what others may read, write or enter, by path. */

@@ -1,23 +1,62 @@
 import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { filesOf } from '../../scripts/gate/files.ts';
 import { absent } from '../support/absent.ts';
-import { readmeCommands } from '../support/readme.ts';
-import { shapeFault } from '../support/readme-shape.ts';
-import { runReadme } from '../support/readme-tour.ts';
+import { readmeCommands } from '../support/documents/commands.ts';
+import { PROMISES, promiseOf } from '../support/documents/promises.ts';
+import { shapeFault } from '../support/documents/shape.ts';
+import { createReadmeShell } from '../support/documents/shell.ts';
+import { openReadmeWorld } from '../support/documents/world.ts';
+import { withFolder } from '../support/temporary.ts';
+
+/** Starts the server that all other commands talk to. */
+const START = /^GATEWAY_PORT=8899 \.\/scripts\/start\b/;
+
+/** The commands of the README, which starts the server, and then of the documents by name. */
+async function allCommands() {
+  const files = ['README.md', ...filesOf('docs/*.md')];
+  const commands = files.map(async (file) =>
+    readmeCommands(await Bun.file(file).text()).map((command) => ({ ...command, file })),
+  );
+  return (await Promise.all(commands)).flat();
+}
 
 test.skipIf(absent('tinyproxy', 'microsocks', 'danted', 'openssl', 'curl', 'jq'))(
   'every command of the README and of docs/ does what it says, or is named with the reason why it is not run',
   async () => {
-    const outcomes = await runReadme();
-    const told = outcomes.filter(({ state }) => state !== 'passed');
-    for (const { state, file, line, text, reason } of told) {
-      console.log(`${file}:${line} ${state}: ${text}\n  ${reason}`);
-    }
-    console.log(`documents: ${outcomes.length - told.length} of ${outcomes.length} commands passed`);
-    expect(told.filter(({ state }) => state === 'failed')).toEqual([]);
-    expect(outcomes.length - told.length).toBeGreaterThan(20);
+    const commands = await allCommands();
+    const faults: string[] = [];
+    let passed = 0;
+    await withFolder(async (folder) => {
+      const world = await openReadmeWorld(folder);
+      try {
+        const shell = createReadmeShell(join(folder, 'here'), world);
+        for (const command of commands) {
+          const place = `${command.file}:${command.line} ${command.text}`;
+          const { notRun } = promiseOf(command.text);
+          if (notRun) console.log(`not run: ${place}\n  ${notRun}`);
+          if (notRun) continue;
+          const run = START.test(command.text) ? world.start(command.text) : shell.run(command);
+          const fault = await run.catch((error: unknown) => String(error));
+          if (fault) faults.push(`${place}\n  ${fault}`);
+          else passed++;
+        }
+      } finally {
+        await world.close();
+      }
+    });
+    console.log(`documents: ${passed} of ${commands.length} commands passed`);
+    expect(faults).toEqual([]);
+    expect(passed).toBeGreaterThan(20);
   },
   180_000,
 );
+
+test('every promise is about a command of a document', async () => {
+  const texts = (await allCommands()).map(({ text }) => text);
+  const unused = PROMISES.filter(({ command }) => !texts.some((text) => command.test(text)));
+  expect(unused.map(({ command }) => String(command))).toEqual([]);
+});
 
 test('commands are found wherever a document has them, with what it prints under them', () => {
   const markdown =

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
 import { absent } from '../support/absent.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { startInstanceMetadata, startTokenService } from '../support/aws-surroundings.ts';
-import { photo } from '../support/images.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { withServer } from '../support/running-server.ts';
-import { createBucket, createS3User, documentedPolicy } from '../support/s3-user.ts';
-import { logInto, type RuntimeName, startServer } from '../support/server-process.ts';
-import { S3_CREDENTIALS, startS3, until } from '../support/services.ts';
+import { withServer } from '../support/servers/running-server.ts';
+import { logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { startInstanceMetadata, startTokenService } from '../support/stores/aws-surroundings.ts';
+import { createBucket, createS3User, documentedPolicy } from '../support/stores/s3-user.ts';
+import { S3_CREDENTIALS, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(180_000);
@@ -156,7 +156,7 @@ test.skipIf(withoutS3)('the policy of the handbook is all that is needed', async
 });
 
 test.skipIf(withoutS3)(
-  'without a right, a 403 is no absent file, and the words say what may be missing',
+  'a 403 for lack of a right does not count as a missing file, and the message says which right may be missing',
   async () => {
     const policy = await documentedPolicy('bucket', 'pictures');
     const Statement = policy.Statement.map((one) => ({
@@ -214,7 +214,7 @@ test('a session token is sent and signed', async () => {
   await server.stop(true);
 });
 
-test('where nothing gives credentials, the log says so and what to set', async () => {
+test('without credentials, the log says so and what to set', async () => {
   await withFolder(async (folder) => {
     const log = join(folder, 'log');
     const BLOBS_URL = 's3://bucket?endpoint=http://127.0.0.1:9';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { privatePhoto } from '../support/images.ts';
+import { privatePhoto } from '../support/images/images.ts';
 import { ATTEMPTS, NEEDED } from '../support/sandbox/attempts.ts';
-import { startServer } from '../support/server-process.ts';
+import { startServer } from '../support/servers/server-process.ts';
 
 const system = await bunRuntime.system();
 /** Kernels without the means are told by `picpool doctor`; there is nothing to hold then. */
@@ -60,7 +60,7 @@ withMeans('a worker that a picture has taken over', () => {
     for (const { outcomes } of [late, full]) expect(outcomes[1]?.outcome).toBe('succeeded');
   });
 
-  test('gets out in those ways where there is no sandbox, so that they are real', async () => {
+  test('gets out in those ways without the sandbox, so that they are real', async () => {
     const ways = [
       'read /etc/passwd',
       'read the database',

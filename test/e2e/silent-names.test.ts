@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
+import { startNameServer } from '../support/farm/name-server.ts';
 import { json } from '../support/json.ts';
-import { startNameServer } from '../support/name-server.ts';
-import { startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 
 /** Only root may give a process name servers of its own. */
 const isRoot = process.getuid?.() === 0;

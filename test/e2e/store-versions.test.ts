@@ -7,10 +7,10 @@ import { createRedisProxies } from '../../adapters/redis/proxies.ts';
 import { agreeOnSchema } from '../../adapters/redis/schema.ts';
 import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
-import { drafts } from '../support/records.ts';
-import { PATIENT_MS } from '../support/redis.ts';
-import { logInto, startServer } from '../support/server-process.ts';
-import { type Service, startRedis, until } from '../support/services.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
+import { drafts } from '../support/stores/records.ts';
+import { PATIENT_MS } from '../support/stores/redis.ts';
+import { type Service, startRedis, until } from '../support/stores/services.ts';
 
 const ENV = { SERVICES: 'proxy', PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
 
@@ -77,7 +77,7 @@ describe.skipIf(absent('redis-server'))('a server over Redis', () => {
     }
   });
 
-  test('does not start where it can read none of it', async () => {
+  test('does not start if it can read none of it', async () => {
     await agreeOnSchema(redis, { version: 9, reader: 9 });
     const starting = startServer('bun', { ...ENV, METADATA_URL: server.url });
     await expect(starting).rejects.toThrow(

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cli } from '../support/cli.ts';
 import { json } from '../support/json.ts';
-import { PNG } from '../support/running-server.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { cli } from '../support/servers/cli.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 
 let folder: string;
 let server: ServerProcess;
@@ -51,7 +51,7 @@ test('with UPLOAD=token nobody uploads but who was given a token, until it is re
   await until(async () => (await upload('198.51.100.2', token)).status === 401);
 });
 
-test('an uploader is no administrator; a token of an administrator opens what ADMIN_TOKEN opens', async () => {
+test('a token for uploads has no rights of an administrator; a token of an administrator opens what ADMIN_TOKEN opens', async () => {
   const [uploader, admin] = [await create('phone'), await create('boss', '--role', 'admin')];
   const { id } = await json(await upload('198.51.100.3', admin));
   for (const [method, path] of [
@@ -135,7 +135,7 @@ test('clients of other services bring a token where they have a place for it', a
   expect(await bring('/0x0', 'file')).toBe('refused 401');
   expect(await bring('/catbox/user/api.php', 'fileToUpload')).toBe('refused 401');
   expect(await bring('/catbox/user/api.php', 'fileToUpload', {}, 'wrong')).toBe('refused 401');
-  // A body that is no form has no place for a token, and a picture in it needs one all the same.
+  // A body that is not a form has no place for a token, and a picture in it needs one all the same.
   expect((await ask(stranger, 'POST', '/catbox/user/api.php', undefined, PNG)).status).toBe(401);
   expect((await ask(stranger, 'POST', '/catbox/user/api.php', token, PNG)).status).toBe(200);
 });

@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test';
 import { lstat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { cli } from '../support/cli.ts';
-import { PNG } from '../support/running-server.ts';
-import { type RuntimeName, startServer } from '../support/server-process.ts';
+import { cli } from '../support/servers/cli.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** A request over the socket, as a proxy sends it for the visitor with that address. */
@@ -28,7 +28,7 @@ function ask(
 }
 
 for (const runtime of ['bun', 'deno'] as RuntimeName[]) {
-  test(`on ${runtime} the server listens on a socket, and believes who comes through it`, async () => {
+  test(`on ${runtime} the server listens on a socket, and trusts what comes through it`, async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'http.sock');
       const env = {

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'bun:test';
 import { open, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
+import { repairDatabase } from '../../adapters/sqlite/repair.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { cli } from '../support/cli.ts';
-import { drafts, image } from '../support/records.ts';
-import { startServer } from '../support/server-process.ts';
+import { cli } from '../support/servers/cli.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { drafts, image } from '../support/stores/records.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const IMAGES = 600;
@@ -31,6 +32,8 @@ async function install(folder: string): Promise<void> {
       );
     }
     await images.remove('000000000000');
+    await images.insert(image({ id: 'ended0000000', expiresAt: 1000 }));
+    await images.removeEnded('ended0000000', Date.now());
     await proxies.save(drafts(50));
     await state.set('cookie-secret', 'kept');
   });
@@ -49,6 +52,21 @@ async function damage(path: string, table: string): Promise<void> {
   const middle = pages.slice(pages.length >> 1, (pages.length >> 1) + 2);
   for (const { pageno } of middle) await file.write(Buffer.alloc(4096, 0xa5), 0, 4096, (pageno - 1) * 4096);
   await file.close();
+}
+
+/** A process that is killed as soon as it has repaired the file, and what it wrote before. */
+async function repairAndDie(path: string) {
+  const script = `
+    const { repairDatabase } = await import('./adapters/sqlite/repair.ts');
+    const { bunRuntime } = await import('./src/runtime/bun.ts');
+    const { writeSync } = await import('node:fs');
+    const done = await repairDatabase(bunRuntime.openSqlite, process.argv[1], new Date());
+    writeSync(1, JSON.stringify(done));
+    process.kill(process.pid, 'SIGKILL');`;
+  const child = Bun.spawn([process.execPath, '-e', script, path], { stdout: 'pipe', stderr: 'pipe' });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  await child.exited;
+  return { code: child.signalCode === 'SIGKILL' ? null : child.exitCode, stdout, stderr };
 }
 
 describe('a database with damaged pages', () => {
@@ -77,6 +95,7 @@ describe('a database with damaged pages', () => {
           for (const n of [1, IMAGES - 1])
             expect(await images.get(String(n).padStart(12, '0'))).not.toBeNull();
           expect([...(await images.buried(['000000000000']))]).toHaveLength(1);
+          expect(await images.hasEnded('ended0000000')).toBe(true);
           expect((await proxies.summary()).total).toBe(50);
           expect(await state.get('cookie-secret')).toBe('kept');
           expect((await images.list({ text: `${IMAGES - 1}.png`, offset: 0, limit: 1 })).total).toBe(1);
@@ -84,6 +103,30 @@ describe('a database with damaged pages', () => {
         });
         const server = await startServer('bun', ENV, folder);
         expect(await server.stop()).toBe(0);
+      }),
+    180_000,
+  );
+
+  test(
+    'is on the disk when the repair says so, and can be opened at once',
+    () =>
+      withFolder(async (folder) => {
+        await install(folder);
+        const path = join(folder, 'picpool.db');
+        await damage(path, 'images');
+        const { ino } = await stat(path);
+        const died = await repairAndDie(path);
+        expect([died.code, died.stderr]).toEqual([null, '']);
+        const { kept, rows } = JSON.parse(died.stdout) as { kept: string; rows: { images: number } };
+        expect((await stat(kept)).ino).toBe(ino);
+        expect((await readdir(folder)).filter((name) => /-(wal|shm|repaired)/.test(name))).toEqual([]);
+        await withStores(folder, async ({ images }) => {
+          expect((await images.summary()).images).toBe(rows.images);
+        });
+        const again = await repairDatabase(bunRuntime.openSqlite, path, new Date(0));
+        await withStores(folder, async ({ images }) => {
+          expect((await images.summary()).images).toBe(again.rows.images ?? 0);
+        });
       }),
     180_000,
   );

@@ -3,18 +3,18 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
 import { absent } from '../support/absent.ts';
-import { afterFailover, afterKill, type Kept, REDIS_SETTINGS } from '../support/durability.ts';
 import { json } from '../support/json.ts';
-import { PNG, runServer } from '../support/running-server.ts';
-import { startServer } from '../support/server-process.ts';
-import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/services.ts';
+import { afterFailover, afterKill, type Kept, REDIS_SETTINGS } from '../support/servers/durability.ts';
+import { PNG, runServer } from '../support/servers/running-server.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(180_000);
 
 /** What the handbook says in the cells behind each first one. */
 const rows = new Map(
-  (await Bun.file('docs/operations.md').text())
+  (await Bun.file('docs/durability.md').text())
     .split('## What "stored" means')[1]
     ?.split('\n## ')[0]
     ?.split('\n')

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { json } from '../support/json.ts';
-import { PNG } from '../support/running-server.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const ENV = {
@@ -98,7 +98,7 @@ test('256 file descriptors: more clients than that do not end the server', async
   }
   await new Promise((resolve) => setTimeout(resolve, 500));
   for (const socket of sockets) socket.destroy();
-  // What was let in late is closed late, too.
+  // What was accepted late is also closed late.
   for (let tries = 0; tries < 100; tries++) {
     const answer = await fetch(`${server.url}/livez`, { signal: AbortSignal.timeout(1000) }).catch(
       () => null,

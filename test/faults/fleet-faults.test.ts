@@ -1,14 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { absent } from '../support/absent.ts';
-import { type FaultProxy, s3Error, startFaultProxy } from '../support/fault-proxy.ts';
-import { type Copy, type Fleet, startFleet } from '../support/fleet.ts';
-import { photo } from '../support/images.ts';
+import { type RefreshWorld, startRefreshWorld } from '../support/farm/refresh-world.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { withPrefix } from '../support/redis.ts';
-import { type RefreshWorld, startRefreshWorld } from '../support/refresh-world.ts';
-import { PNG } from '../support/running-server.ts';
-import { command, S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
-import { jobAfter } from '../support/takeover.ts';
+import { type FaultProxy, s3Error, startFaultProxy } from '../support/servers/fault-proxy.ts';
+import { type Copy, type Fleet, startFleet } from '../support/servers/fleet.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { jobAfter } from '../support/servers/takeover.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import {
+  command,
+  S3_CREDENTIALS,
+  type Service,
+  startRedis,
+  startS3,
+  until,
+} from '../support/stores/services.ts';
 
 /** What every copy must have answered by. */
 const LIMIT_MS = 30_000;
@@ -136,7 +143,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     await follows();
   }, 180_000);
 
-  /** Other copies, which begin a refresh; answers how to wait until the next one has ended. */
+  /** Starts a refresh on other copies, and returns a function that waits until the next one has ended. */
   async function beginRefresh(): Promise<() => Promise<void>> {
     const lists = await startRefreshWorld({ silent: 20 });
     const own = { METADATA_URL: withPrefix(redis.url), PROXY_REFRESH_INTERVAL: '60s', SERVICES: 'proxy' };
@@ -222,7 +229,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     180_000,
   );
 
-  test('an S3 server that cuts bodies: none arrives short as if it were whole, and it recovers', async () => {
+  test('an S3 server that cuts bodies: no short file passes as a whole one, and the server recovers', async () => {
     const picture = await photo(800, 600);
     const answer = await fleet.send('/api/upload?format=jpeg', { method: 'POST', body: picture });
     expect(answer.status).toBe(201);

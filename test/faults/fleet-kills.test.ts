@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { absent } from '../support/absent.ts';
-import { startFleet } from '../support/fleet.ts';
-import { runMixedLoad } from '../support/mixed-load.ts';
+import { runMixedLoad } from '../support/clients/mixed-load.ts';
+import { startRefreshWorld } from '../support/farm/refresh-world.ts';
 import { createRandom } from '../support/random.ts';
-import { withPrefix } from '../support/redis.ts';
-import { startRefreshWorld } from '../support/refresh-world.ts';
-import { withFolderOfItsOwn } from '../support/s3.ts';
-import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
-import { takeOver } from '../support/takeover.ts';
+import { startFleet } from '../support/servers/fleet.ts';
+import { takeOver } from '../support/servers/takeover.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../support/stores/s3.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
 
 /** A receiver of events, which are all told where the pool never has enough. */
 function startHook() {
@@ -67,7 +67,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
     }
   }, 180_000);
 
-  test.concurrent('during a refresh are followed by another, never beside it, and each event is told once', async () => {
+  test.concurrent('during a refresh are followed by another, never beside it, and each event is sent once', async () => {
     const random = createRandom(2);
     const rounds = Array.from({ length: 2 }, async () => {
       const world = await startRefreshWorld({ silent: 28 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { measureGreed } from '../support/greed.ts';
-import { seedPool } from '../support/seeded-pool.ts';
-import { startServer } from '../support/server-process.ts';
+import { measureGreed } from '../support/clients/greed.ts';
+import { seedPool } from '../support/pool/seeded.ts';
+import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** What a busy machine may add to a read, in ms. */

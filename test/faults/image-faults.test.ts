@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { attack } from '../support/hostile-uploads.ts';
-import { photo, transparent } from '../support/images.ts';
+import { attack } from '../support/clients/hostile-uploads.ts';
+import { photo, transparent } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { killRounds } from '../support/kill-rounds.ts';
-import { childrenOf, isRunning } from '../support/processes.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { killRounds } from '../support/servers/kill-rounds.ts';
+import { childrenOf, isRunning } from '../support/servers/processes.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const ENV = { SERVICES: 'image', RATE_LIMITS: 'off', LOG_LEVEL: 'error', IMAGE_WORKERS: '2' };
@@ -147,7 +147,7 @@ describe.if(canMount)('a disk that', () => {
 
   test('is full to the last byte lets a database be opened, and an image be deleted from it', () =>
     withFolder(async (folder) => {
-      const script = '"$0" test/support/full-disk.ts "$1"';
+      const script = '"$0" test/support/stores/full-disk.ts "$1"';
       const mount = `mount -t tmpfs -o size=8m tmpfs "$1" && ${script} store && ${script} fill && ${script} delete`;
       const child = Bun.spawn([...NAMESPACE, 'sh', '-c', mount, process.execPath, folder]);
       expect(await child.stdout.text()).toBe('removed\n');

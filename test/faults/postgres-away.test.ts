@@ -1,23 +1,28 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { tmpdir } from 'node:os';
 import { openStores } from '../../adapters/open.ts';
 import { createReplicaConnection, openPostgres } from '../../adapters/postgres/connection.ts';
 import { createImageList } from '../../adapters/postgres/image-list.ts';
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
+import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { createReadsElsewhere, withListElsewhere } from '../../adapters/postgres/read-elsewhere.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import type { ImageStore } from '../../src/image/store.ts';
+
+import type { ProxyDraft, ProxyStore } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { runMixedLoad } from '../support/clients/mixed-load.ts';
 import { json } from '../support/json.ts';
-import { runMixedLoad } from '../support/mixed-load.ts';
-import { withSchema } from '../support/postgres.ts';
-import { startPostgresFleet, troublePostgres } from '../support/postgres-fleet.ts';
-import { type PostgresPair, startPostgres, startPostgresPair } from '../support/postgres-server.ts';
-import { QUIET, upload } from '../support/quiet-server.ts';
 import { createRandom } from '../support/random.ts';
-import { drafts, image } from '../support/records.ts';
-import { startRelay } from '../support/relay.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { startPostgresFleet, troublePostgres } from '../support/servers/postgres-fleet.ts';
+import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { startRelay } from '../support/servers/relay.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { type PostgresPair, startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
+import { drafts, image } from '../support/stores/records.ts';
+import { until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
@@ -111,12 +116,57 @@ test('when the primary dies and its replica is promoted, copies follow, and noth
   }
 });
 
+test.concurrent('after a failover that loses the last writes, copies list what the new primary has', async () => {
+  const lossy = await startPostgresPair({ lossy: true });
+  const [writing, idle] = [await openPostgres(lossy.url), await openPostgres(lossy.url)];
+  const onReplica = createReplicaConnection(lossy.replica.url);
+  try {
+    await migrate(writing);
+    const openReplica = () => openProxyReplica(bunRuntime, tmpdir());
+    const [writer, reader] = [
+      createPostgresProxies(writing, openReplica),
+      createPostgresProxies(idle, openReplica),
+    ];
+    const [kept, lost, found] = [drafts(2), drafts(4).slice(2), drafts(9).slice(4)];
+    for (const draft of kept) await writer.save([draft]);
+    const countOnReplica = async () =>
+      (await onReplica.ask('safe', `SELECT id FROM ${onReplica.table('proxies')}`).catch(() => [])).length;
+    await until(async () => (await countOnReplica()) === 2);
+    await lossy.replica.kill();
+    for (const draft of lost) await writer.save([draft]);
+    await until(async () => (await endpointsIn(reader)).length === 4);
+
+    await lossy.primary.kill();
+    await lossy.replica.start();
+    await lossy.promote();
+    // More versions than the lost ones, before the other copy looks.
+    for (const draft of found) await until(() => saved(writer, draft));
+    const there = [...kept, ...found].map(({ ip, port }) => `${ip}:${port}`).sort();
+    await until(async () => (await endpointsIn(reader)).join() === there.join());
+    expect(await endpointsIn(writer)).toEqual(there);
+  } finally {
+    await Promise.all([writing.close(), idle.close(), onReplica.close()]);
+    await lossy.stop();
+  }
+});
+
+async function endpointsIn(proxies: ProxyStore): Promise<string[]> {
+  const { items } = await proxies.find({ filter: {}, sort: 'first_seen', offset: 0, limit: 100 });
+  return items.map(({ ip, port }) => `${ip}:${port}`).sort();
+}
+
+const saved = (proxies: ProxyStore, draft: ProxyDraft) =>
+  proxies.save([draft]).then(
+    () => true,
+    () => false,
+  );
+
 /** An answer after this was not given up by the copy, in ms: it gives up after 5 s, and a busy machine takes its time. */
 const LATEST_MS = 30_000;
 
 const isReady = async ({ url }: ServerProcess) => (await fetch(`${url}/readyz`)).status === 200;
 
-test.concurrent('while Postgres is away or hangs, lists of the pool go on, and the rest is told when to come again', async () => {
+test.concurrent('while Postgres is away or hangs, lists of the pool go on, and other requests get Retry-After', async () => {
   const postgres = await startPostgres();
   const link = await startRelay(postgres.port);
   const own = new URL(withSchema(postgres.url));

@@ -11,8 +11,8 @@ import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { withFallback } from '../../src/lib/fallback-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { draft, drafts, image } from '../support/records.ts';
-import { command, type Service, startRedis, until } from '../support/services.ts';
+import { draft, drafts, image } from '../support/stores/records.ts';
+import { command, type Service, startRedis, until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
@@ -170,7 +170,7 @@ test('a server that is full or read-only makes writes unavailable and leaves rea
   }
 });
 
-test('copies notice that the server was emptied, and fill it anew', async () => {
+test('copies notice that the server was emptied, and fill it again', async () => {
   await totalIn(two);
   await admin('FLUSHALL');
   const version = await two.proxies.version();

@@ -3,8 +3,8 @@ import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
 import type { BlobStore } from '../../src/image/store.ts';
-import { type Fault, type FaultProxy, s3Error, startFaultProxy } from '../support/fault-proxy.ts';
-import { S3_CREDENTIALS, startS3 } from '../support/services.ts';
+import { type Fault, type FaultProxy, s3Error, startFaultProxy } from '../support/servers/fault-proxy.ts';
+import { S3_CREDENTIALS, startS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(180_000);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { transparent } from '../support/images.ts';
+import { transparent } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { COMMANDS, type ServerProcess, startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { COMMANDS, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const ENV = {

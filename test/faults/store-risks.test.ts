@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { cli } from '../support/cli.ts';
-import { PNG } from '../support/running-server.ts';
-import { logInto, startServer } from '../support/server-process.ts';
-import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/services.ts';
+import { cli } from '../support/servers/cli.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
+import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', IMAGE_WORKERS: '1' };

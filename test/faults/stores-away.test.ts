@@ -3,11 +3,11 @@ import { openRedis } from '../../adapters/redis/connection.ts';
 import { agreeOnSchema } from '../../adapters/redis/schema.ts';
 import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
-import { withPrefix } from '../support/redis.ts';
-import { PNG } from '../support/running-server.ts';
-import { withFolderOfItsOwn } from '../support/s3.ts';
-import { type RuntimeName, type ServerProcess, startServer } from '../support/server-process.ts';
-import { S3_CREDENTIALS, startRedis, startS3, until } from '../support/services.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type RuntimeName, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../support/stores/s3.ts';
+import { S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', IMAGE_WORKERS: '1' };
 const S3_ACCESS = {

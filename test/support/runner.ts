@@ -1,4 +1,4 @@
-import { until } from './services.ts';
+import { until } from './stores/services.ts';
 
 /** What the suites need of a test runner: `test` of `bun:test` and of `node:test` both fit. */
 export type Test = (name: string, body: () => Promise<void>) => void;

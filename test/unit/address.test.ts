@@ -8,7 +8,7 @@ import {
   parseIpv4,
   sharedNetworks,
 } from '../../src/lib/address.ts';
-import { FORBIDDEN } from '../support/forbidden-addresses.ts';
+import { FORBIDDEN } from '../support/clients/forbidden-addresses.ts';
 
 describe('an address that must not be dialled is refused', () => {
   for (const [kind, addresses] of Object.entries(FORBIDDEN)) {
@@ -71,7 +71,7 @@ test('the numeric check agrees with a list of the same networks', () => {
   for (const text of ['1.2.3', '1..2.3', '1.2.3.4.5', '1.2.3.', '01.2.3.4']) expect(parseIpv4(text)).toBe(-1);
 });
 
-test('a network list refuses what is no network', () => {
+test('a network list refuses what is not a network', () => {
   for (const wrong of ['10.0.0.0/33', '::/129', '10.0.0.0/-1', '10.0.0.0/', 'x', '10.0.0/8']) {
     expect(() => createNetworkList([wrong])).toThrow(`"${wrong}" is neither an IP address nor a network`);
   }

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 import { askPatiently } from '../../src/cli/ask-patiently.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 
 function createClock() {
   const pauses: number[] = [];
   return { pauses, sleep: async (ms: number) => void pauses.push(ms) };
 }
 
-const later = new AppError('unavailable', 'Try later.', { retryAfterMs: 2000 });
+const later = new AppError('unavailable', inEnglish('Try later.'), { retryAfterMs: 2000 });
 const lasting = new AppError('unavailable', 'The password is wrong.');
 
 test('a command asks again when it has been told to try later, after the pause that it was told', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { compareHeaders, holdsAddress } from '../../src/proxy/check/compare.ts';
+import { compareHeaders, holdsAddress } from '../../src/proxy/check/opinion.ts';
 
 const US = '198.51.100.7';
 const EXIT = '203.0.113.9';

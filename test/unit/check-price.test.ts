@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import type { ProxyRecord, Status } from '../../src/proxy/proxy.ts';
 import { fittingCheckCost } from '../../src/proxy/recheck/price.ts';
 import { CHECK_COST_MS, waitMs } from '../../src/proxy/recheck/schedule.ts';
-import { draft } from '../support/pool.ts';
+import { draft } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
 const now = Date.UTC(2026, 0, 2);

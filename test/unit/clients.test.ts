@@ -30,7 +30,7 @@ test('a direct client is one on this machine that forwards for nobody', () => {
   expect(isDirect('::1')).toBe(false);
 });
 
-test('an address that others are known to share is no direct client', () => {
+test('an address that is known to be shared does not count as a direct client', () => {
   expect(createTestClients((address) => address === '127.0.0.1').isDirect('127.0.0.1')).toBe(false);
 });
 
@@ -44,7 +44,7 @@ test('who once forwarded for others gives no rights for a day', () => {
   expect(identityOf('10.0.0.8')).toBe('10.0.0.8');
   clock.ms = 25 * HOUR_MS;
   expect(identityOf('10.0.0.7')).toBe('10.0.0.7');
-  return expect(clients.faults()).resolves.toEqual([]);
+  return expect(clients.findings()).resolves.toEqual([]);
 });
 
 test('the log says at most once an hour that a proxy is not named', () => {

@@ -3,12 +3,12 @@ import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
-import { createRecordCache } from '../../src/image/records.ts';
+import { createRecordCache } from '../../src/image/records/records.ts';
 import { createBlocks } from '../../src/moderation/blocks.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { startImageHost } from '../support/image-host.ts';
-import { image } from '../support/records.ts';
-import { PNG } from '../support/running-server.ts';
+import { startImageHost } from '../support/images/image-host.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { image } from '../support/stores/records.ts';
 
 const HOUR_MS = 3_600_000;
 const JUMPS = [
@@ -45,8 +45,7 @@ test.each(JUMPS)(
       host.clock.ms += ms;
       const after = await host.upload(PNG);
       const list = (await (await host.send('/api/list')).json()) as { images: { id: string }[] };
-      const newestFirst = ms > 0 ? [after.id, before.id] : [before.id, after.id];
-      expect(list.images.map(({ id }) => id)).toEqual(newestFirst);
+      expect(list.images.map(({ id }) => id)).toEqual([after.id, before.id]);
       for (const { id } of [before, after]) {
         expect((await host.send(`/i/${id}.png`)).status).toBe(200);
         expect((await host.send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
-import { apng } from '../support/apng-files.ts';
-import { type CodecBench, type Result, startCodec } from '../support/codec.ts';
-import { animation, photo } from '../support/images.ts';
+import { type CodecBench, type Result, startCodec } from '../support/codec/codec.ts';
+import { apng } from '../support/images/apng-files.ts';
+import { animation, photo } from '../support/images/images.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
-import { type BitmapForm, bitmap, bitmapOf, directory, icon } from '../support/bitmap-files.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { QUARTERS, quarterColours, quarters } from '../support/images.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { type BitmapForm, bitmap, bitmapOf, directory, icon } from '../support/images/bitmap-files.ts';
+import { QUARTERS, quarterColours, quarters } from '../support/images/images.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {
@@ -58,8 +58,8 @@ describe('a BMP picture', () => {
   });
 
   test.each([
-    ['is cut short', bitmap({ depth: 24 }).subarray(0, -20)],
-    ['has run lengths that are cut short', bitmap({ depth: 8, packed: true }).subarray(0, -30)],
+    ['is truncated', bitmap({ depth: 24 }).subarray(0, -20)],
+    ['has truncated run lengths', bitmap({ depth: 8, packed: true }).subarray(0, -30)],
     ['has no pixels', bitmap({ depth: 8 }).subarray(0, 40)],
     ['ends in its header', bitmap({ depth: 8 }).subarray(0, 20)],
   ])('that %s is refused', async (_, bytes) => {

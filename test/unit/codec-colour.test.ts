@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
-import { type CodecBench, startCodec } from '../support/codec.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import {
   adobeProfile,
   type Colour,
@@ -11,7 +11,7 @@ import {
   withChunk,
   withCicp,
   withNclx,
-} from '../support/colours.ts';
+} from '../support/images/colours.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { mayRunBeside } from '../../src/image/codec/admission.ts';
-import { createBudget } from '../../src/image/codec/budget.ts';
-import { createFairQueue, type Queued } from '../../src/image/codec/fair-queue.ts';
-import { countFrames } from '../../src/image/codec/frames.ts';
-import { createPrices, type Estimate } from '../../src/image/codec/price.ts';
-import { gifOfFrames } from '../support/hostile-images.ts';
-import { animation, privatePhoto } from '../support/images.ts';
+import { countFrames } from '../../src/codec/convert/frames.ts';
+import { mayRunBeside } from '../../src/codec/workers/admission.ts';
+import { createBudget } from '../../src/codec/workers/budget.ts';
+import { createFairQueue, type Queued } from '../../src/codec/workers/fair-queue.ts';
+import { createPrices, type Estimate } from '../../src/codec/workers/price.ts';
+import { gifOfFrames } from '../support/images/hostile-images.ts';
+import { animation, privatePhoto } from '../support/images/images.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const any = () => true;
@@ -24,7 +24,7 @@ function jain(shares: readonly number[]): number {
 }
 
 describe('clients that wait', () => {
-  test('take turns, whoever came first and however much the others bring', () => {
+  test('take turns, regardless of who came first and of how much the others bring', () => {
     const queue = createFairQueue<Queued>();
     for (let count = 0; count < 20; count++) queue.push(job('busy', 100));
     queue.push(job('quiet', 100));
@@ -107,7 +107,7 @@ describe('the seats of two workers', () => {
     expect(mayRunBeside(price, running, 2)).toBe(expected);
   });
 
-  test('one worker alone takes heavy jobs, too', () => {
+  test('a single worker also takes heavy jobs', () => {
     expect(mayRunBeside(heavy.price, [], 1)).toBe(true);
   });
 });
@@ -148,7 +148,7 @@ describe('frames', () => {
     ['a GIF with colour tables', 'gif', () => animation('gif', { frames: 5 }), 5],
     ['a still WebP', 'webp', () => privatePhoto('webp'), 1],
     ['a JPEG', 'jpeg', () => privatePhoto('jpeg'), 1],
-    ['a GIF cut short', 'gif', async () => gifOfFrames(300).subarray(0, 20), 1],
+    ['a truncated GIF', 'gif', async () => gifOfFrames(300).subarray(0, 20), 1],
     ['an empty WebP', 'webp', async () => Buffer.from('RIFF....WEBP'), 1],
   ] as const)('of %s are counted without decoding it', async (_, kind, make, expected) => {
     await withFolder(async (folder) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
-import { type CodecBench, startCodec } from '../support/codec.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 
 /**
  * Four colours, one a quarter: red, green, blue, white. Made by libheif's encoder for HEVC from an sRGB picture; the first with
@@ -56,7 +56,7 @@ test('a HEIC picture keeps profile and EXIF where they were asked for, and is no
   expect(await quarters(bytes)).toEqual([BLUE, RED, WHITE, GREEN]);
 });
 
-test('a HEIC picture that is cut short is refused', async () => {
+test('a truncated HEIC picture is refused', async () => {
   await expect(bench.convert(displayP3.subarray(0, -200))).rejects.toMatchObject({
     code: 'undecodable_image',
   });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import process from 'node:process';
 import { AppError } from '../../src/errors.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { hostileCorpus } from '../support/hostile-images.ts';
-import { privatePhoto } from '../support/images.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { hostileCorpus } from '../support/images/hostile-images.ts';
+import { privatePhoto } from '../support/images/images.ts';
 
 const REFUSALS = ['not_an_image', 'undecodable_image', 'image_limit', 'conversion_timeout'];
 /** bench/hostile.ts takes more of them and measures. */

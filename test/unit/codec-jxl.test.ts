@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { privatePhoto, QUARTERS, quarterColours } from '../support/images.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { privatePhoto, QUARTERS, quarterColours } from '../support/images/images.ts';
 
 /** The quarters of `images.ts`, and three frames in the first three of their colours; both lossless, made by libjxl. */
 const still = await readFile('test/fixtures/quarters.jxl');
@@ -52,7 +52,7 @@ describe('a JPEG XL picture', () => {
   });
 
   test.each([
-    ['is cut short', still.subarray(0, -10)],
+    ['is truncated', still.subarray(0, -10)],
     ['is nothing but its first bytes', Buffer.from([0xff, 0x0a, 0, 0])],
     ['is damaged', Buffer.from(still.map((byte, at) => (at > 20 && at % 7 === 0 ? byte ^ 0x55 : byte)))],
   ])('that %s is refused, and the next one is not', async (_, file) => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
-import type { ConvertJob } from '../../src/image/codec/codec.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { animation, privatePhoto, quarterColours } from '../support/images.ts';
-import { gainMapJpeg, motionPhoto, multiPicture, withCaption } from '../support/jpeg-files.ts';
+import type { ConvertJob } from '../../src/codec/codec.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { animation, privatePhoto, quarterColours } from '../support/images/images.ts';
+import { gainMapJpeg, motionPhoto, multiPicture, withCaption } from '../support/images/jpeg-files.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {
@@ -51,7 +51,7 @@ describe('no loss is silent', () => {
     ['within its last frame', 5],
     ['before its end mark', 1],
     ['in its middle', 100],
-  ])('an animation that is cut short %s is kept with a warning', async (_, bytes) => {
+  ])('an animation that is truncated %s is kept with a warning', async (_, bytes) => {
     const whole = await animation('gif', { frames: 5 });
     expect(await warningsOf(whole)).toEqual([]);
     expect(await warningsOf(whole.subarray(0, -bytes))).toEqual(['truncated']);

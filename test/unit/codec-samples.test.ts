@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Format } from '../../src/codec/format.ts';
 import { AppError } from '../../src/errors.ts';
-import type { Format } from '../../src/image/image.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { judgeSample, type Outcome } from '../support/judge-sample.ts';
-import { SAMPLES, type Sample } from '../support/samples.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { judgeSample, type Outcome } from '../support/images/judge-sample.ts';
+import { SAMPLES, type Sample } from '../support/images/samples.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {

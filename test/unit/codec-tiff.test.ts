@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
+import { bytesIn } from '../../src/codec/decoders/bytes.ts';
+import { decodeTiff } from '../../src/codec/decoders/tiff.ts';
 import { AppError } from '../../src/errors.ts';
-import { bytesIn } from '../../src/image/codec/bytes.ts';
-import { decodeTiff } from '../../src/image/codec/tiff.ts';
-import { startCodec } from '../support/codec.ts';
-import { photo } from '../support/images.ts';
+import { startCodec } from '../support/codec/codec.ts';
+import { photo } from '../support/images/images.ts';
+import { planarTiff, tiffFile } from '../support/images/tiff-files.ts';
 import { createRandom } from '../support/random.ts';
-import { planarTiff, tiffFile } from '../support/tiff-files.ts';
 
 const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
 

@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import type { Bay } from '../../src/image/codec/bay.ts';
-import { type Child, type Ending, startChild } from '../../src/image/codec/child.ts';
-import type { CodecOptions, ConvertJob } from '../../src/image/codec/codec.ts';
-import { PooledWorker } from '../../src/image/codec/pooled-worker.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/hostile-images.ts';
-import { photo, privatePhoto } from '../support/images.ts';
-import { until } from '../support/services.ts';
+import type { CodecOptions, ConvertJob } from '../../src/codec/codec.ts';
+import type { Bay } from '../../src/codec/workers/bay.ts';
+import { type Child, type Ending, startChild } from '../../src/codec/workers/child.ts';
+import { PooledWorker } from '../../src/codec/workers/pooled-worker.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/images/hostile-images.ts';
+import { photo, privatePhoto } from '../support/images/images.ts';
+import { until } from '../support/stores/services.ts';
 
 const small = await privatePhoto('jpeg');
 /** Takes a worker most of a second as AVIF, and over 150 MB. */
@@ -70,13 +70,39 @@ describe('refused by the header', () => {
 });
 
 describe('a worker', () => {
-  test('that is killed in mid-job costs that request alone', async () => {
+  test('that crashes in mid-job costs that request alone', async () => {
     const { codec, convert, files } = await start({ workers: 1 });
     const { long } = await beginLong();
-    process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    process.kill(codec.stats().pids[0] ?? 0, 'SIGSEGV');
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
     expect((await convert(small)).format).toBe('webp');
-    expect(codec.stats()).toMatchObject({ crashes: 1, started: 3 });
+    expect(codec.stats()).toMatchObject({ crashes: 1, outOfMemory: 0, started: 3 });
+    expect(await files()).toEqual([]);
+  });
+
+  test('that others kill in mid-job does its job again, with nothing beside it', async () => {
+    const { codec, convert } = await start({ workers: 2 });
+    const { long } = await beginLong();
+    process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    // The job waits again, or has begun again.
+    await until(() => codec.stats().outOfMemory === 1);
+    const beside = convert(small);
+    const order: string[] = [];
+    await Promise.all([long.then(() => order.push('long')), beside.then(() => order.push('beside'))]);
+    expect(order).toEqual(['long', 'beside']);
+    expect(codec.stats()).toMatchObject({ crashes: 0, outOfMemory: 1 });
+  });
+
+  test('that others kill twice makes the service unavailable, and does not blame the picture', async () => {
+    const { codec, convert, files } = await start({ workers: 1 });
+    const { long } = await beginLong();
+    const killOne = () => process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    killOne();
+    await until(() => codec.stats().outOfMemory === 1 && codec.stats().busy === 1);
+    killOne();
+    await expect(long).rejects.toMatchObject({ code: 'unavailable', retryAfterMs: expect.any(Number) });
+    expect((await convert(small)).format).toBe('webp');
+    expect(codec.stats()).toMatchObject({ crashes: 0, outOfMemory: 2 });
     expect(await files()).toEqual([]);
   });
 
@@ -173,12 +199,12 @@ describe('a worker', () => {
       { ready: () => {}, idle: () => {}, ended: (_, lost) => void calls.push(`lost ${lost?.task.client}`) },
     );
     worker.assign({
-      ...{ job: {} as ConvertJob, client: 'somebody', misses: 0 },
+      ...{ job: {} as ConvertJob, client: 'somebody', misses: 0, alone: false },
       spent: () => void calls.push('spent'),
       resolve: () => void calls.push('resolved'),
       reject: () => void calls.push('rejected'),
     });
-    dead.resolve({ code: 1, signal: null, stderr: '' });
+    dead.resolve({ code: 1, signal: null, killedByOthers: false, stderr: '' });
     await dead.promise;
     prepared.reject(new Error('ENOENT'));
     await prepared.promise.catch(() => {});
@@ -189,7 +215,7 @@ describe('a worker', () => {
   test('ends by itself when its server is killed', async () => {
     await start();
     const owner = spawn(process.execPath, [
-      fileURLToPath(new URL('../support/codec-owner.ts', import.meta.url)),
+      fileURLToPath(new URL('../support/codec/owner.ts', import.meta.url)),
     ]);
     const [line] = await once(owner.stdout, 'data');
     const pids = JSON.parse(String(line)) as number[];
@@ -212,13 +238,13 @@ describe('the queue', () => {
       retryAfterMs: expect.any(Number),
     });
     expect(() => codec.admit('another')).not.toThrow();
-    process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    process.kill(codec.stats().pids[0] ?? 0, 'SIGSEGV');
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
     expect((await second).format).toBe('png');
     expect(codec.stats()).toMatchObject({ queued: 0, queuedMs: 0, refusedBusy: 1 });
   });
 
-  test('where it is full, takes the place of another from who has the most waiting', async () => {
+  test('takes a place from the client with the most waiting if the queue is full', async () => {
     const { codec, convert } = await start({ workers: 1, maxQueue: 2, maxClientQueue: 2 });
     await beginLong();
     convert(large, PNG).catch(() => {});

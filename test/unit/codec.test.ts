@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
-import { FORMATS } from '../../src/image/image.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
+import { FORMATS } from '../../src/codec/format.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import {
   animation,
   greyscale,
@@ -14,7 +14,7 @@ import {
   SECRET,
   transparent,
   unusual,
-} from '../support/images.ts';
+} from '../support/images/images.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('orientation and metadata', () => {
   }
 
   for (const input of ['png', 'webp', 'avif', 'tiff'] as const) {
-    test(`private data in ${input} is removed, and the picture turned upright`, async () => {
+    test(`private data in ${input} is removed, and the picture is rotated upright`, async () => {
       const result = await bench.convert(await privatePhoto(input, 6), { format: 'auto' });
       expect(result).toMatchObject({ format: input === 'tiff' ? 'webp' : input, width: 96, height: 64 });
       expectNoTraces(result.bytes);
@@ -67,7 +67,7 @@ describe('orientation and metadata', () => {
       const metadata = await sharp(result.bytes).metadata();
       expect(metadata.exif?.includes(SECRET)).toBe(true);
       expect(metadata.icc?.length).toBeGreaterThan(0);
-      // An AVIF file is turned by its own boxes; there sharp shows no orientation where there is none.
+      // An AVIF file is turned by its own boxes; sharp then reports no orientation.
       expect([metadata.orientation ?? 1, metadata.width, metadata.height]).toEqual([1, 96, 64]);
       await expectQuarters(result.bytes, 40);
     });

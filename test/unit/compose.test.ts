@@ -3,7 +3,7 @@ import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 import { parseConfig, settings } from '../../src/config.ts';
 import { createNetworkList } from '../../src/lib/address.ts';
 import { absent } from '../support/absent.ts';
-import { until } from '../support/services.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** A value of `null` is that of the shell, if it has one. */
@@ -192,3 +192,17 @@ test.skipIf(absent('redis-server'))('Redis wants the password, which its argumen
     }
   }),
 );
+
+test('every example gives the server the same memory', async () => {
+  const limits = await Promise.all(
+    ['compose.yaml', 'compose.simple.yaml', 'compose.postgres.yaml'].map(async (file) => {
+      const { services } = Bun.YAML.parse(await Bun.file(file).text()) as Compose;
+      return Object.entries(services).flatMap(([name, { mem_limit }]) =>
+        name.startsWith('picpool') ? [mem_limit] : [],
+      );
+    }),
+  );
+  expect([...new Set(limits.flat())]).toEqual(['2g']);
+  expect(await Bun.file('examples/picpool.service').text()).toContain('\nMemoryMax=2G\n');
+  expect(await Bun.file('examples/kubernetes/picpool.yaml').text()).toContain('limits: { memory: 2Gi }');
+});

@@ -124,16 +124,6 @@ test('a request is direct if it names this machine, comes from it, and no public
   expect(direct('http://img.example/', '127.0.0.1')).toBe(false);
 });
 
-test('a context belongs to the request that it was bound to', () => {
-  const contexts = contextsOf();
-  const request = new Request('http://inside/', { method: 'HEAD' });
-  const context = contexts.open(request, request, () => CLIENT);
-  expect(() => contexts.of(request)).toThrow('not bound');
-  contexts.bind(request, context);
-  expect(contexts.of(request)).toBe(context);
-  expect([context.head, context.peer]).toEqual([true, CLIENT]);
-});
-
 test('a client counts as its network, or as its token', () => {
   const context = contextOf({}, '2001:db8:1:2:3:4:5:6');
   expect(context.payer).toBe('2001:db8:1:2::/64');

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/errors.ts';
-import { builtInCountryDb, openCountries } from '../../src/proxy/country.ts';
-import { isCountryCode } from '../../src/proxy/country-code.ts';
+import { builtInCountryDb, openCountries } from '../../src/proxy/pool/country.ts';
+import { isCountryCode } from '../../src/proxy/pool/country-code.ts';
 
 test('an address, IPv4 or IPv6, has the country of the built-in database', async () => {
   const countryOf = await openCountries();

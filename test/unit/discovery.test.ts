@@ -1,16 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
-import { createPool } from '../support/pool.ts';
+import { createPool } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
 const HOUR = 3_600_000;
 type Pool = Awaited<ReturnType<typeof createPool>>;
 let pool: Pool;
-afterEach(async () => {
-  const closed = pool.close();
-  await pool.clock.advance(20_000);
-  await closed;
-});
+afterEach(() => pool.close());
 
 const urls = (count: number, protocol = 'socks5') =>
   Array.from({ length: count }, (_, index) => `${protocol}://192.0.${index >> 8}.${index & 255}:80`);

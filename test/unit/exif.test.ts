@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import sharp, { type Sharp } from 'sharp';
-import { takenWith } from '../../src/image/codec/exif.ts';
-import { privatePartsOf } from '../../src/image/codec/private-parts.ts';
-import { CAMERA_EXIF, quarters } from '../support/images.ts';
+import { privatePartsOf } from '../../src/codec/convert/warnings.ts';
+import { takenWith } from '../../src/codec/decoders/exif.ts';
+import { CAMERA_EXIF, quarters } from '../support/images/images.ts';
 import { createRandom } from '../support/random.ts';
 
 type Exif = NonNullable<Parameters<Sharp['withExif']>[0]>;

@@ -3,9 +3,9 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
-import { createExits } from '../../src/proxy/exits.ts';
+import { createExits } from '../../src/proxy/pool/exits.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { draft } from '../support/records.ts';
+import { draft } from '../support/stores/records.ts';
 
 test('exits are those that the pool has ever found alive, and those found later', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { inEnglish } from '../../src/errors.ts';
 import { createInFlight } from '../../src/http/in-flight.ts';
 import { createPatience } from '../../src/http/patience.ts';
 import { createShares } from '../../src/lib/shares.ts';
@@ -14,7 +15,7 @@ const codeOf = (work: () => unknown) => {
 
 describe('shares', () => {
   test('are kept by each client for itself, and given back once', () => {
-    const shares = createShares({ each: 2, fullMessage: 'full' });
+    const shares = createShares({ each: 2, fullMessage: inEnglish('full') });
     const leave = shares.enter('a');
     shares.enter('a');
     expect(codeOf(() => shares.enter('a'))).toBe('rate_limited');
@@ -26,7 +27,12 @@ describe('shares', () => {
   });
 
   test('end where all places are taken', () => {
-    const shares = createShares({ each: 2, all: 3, fullMessage: 'full', busyMessage: 'busy' });
+    const shares = createShares({
+      each: 2,
+      all: 3,
+      fullMessage: inEnglish('full'),
+      busyMessage: inEnglish('busy'),
+    });
     const leave = shares.enter('a');
     shares.enter('b');
     shares.enter('c');

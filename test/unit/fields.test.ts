@@ -6,7 +6,7 @@ import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { columnOf, type FieldsOf, reader } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { draft, image } from '../support/records.ts';
+import { draft, image } from '../support/stores/records.ts';
 
 describe('the lists of fields', () => {
   test.each([

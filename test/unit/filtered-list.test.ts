@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { type GalleryFilter, listFiltered } from '../../src/image/filtered-list.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import type { ListQuery } from '../../src/image/listing.ts';
+import { type GalleryFilter, listFiltered } from '../../src/image/records/gallery.ts';
+import type { ListQuery } from '../../src/image/records/listing.ts';
 
 /** One each millisecond, the newest first; each thousandth is a GIF. */
 const ALL = Array.from({ length: 5000 }, (_, index) => {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
-import { createCheckBudget } from '../../src/proxy/check-budget.ts';
-import { createFleetBudget } from '../../src/proxy/fleet-budget.ts';
+import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
+import { createFleetBudget } from '../../src/proxy/check/fleet-budget.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 
@@ -24,7 +24,7 @@ function open(copy: string, isRechecking: boolean) {
   return { budget, ...createFleetBudget({ state, budget, clock, copy }) };
 }
 
-test('what one copy gives discovery another one leaves out of its rechecks, for as long as it is told', async () => {
+test('what one copy uses for discovery is missing from the rechecks of another, for as long as it says', async () => {
   const [one, two] = [open('one', true), open('two', false)];
   two.budget.discover(PER_HOUR);
   await two.sync();

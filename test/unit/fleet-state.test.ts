@@ -7,8 +7,8 @@ import { createSharedJudges } from '../../src/proxy/check/shared-judges.ts';
 import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
-import { judgeState } from '../support/judge-state.ts';
-import { createPool } from '../support/pool.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
+import { createPool } from '../support/pool/pool.ts';
 
 let database: Database;
 let state: StateStore;

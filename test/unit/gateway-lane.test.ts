@@ -11,7 +11,9 @@ function laneOf(count: number) {
   for (let n = 0; n < count; n++) {
     lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n + 1}`, port: 1 }));
   }
-  const members = [...lane.members.values()];
+  const members = Array.from({ length: count }, (_, n) => lane.memberOf(`http://127.0.0.${n + 1}:1`)).filter(
+    (member) => member !== undefined,
+  );
   return {
     lane,
     members,

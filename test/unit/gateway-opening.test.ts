@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { readTunnelOpening } from '../../src/gateway/opening.ts';
+import { openingReader } from '../../src/gateway/opening.ts';
 
-const read = (text: string) => readTunnelOpening(Buffer.from(text, 'latin1'));
+const read = (text: string) => openingReader()(Buffer.from(text, 'latin1'));
 
 test('the head of a GET or HEAD may be sent to several proxies', () => {
   const head = 'GET / HTTP/1.1\r\nHost: example.com\r\n\r\n';

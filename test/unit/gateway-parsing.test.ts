@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import { connect } from 'node:tls';
-import { readAnswer } from '../../src/gateway/http-answer.ts';
+import { answerReader } from '../../src/gateway/http-answer.ts';
 import { bodyEnd, framingOf, readHead } from '../../src/gateway/http-message.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
@@ -70,6 +70,21 @@ describe('the head of a request', () => {
       readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
     ).toThrow();
   });
+
+  test('has lines of at most 16 KB', () => {
+    const withLine = (length: number) =>
+      readHead(Buffer.from(`GET / HTTP/1.1\r\n${'x'.repeat(length)}:\r\n\r\n`));
+    expect(withLine(16_383)?.fields.length).toBe(1);
+    expect(() => withLine(16_384)).toThrow('one of its lines');
+  });
+
+  test('loses blanks around values, and only those', () => {
+    expect(headOf('GET / HTTP/1.1\r\nA: \t x y\u00a0 \t\r\nB:\r\nC: \t \r\n\r\n').fields).toEqual([
+      ['A', 'x y\u00c2\u00a0'],
+      ['B', ''],
+      ['C', ''],
+    ]);
+  });
 });
 
 describe('the end of a body', () => {
@@ -108,22 +123,54 @@ describe('the head of an answer', () => {
   test('is the final one', () => {
     const text =
       'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n';
-    expect(readAnswer(Buffer.from(text), 'GET')).toMatchObject({
+    expect(answerReader('GET')(Buffer.from(text))).toMatchObject({
       status: 204,
       framing: 'none',
       bytes: text.length,
     });
   });
 
+  test('may follow interim ones, with at most 64 KB together', () => {
+    const interim = `HTTP/1.1 103 Early Hints\r\nA: ${'x'.repeat(16_000)}\r\nB: ${'x'.repeat(16_000)}\r\n\r\n`;
+    const final = 'HTTP/1.1 200 OK\r\n\r\n';
+    expect(answerReader('GET')(Buffer.from(interim + final))?.status).toBe(200);
+    expect(() => answerReader('GET')(Buffer.from(interim.repeat(3) + final))).toThrow('longer than 64 KB');
+    expect(() => answerReader('GET')(Buffer.from('HTTP/1.1 103 x\r\n\r\n'.repeat(4) + final))).toThrow(
+      'too many',
+    );
+  });
+
+  test('is found however it is split', () => {
+    const text = 'HTTP/1.1 103 x\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+    for (let step = 1; step <= 7; step++) {
+      const read = answerReader('GET');
+      let found: number | undefined;
+      for (let end = step; found === undefined && end < text.length + step; end += step)
+        found = read(Buffer.from(text.slice(0, end)))?.status;
+      expect(found).toBe(200);
+    }
+  });
+
   test.each(['SSH-2.0-x\r\n\r\n', 'HTTP/1.1 101 Switching\r\n\r\n', 'HTTP/1.1 2000 OK\r\n\r\n'])(
     'is refused where it is none: %j',
     (text) => {
-      expect(() => readAnswer(Buffer.from(text), 'GET')).toThrow();
+      expect(() => answerReader('GET')(Buffer.from(text))).toThrow();
     },
   );
 });
 
 describe('a target', () => {
+  test.each(['x.example', 'EXAMPLE.com'])(
+    'has a name of at most 253 characters, with labels of at most 63: %s',
+    (end) => {
+      const label = 'a'.repeat(63);
+      expect(readTarget(`${label}.${end}`, 443)?.host).toBe(`${label}.${end.toLowerCase()}`);
+      expect(readTarget(`a${label}.${end}`, 443)).toBeNull();
+      expect(readTarget(`router.local${`.${label}`.repeat(4)}.${end}`, 443)).toBeNull();
+      expect(readTarget(`a.${'b.'.repeat(126)}${end}`, 443)).toBeNull();
+    },
+  );
+
   const rules = {
     ports: new Set([80, 443]),
     allowPrivate: false,

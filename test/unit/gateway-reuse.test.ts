@@ -8,7 +8,7 @@ import { createMeter } from '../../src/gateway/meter.ts';
 import { createSessions } from '../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
-import { createSites } from '../../src/proxy/targets/sites.ts';
+import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 
@@ -55,7 +55,7 @@ async function createWorld(
   const limiter = createLocalRateLimiter({ now: monotonic });
   const gateway = await startGateway({
     tcp,
-    sites: createSites({ random: Math.random }),
+    testimony: createTestimony({ random: Math.random, monotonic: () => performance.now() }),
     hostname: '127.0.0.1',
     port: 0,
     rules: { ports: null, allowPrivate: true, own: new Set() },

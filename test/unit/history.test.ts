@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { observe, recentChecks } from '../../src/proxy/history.ts';
+import { observe, recentChecks } from '../../src/proxy/pool/history.ts';
 import type { CheckResult, ProxyRecord } from '../../src/proxy/proxy.ts';
-import { failed, passed, undecided } from '../support/pool.ts';
+import { failed, passed, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
 const MINUTE = 60_000;

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { fail } from '../../src/findings/finding.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -6,12 +7,12 @@ const HOUR_MS = 3_600_000;
 /** Doubts about stores whose marks and epochs are alike; `counting`: what a thorough look waits for. */
 function openDoubts(counting: Promise<void> = Promise.resolve()) {
   const stores = { ms: 0, thorough: 0, quick: 0, lost: false };
-  const faults = () => (stores.lost ? [{ message: 'All are gone.', mendable: false }] : []);
+  const faults = () => (stores.lost ? [fail('All are gone.')] : []);
   const doubts = createDoubts({
     now: () => stores.ms,
     log: () => {},
     state: { get: async (key) => (key === 'image-doubt' ? null : '1'), set: async () => {} },
-    blobs: { get: async () => new Blob(['1']), async *list() {} },
+    blobs: { get: async () => new Blob(['1']), stat: async () => null, async *list() {} },
     images: {
       async faults() {
         stores.thorough++;
@@ -23,6 +24,7 @@ function openDoubts(counting: Promise<void> = Promise.resolve()) {
         return faults();
       },
       buried: async () => new Set<string>(),
+      recent: async () => [],
       repair: async () => {},
       summary: async () => ({ images: 1 }) as never,
     },
@@ -37,10 +39,10 @@ test('known results are returned while the records are being counted', async () 
   expect(await doubts.recent()).toEqual([]);
   stores.lost = true;
   stores.ms += 10_000;
-  expect(await doubts.recent()).toEqual(['All are gone.']);
+  expect(await doubts.recent()).toMatchObject([{ text: 'All are gone.' }]);
   expect(stores).toMatchObject({ thorough: 1, quick: 2 });
   counted.resolve();
-  expect(await looking).toEqual(['All are gone.']);
+  expect(await looking).toMatchObject([{ text: 'All are gone.' }]);
 });
 
 test('records are counted at the start, once an hour, and before files are removed', async () => {

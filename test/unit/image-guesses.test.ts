@@ -32,7 +32,7 @@ function createGuard() {
     random: randomBytes,
     now: clock.now,
   });
-  /** What comes of a visit with this password, or without one. */
+  /** The result of a visit with this password, or without one. */
   const visit = (
     password: string | null,
     peer: string,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { keysOf, ownerOfKey } from '../../src/image/blob-keys.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
-import { createRecordCache } from '../../src/image/records.ts';
+import { keysOf, ownerOfKey } from '../../src/image/records/blob-keys.ts';
+import { createRecordCache } from '../../src/image/records/records.ts';
 
 const HOUR_MS = 3_600_000;
 const image = {

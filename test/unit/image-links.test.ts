@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { linksOf } from '../../src/image/links.ts';
+import { linksOf } from '../../src/image/records/links.ts';
 import { contentDisposition } from '../../src/image/serve/disposition.ts';
 
 const BASE = 'https://img.example/pictures';

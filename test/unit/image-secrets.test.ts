@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createCookieSigner } from '../../src/image/access/cookie.ts';
 import { credentialsOf } from '../../src/image/access/credentials.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
-import { createDeleteToken, createId } from '../../src/image/ids.ts';
+import { createDeleteToken, createId } from '../../src/image/records/ids.ts';
 
 const request = (url: string, headers: Record<string, string> = {}) =>
   new Request(`http://localhost${url}`, { headers });

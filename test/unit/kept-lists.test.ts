@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test';
 import { withKeptLists } from '../../adapters/postgres/kept-lists.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
-import { createRecordCache } from '../../src/image/records.ts';
+import { createRecordCache } from '../../src/image/records/records.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { image } from '../support/records.ts';
+import { image } from '../support/stores/records.ts';
 
 const FIRST = { offset: 0, limit: 5 };
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig, settings } from '../../src/config.ts';
-import { withServer } from '../support/running-server.ts';
+import { withServer } from '../support/servers/running-server.ts';
 
 interface Probe {
   httpGet: { path: string; port: string | number };

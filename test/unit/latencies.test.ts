@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { createLatencies } from '../../src/proxy/latencies.ts';
-import { createPool, draft } from '../support/pool.ts';
+import { createLatencies } from '../../src/proxy/pool/latencies.ts';
+import { createPool, draft } from '../support/pool/pool.ts';
 
 test('working proxies are counted by response time, and again after a while', async () => {
   const { store, clock, close } = await createPool();

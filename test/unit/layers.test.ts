@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { circles } from '../../scripts/layers.ts';
+import { circles } from '../../scripts/gate/layers.ts';
 
 test('a circle of imports is found from any of its files', () => {
   const line = { a: ['b', 'c'], b: ['c', 'd'], c: ['d'], d: [] };

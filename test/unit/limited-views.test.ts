@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import { createLimitedViews } from '../../src/image/limited-views.ts';
-import { countedBody } from '../../src/image/serve/counted-body.ts';
+import { countedBody } from '../../src/image/serve/limited.ts';
+import { createLimitedViews } from '../../src/image/serve/limited-views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 
 const PICTURE = new Blob([new Uint8Array(200_000)]);
@@ -16,7 +16,7 @@ function stall(ms: number): void {
   while (performance.now() < until);
 }
 
-/** A server of one picture; resolves `seen` with what became of its view. */
+/** A server of one picture; resolves `seen` with the outcome of its view. */
 function serve(pause: (ms: number) => Promise<void>) {
   const { promise: seen, resolve } = Promise.withResolvers<boolean>();
   const views = createLimitedViews({
@@ -33,6 +33,7 @@ function serve(pause: (ms: number) => Promise<void>) {
     now: Date.now,
     sleep: pause,
     onRemoved: async () => {},
+    unfinished: { settle: async () => {} },
     log: () => {},
   });
   const server = Bun.serve({

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { followPool } from '../../src/gateway/follow-pool.ts';
 import { formatLogin, loginOf, partsOf } from '../../src/proxy/login.ts';
-import { createLogins } from '../../src/proxy/logins.ts';
-import { createPool, draft, failed, passed } from '../support/pool.ts';
+import { createLogins } from '../../src/proxy/pool/logins.ts';
+import { createPool, draft, failed, passed } from '../support/pool/pool.ts';
 
 const OWN = 'http://192.0.2.1:80';
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { thumbHashToApproximateAspectRatio, thumbHashToAverageRGBA } from 'thumbhash';
-import { lookOf } from '../../src/image/codec/look.ts';
-import { createTable } from '../../src/image/look-index.ts';
+import { lookOf } from '../../src/codec/convert/look.ts';
+import { createTable } from '../../src/image/records/look-index.ts';
 import { ALIKE_BITS, countBits, distanceBetween } from '../../src/lib/bits.ts';
-import { type CodecBench, startCodec } from '../support/codec.ts';
-import { animation, photo, privatePhoto, quarters } from '../support/images.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { createRandom } from '../support/random.ts';
 
 describe('bits', () => {

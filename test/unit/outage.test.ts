@@ -1,16 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { inTurnsByHost } from '../../src/proxy/refresh/polite.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
-import { createPool, draft, type Lists } from '../support/pool.ts';
+import { createPool, draft, type Lists } from '../support/pool/pool.ts';
 
 const MINUTE = 60_000;
 type Pool = Awaited<ReturnType<typeof createPool>>;
 let pool: Pool;
-afterEach(async () => {
-  const closed = pool.close();
-  await pool.clock.advance(20_000);
-  await closed;
-});
+afterEach(() => pool.close());
 
 const away = () => new Error('could not be reached');
 const one = (last: number) => [`socks5://192.0.2.${last}:80`];
@@ -88,9 +84,34 @@ describe('when lists are unreachable, but judges respond', () => {
 
   test('and none was ever read, each list counts as failed', async () => {
     await open({ a: away(), b: away(), c: away() });
-    expect(await pool.refresh()).toMatchObject({ state: 'done' });
+    expect(await pool.refresh()).toMatchObject({ state: 'failed', error: 'lists_failing' });
     const { sources } = await pool.refresh();
     expect(sources.every(({ pausedUntil }) => pausedUntil !== null)).toBe(true);
+  });
+});
+
+describe('a refresh in which no list could be read', () => {
+  test('has failed once known proxies are checked, and can be repeated at once', async () => {
+    const lists: Lists = { a: one(1) };
+    await open(lists);
+    expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
+    const read = await pool.service.refreshUnlessFresh();
+    expect(read.state).toBe('done');
+    become(lists, { a: away() });
+    const failed = await pool.refresh();
+    expect(failed).toMatchObject({ state: 'failed', error: 'lists_failing', checked: 1, alive: 1 });
+    expect((await pool.service.status()).condition).toBe('lists_failing');
+    become(lists, { a: [...one(1), ...one(2)] });
+    const again = await pool.service.refreshUnlessFresh();
+    expect(again).toMatchObject({ state: 'running' });
+    expect(again.id).not.toBe(failed.id);
+    await pool.clock.advance(20_000);
+    expect(await pool.service.currentRefresh()).toMatchObject({ state: 'done', alive: 2 });
+  });
+
+  test('is not one in which a single list was read', async () => {
+    await open({ a: away(), b: one(1), c: away() });
+    expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { rgbaToThumbHash } from 'thumbhash';
-import { placeholderOf } from '../../src/image/placeholder.ts';
+import { placeholderOf } from '../../src/image/records/placeholder.ts';
 
 const WIDTH = 60;
 const HEIGHT = 40;

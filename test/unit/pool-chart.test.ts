@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { type ChartRange, poolChart, type Sample } from '../../src/web/pool-chart.ts';
+import { type ChartRange, poolChart, type Sample } from '../../src/proxy/pages/pool-chart.ts';
 import { createSite } from '../../src/web/site.ts';
 
 const HOUR_MS = 3_600_000;
@@ -41,7 +41,7 @@ describe('the chart of the pool', () => {
     expect(listed(chart(month, '30d'), 'chart-x')).toEqual(['Jan 2', 'Jan 10', 'Jan 17', 'Jan 25', 'Feb 1']);
   });
 
-  test('draws no more points of a month than can be told apart, the last one among them', () => {
+  test('draws only as many points of a month as can be distinguished, the last one among them', () => {
     const samples = Array.from({ length: 720 }, (_, hour) => ({
       at: NOW - (719 - hour) * HOUR_MS,
       alive: hour,

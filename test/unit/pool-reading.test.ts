@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createPool, draft } from '../support/pool.ts';
+import { createPool, draft } from '../support/pool/pool.ts';
 
 test('a list is read from its end, page by page, without a gap or a repetition', async () => {
   const pool = await createPool();

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { copyProxies, proxyHome, showProxies } from '../../src/proxy/pages.ts';
-import { readFlags } from '../../src/web/flags.ts';
+import type { RequestContext } from '../../src/http/request-context.ts';
+import { readFlags } from '../../src/proxy/pages/flags.ts';
+import { copyProxies, proxyHome, showProxies } from '../../src/proxy/pages/pages.ts';
 import { createSite } from '../../src/web/site.ts';
 import type { Language } from '../../src/web/words/languages.ts';
-import { createPool, draft, type Lists } from '../support/pool.ts';
+import { createPool, draft, type Lists } from '../support/pool/pool.ts';
 
 const MINUTE = 60_000;
 let pool: Awaited<ReturnType<typeof createPool>>;
@@ -35,10 +36,11 @@ function optionsIn(language: Language = 'en') {
     flags: readFlags,
     adminRequired: false,
     gateway: null,
-    contextOf: () => ({ origin: 'http://pool.example', admin: false }) as never,
     now: clock.now,
   };
 }
+
+const context = { origin: 'http://pool.example', admin: false } as RequestContext;
 
 const wordsIn = (html: string) =>
   html
@@ -49,7 +51,7 @@ const wordsIn = (html: string) =>
 /** The page, and its words without their markup. */
 async function read(query = '', language?: Language): Promise<{ html: string; words: string }> {
   const request = new Request(`http://pool.example/proxies${query}`);
-  const html = await (await showProxies(optionsIn(language), request)).text();
+  const html = await (await showProxies(optionsIn(language), { request, context })).text();
   return { html, words: wordsIn(html) };
 }
 
@@ -60,7 +62,12 @@ async function readHome(): Promise<string> {
 }
 
 const copy = async (query: string) =>
-  (await copyProxies(optionsIn(), new Request(`http://pool.example/proxies/copy${query}`))).text();
+  (
+    await copyProxies(optionsIn(), {
+      request: new Request(`http://pool.example/proxies/copy${query}`),
+      context,
+    })
+  ).text();
 
 describe('the list', () => {
   test('shows each proxy with its country, its flag and its last checks, and marks what is not verified', async () => {
@@ -184,7 +191,7 @@ describe('the state', () => {
   }
   const time = (ms: number | null) => new Date(ms ?? 0).toISOString().slice(11, 16);
 
-  test('of a pool that has just begun is told, and that of one that is well', async () => {
+  test('of a pool that has just started is shown, and that of a healthy one', async () => {
     pool = await createPool({ a: ['http://192.0.2.1:80'] });
     await both(['Starting The first refresh is about to start.']);
     await pool.refresh();
@@ -192,7 +199,7 @@ describe('the state', () => {
     expect(await readHome()).toContain('Up to date Refreshed just now.');
   });
 
-  test('of our own network that is down is told, with the time of the next attempt', async () => {
+  test('of our own network that is down is shown, with the time of the next attempt', async () => {
     await open({ a: away(), b: away(), c: away() });
     pool.network.judge = 'down';
     const { retryAt } = await pool.refresh();
@@ -203,13 +210,13 @@ describe('the state', () => {
     ]);
   });
 
-  test('of lists that are away while judges answer is told, though the known proxies were checked', async () => {
+  test('of lists that are away while judges answer is shown, although the known proxies were checked', async () => {
     await open({ a: away(), b: away() });
-    expect((await pool.refresh()).state).toBe('done');
+    expect((await pool.refresh()).state).toBe('failed');
     await both(['Lists unreachable None of the proxy lists could be read', 'Next attempt at']);
   });
 
-  test('without a judge is told in plain words', async () => {
+  test('without a judge is shown in plain words', async () => {
     await open({ a: ['http://192.0.2.9:80'] });
     pool.network.judge = 'down';
     await pool.refresh();
@@ -219,7 +226,7 @@ describe('the state', () => {
     ]);
   });
 
-  test('of a first refresh that failed is told, and why', async () => {
+  test('of a first refresh that failed is shown, with the reason', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     await open({ a: ['http://192.0.2.9:80'] });
     pool.network.before = () => promise;

@@ -3,8 +3,8 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createEchoedRecall } from '../../src/proxy/recheck/echoed.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { judgeState } from '../support/judge-state.ts';
-import { draft } from '../support/records.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
+import { draft } from '../support/stores/records.ts';
 
 test('once a witness is back, echoed proxies are checked first, once', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');

@@ -3,7 +3,7 @@ import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { Locks } from '../../src/lib/locks.ts';
-import { createCheckBudget } from '../../src/proxy/check-budget.ts';
+import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
 import { formatUrl, type ProxyRecord } from '../../src/proxy/proxy.ts';
 import { fittingCheckCost } from '../../src/proxy/recheck/price.ts';
 import { runRechecks } from '../../src/proxy/recheck/recheck.ts';
@@ -12,8 +12,8 @@ import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
-import { judgeState } from '../support/judge-state.ts';
-import { createNetwork, draft } from '../support/pool.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
+import { createNetwork, draft } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
@@ -137,7 +137,7 @@ test('while all places are taken the price is that of the checks that were made'
   expect(loop.budget.checkCostMs).toBeGreaterThan(FIRST);
 });
 
-test('what no judge was there for is tried again in five minutes, unless none is there for anything', async () => {
+test('proxies that lacked their kind of judge are tried again in five minutes, unless there is no judge at all', async () => {
   const loop = await open();
   await loop.due(1, 'alive');
   const only = async () =>

@@ -1,14 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { createPool, draft } from '../support/pool.ts';
+import { createPool, draft } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
 type Pool = Awaited<ReturnType<typeof createPool>>;
 let pool: Pool;
-afterEach(async () => {
-  const closed = pool.close();
-  await pool.clock.advance(20_000);
-  await closed;
-});
+afterEach(() => pool.close());
 
 const urls = (count: number) => Array.from({ length: count }, (_, index) => `http://192.0.2.${index + 1}:80`);
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test';
 import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
-import { nextRefreshAt } from '../../src/proxy/timers.ts';
-import { createPool } from '../support/pool.ts';
+import { nextRefreshAt } from '../../src/proxy/refresh/timers.ts';
+import { createPool } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
 const START = 100 * HOUR;
-const next = (job: Partial<RefreshJob>, onStart = true) =>
-  (nextRefreshAt({ ...NO_JOB, ...job }, { startedAt: START, intervalMs: HOUR, onStart }) - START) / HOUR;
+const next = (job: Partial<RefreshJob>, onStart = true, now = START) =>
+  (nextRefreshAt({ ...NO_JOB, ...job }, { startedAt: START, intervalMs: HOUR, onStart }, now) - START) / HOUR;
 
 test('the first refresh comes at the start, or an interval after it', () => {
   expect([next({}), next({}, false)]).toEqual([0, 1]);
@@ -18,7 +18,8 @@ test('the next one comes an interval after the last one began, give or take its 
   expect(next({ ...done, jitter: 0.05 })).toBeCloseTo(0.55);
   expect(next({ ...done, jitter: -0.05 })).toBeCloseTo(0.45);
   expect(next(done, false)).toBe(1);
-  expect(next({ ...done, startedAt: START + HOUR, finishedAt: START + HOUR + 1 }, false)).toBe(2);
+  const later = { ...done, startedAt: START + HOUR, finishedAt: START + HOUR + 1 };
+  expect(next(later, false, START + 1.5 * HOUR)).toBe(2);
 });
 
 test('after a failure it comes when that says', () => {
@@ -26,7 +27,14 @@ test('after a failure it comes when that says', () => {
   expect(next({ ...failed, retryAt: START + HOUR / 60 })).toBeCloseTo(1 / 60);
 });
 
-test('the jitter of each refresh is drawn anew, and lies within a twentieth of the interval', async () => {
+test('a refresh that a clock ahead has begun, or a process that it has started, does not postpone the next one', () => {
+  const ahead = { startedAt: START + 72 * HOUR, finishedAt: START + 73 * HOUR } as const;
+  expect(next({ ...ahead, state: 'done' })).toBe(0);
+  expect(next({ ...ahead, state: 'failed', retryAt: START + 73 * HOUR })).toBe(0);
+  expect(next({}, false, START - 72 * HOUR)).toBe(-72);
+});
+
+test('the jitter of each refresh is a new random one, and lies within a twentieth of the interval', async () => {
   const draws = [0, 1, 0.25];
   const pool = await createPool({}, { random: () => draws[0] ?? 0 });
   const jitters: number[] = [];

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { refreshEvents } from '../../src/proxy/events.ts';
+import { refreshEvents } from '../../src/proxy/pool/events.ts';
 import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import { statusView } from '../../src/proxy/views.ts';
-import { judgeState } from '../support/judge-state.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
 
 const source = (name: string, found = 0) => ({
   name,

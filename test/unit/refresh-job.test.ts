@@ -1,17 +1,13 @@
 import { afterEach, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import type { RefreshObserver } from '../../src/proxy/refresh/run.ts';
 import type { ProxyServiceOptions } from '../../src/proxy/service.ts';
-import { createPool, draft, type Lists } from '../support/pool.ts';
+import { createPool, draft, type Lists } from '../support/pool/pool.ts';
 
 const MINUTE = 60_000;
 let pool: Awaited<ReturnType<typeof createPool>>;
-afterEach(async () => {
-  const closed = pool.close();
-  await pool.clock.advance(20_000);
-  await closed;
-});
+afterEach(() => pool.close());
 
 /** What was heard of refreshes, and what was logged. */
 async function open(lists: Lists, options: Partial<ProxyServiceOptions> = {}) {
@@ -52,7 +48,7 @@ test('observers hear of each stage with its time, of the end, and once that it i
 test('an unreachable store interrupts it, and it is due again at once; any other fault is internal', async () => {
   const broken = await createPool();
   const fail = (error: Error) => ({ ...broken.store, stream: () => raise(error) });
-  const first = await open({ a: one }, { store: fail(new AppError('unavailable', 'away')) });
+  const first = await open({ a: one }, { store: fail(new AppError('unavailable', inEnglish('away'))) });
   const interrupted = await pool.refresh();
   expect(interrupted).toMatchObject({ state: 'failed', error: 'interrupted', failures: 1 });
   expect(interrupted.retryAt).toBe(interrupted.finishedAt);
@@ -100,7 +96,7 @@ test('while judges respond and only lists are unreachable, it is retried half as
   const waits: number[] = [];
   for (let attempt = 0; attempt < 7; attempt++) {
     const { error, retryAt, finishedAt, failures } = await pool.refresh();
-    expect([error, failures]).toEqual(['network_down', attempt + 1]);
+    expect([error, failures]).toEqual(['lists_failing', attempt + 1]);
     waits.push(((retryAt ?? 0) - (finishedAt ?? 0)) / MINUTE);
   }
   // Never later than the refresh that would have come anyway.
@@ -129,7 +125,7 @@ test('a start that cannot read the last job gives the lock back', async () => {
   await open({ a: one });
   const { get } = pool.state;
   pool.state.get = async () => {
-    throw new AppError('unavailable', 'away');
+    throw new AppError('unavailable', inEnglish('away'));
   };
   await expect(pool.service.refresh()).rejects.toThrow('away');
   pool.state.get = get;

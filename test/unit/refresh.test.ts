@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
-import { createLogins } from '../../src/proxy/logins.ts';
+import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { createCandidates } from '../../src/proxy/refresh/candidates.ts';
-import { createPool, draft, type Lists } from '../support/pool.ts';
+import { createPool, draft, type Lists } from '../support/pool/pool.ts';
 
 type Pool = Awaited<ReturnType<typeof createPool>>;
 let pool: Pool;
@@ -133,7 +133,7 @@ describe('a refresh', () => {
     await pool.service.retrySource('gone');
     const { stream } = pool.store;
     pool.store.stream = () => {
-      throw new AppError('unavailable', 'away');
+      throw new AppError('unavailable', inEnglish('away'));
     };
     expect(await pool.refresh({ all: false })).toMatchObject({ error: 'interrupted' });
     pool.store.stream = stream;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { LAUNCH_FILTER, workerFilter } from '../../src/image/codec/sandbox/policy.ts';
-import { sandboxState } from '../../src/image/codec/sandbox/report.ts';
+import { LAUNCH_FILTER, workerFilter } from '../../src/codec/sandbox/policy.ts';
+import { sandboxState } from '../../src/codec/sandbox/report.ts';
 import { numberOf } from '../../src/lib/linux/numbers.ts';
 import { assemble, type Filter } from '../../src/lib/linux/seccomp.ts';
 

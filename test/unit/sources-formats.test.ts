@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createParser } from '../../src/proxy/sources/parser.ts';
 import { SOURCE_FORMATS } from '../../src/proxy/sources/source.ts';
-import { parse } from '../support/source-parsing.ts';
+import { parse } from '../support/pool/source-parsing.ts';
 
 describe('the format of a list is recognised by its beginning', () => {
   const FIRST = 'http://8.8.8.1:80';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { Protocol } from '../../src/proxy/proxy.ts';
-import { parse } from '../support/source-parsing.ts';
+import { parse } from '../support/pool/source-parsing.ts';
 
 const one = (line: string, protocol: Protocol | null = 'http') => parse('lines', line, protocol).taken;
 

@@ -3,8 +3,8 @@ import { type Asker, createAsker } from '../../src/proxy/targets/ask.ts';
 import { createProbes, PROBE_GAP_MS } from '../../src/proxy/targets/probes.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
-import { type GatewayWorld, startGatewayWorld } from '../support/gateway-world.ts';
-import { createPool, draft, endpointOf } from '../support/pool.ts';
+import { type GatewayWorld, startGatewayWorld } from '../support/gateway/world.ts';
+import { createPool, draft, endpointOf } from '../support/pool/pool.ts';
 
 let pool: Awaited<ReturnType<typeof createPool>>;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { timedStream } from '../../src/lib/timed-stream.ts';
 
-/** Endless pieces, and what becomes of them. */
+/** Endless pieces, and what happens to them. */
 function source() {
   const events: string[] = [];
   async function* pieces(): AsyncGenerator<Uint8Array, void> {

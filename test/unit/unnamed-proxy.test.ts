@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { warn } from '../../src/findings/finding.ts';
 import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 
@@ -12,13 +13,13 @@ function create(trusted: string[] = []) {
 
 test('an unnamed proxy in our own network is reported for a day', async () => {
   const { clock, clients } = create();
-  expect(await clients.faults()).toEqual([]);
+  expect(await clients.findings()).toEqual([]);
   expect(clients.addressOf('10.0.0.9', forwarded)).toBe('10.0.0.9');
-  expect(await clients.faults()).toEqual([
-    'A proxy at 10.0.0.9 is not in TRUSTED_PROXIES: all its visitors share its address.',
+  expect(await clients.findings()).toEqual([
+    warn('A proxy at 10.0.0.9 is not in TRUSTED_PROXIES: all its visitors share its address.'),
   ]);
   clock.ms += 24 * 3_600_000;
-  expect(await clients.faults()).toEqual([]);
+  expect(await clients.findings()).toEqual([]);
 });
 
 test('strangers who send such headers, and named proxies, are not reported', async () => {
@@ -26,7 +27,7 @@ test('strangers who send such headers, and named proxies, are not reported', asy
   clients.addressOf('203.0.113.9', forwarded);
   clients.identityOf('203.0.113.10', forwarded);
   clients.addressOf('10.0.0.9', forwarded);
-  expect(await clients.faults()).toEqual([]);
+  expect(await clients.findings()).toEqual([]);
 });
 
 test('a visitor on this machine is direct until anything hints at a proxy', () => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { receiveUpload, type UploadShape } from '../../src/image/upload/upload.ts';
 
 const MAX_BYTES = 100_000;
@@ -106,7 +106,7 @@ test('fields before the picture can be checked before the picture is read', asyn
   const seen: unknown[] = [];
   const judge = async (fields: { key?: string }) => {
     seen.push({ ...fields });
-    if (fields.key !== 'right') throw new AppError('unauthorized', 'no');
+    if (fields.key !== 'right') throw new AppError('unauthorized', inEnglish('no'));
   };
   const key: [string, string] = ['name="key"', 'right'];
   const file: [string, Buffer] = ['name="file"; filename="a.png"', picture];

@@ -103,7 +103,7 @@ describe('a form', () => {
     });
   }
 
-  test('may have a preamble, an epilogue and other files, which are passed over', async () => {
+  test('may have a preamble, an epilogue and other files, which are ignored', async () => {
     const other = part('name="other"; filename="x.bin"', randomBytes(50_000));
     const body = Buffer.concat([Buffer.from('hello\r\n'), form(other, file()), Buffer.alloc(9000, 'x')]);
     const upload = await receive(request(body));

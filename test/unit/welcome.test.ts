@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
 import type { NetworkInterfaceInfo } from 'node:os';
-import { type Finding, grouped } from '../../src/cli/doctor-finding.ts';
-import { lanAddress } from '../../src/cli/lan-address.ts';
-import { type WelcomeOptions, welcome } from '../../src/cli/welcome.ts';
+import { lanAddress, type WelcomeOptions, welcome } from '../../src/cli/serve.ts';
 import { parseConfig } from '../../src/config.ts';
+import type { Finding } from '../../src/findings/finding.ts';
+import { grouped } from '../../src/findings/network.ts';
+import { openFindings } from '../../src/findings/settings.ts';
 import { qrBlocks } from '../../src/lib/qr-code.ts';
-import { openDoors } from '../../src/start/open-doors.ts';
 
 const LAN = 'http://192.168.1.23:3000';
 
@@ -61,18 +61,18 @@ test('the address of the local network is neither a container bridge nor one wit
 });
 
 test('the doctor groups equal problems', () => {
-  const away = (subject: string): Finding => ({ state: 'warn', subject, text: 'could not be reached' });
-  expect(grouped([away('a'), { state: 'ok', text: 'fine' }, ...['b', 'c', 'd', 'e'].map(away)])).toEqual([
-    { state: 'warn', subject: 'a', text: 'a, b, c and 2 more: could not be reached' },
-    { state: 'ok', text: 'fine' },
+  const away = (about: string): Finding => ({ level: 'warn', about, text: 'could not be reached' });
+  expect(grouped([away('a'), { level: 'ok', text: 'fine' }, ...['b', 'c', 'd', 'e'].map(away)])).toEqual([
+    { level: 'warn', about: 'a', text: 'a, b, c and 2 more: could not be reached' },
+    { level: 'ok', text: 'fine' },
   ]);
 });
 
 test('everything that the settings leave open comes with the setting that closes it', () => {
   const token = 'a-token-of-sixteen';
-  const doors = (env: Record<string, string>) => openDoors(parseConfig(env), () => token);
-  const all = doors({});
-  expect(all.map(({ door }) => door)).toEqual([
+  const open = (env: Record<string, string>) => openFindings(parseConfig(env), () => token);
+  const all = open({});
+  expect(all.map(({ about }) => about)).toEqual([
     'administrator',
     'upload',
     'listing',
@@ -80,9 +80,9 @@ test('everything that the settings leave open comes with the setting that closes
     'public_url',
     'trusted_proxies',
   ]);
-  const closed = Object.fromEntries(all.map(({ setting }) => setting.split('=') as [string, string]));
-  expect(doors(closed)).toEqual([]);
-  expect(doors({ SERVICES: 'proxy' }).map(({ door }) => door)).toEqual([
+  const closed = Object.fromEntries(all.map(({ advice = '' }) => advice.split('=') as [string, string]));
+  expect(open(closed)).toEqual([]);
+  expect(open({ SERVICES: 'proxy' }).map(({ about }) => about)).toEqual([
     'administrator',
     'public_url',
     'trusted_proxies',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { Glob } from 'bun';
+import { filesOf } from '../../scripts/gate/files.ts';
 import { en } from '../../src/web/words/en.ts';
 import { LANGUAGES, preferredLanguage } from '../../src/web/words/languages.ts';
-import { htmlTemplates, wordsOf } from '../support/templates.ts';
+import { htmlTemplates, wordsOf } from '../support/documents/templates.ts';
 
 /** Names, which are the same in every language, and what is typed or pressed as it stands there. */
 const NAMES = ['picpool', 'ms', 'Ctrl'];
@@ -11,7 +11,7 @@ const TO_BE_MOVED = ['docs-form.ts', 'docs-page.ts'];
 const SCRIPTS_TO_BE_MOVED: string[] = [];
 
 const read = (path: string) => Bun.file(path).text();
-const filesOf = (pattern: string) => [...new Glob(pattern).scanSync('src/web')].sort();
+const inWeb = (pattern: string) => filesOf(`src/web/${pattern}`).map((file) => file.slice('src/web/'.length));
 
 type Leaf = [path: string[], value: unknown];
 
@@ -25,15 +25,18 @@ function leaves(node: object, path: string[] = []): Leaf[] {
 const { formats: _, ...texts } = en;
 
 describe('the words of pages', () => {
-  test.each(filesOf('*.ts'))('stand in the catalogue and not in %s', async (file) => {
-    const words = htmlTemplates(await read(`src/web/${file}`))
-      .flatMap(wordsOf)
-      .filter((word) => !NAMES.includes(word));
-    if (TO_BE_MOVED.includes(file)) expect(words.length).toBeGreaterThan(0);
-    else expect(words).toEqual([]);
-  });
+  test.each(filesOf('src/web/*.ts', 'src/{image,proxy}/pages/*.ts'))(
+    'stand in the catalogue and not in %s',
+    async (file) => {
+      const words = htmlTemplates(await read(file))
+        .flatMap(wordsOf)
+        .filter((word) => !NAMES.includes(word));
+      if (TO_BE_MOVED.some((name) => file.endsWith(`/${name}`))) expect(words.length).toBeGreaterThan(0);
+      else expect(words).toEqual([]);
+    },
+  );
 
-  test.each(filesOf('client/*.js'))('stand in the catalogue and not in %s', async (file) => {
+  test.each(inWeb('client/*.js'))('stand in the catalogue and not in %s', async (file) => {
     const code = (await read(`src/web/${file}`)).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
     const literals = [...code.matchAll(/'((?:[^'\\\n]|\\.)*)'|`([^`]*)`/g)].map(
       ([, quoted, template]) => quoted ?? template ?? '',
@@ -47,9 +50,7 @@ describe('the words of pages', () => {
   });
 
   test('are all used', async () => {
-    const files = await Array.fromAsync(
-      new Glob('src/{web,image,proxy,start,moderation}/**/*.{ts,js}').scan('.'),
-    );
+    const files = filesOf('src/{web,image,proxy,start,moderation}/**/*.{ts,js}');
     const code = await Promise.all(files.filter((file) => !file.startsWith('src/web/words/')).map(read));
     const text = code.join('\n');
     const unused = leaves(texts).filter(([path]) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { type RunningServer, runServer } from '../support/running-server.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 const ADMIN_TOKEN = 'a-token-of-sixteen';

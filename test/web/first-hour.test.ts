@@ -3,10 +3,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { type ReadmeCommand, readmeCommands } from '../support/readme.ts';
-import { createReadmeShell } from '../support/readme-shell.ts';
-import { openReadmeWorld, type ReadmeWorld } from '../support/readme-world.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { type ReadmeCommand, readmeCommands } from '../support/documents/commands.ts';
+import { createReadmeShell } from '../support/documents/shell.ts';
+import { openReadmeWorld, type ReadmeWorld } from '../support/documents/world.ts';
 
 /** The address that the README names. */
 const ADDRESS = 'http://localhost:3000';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { absent } from '../support/absent.ts';
-import { readExample, startCaddy, startNginx } from '../support/balancer.ts';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
-import { PNG } from '../support/running-server.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { readExample, startCaddy, startNginx } from '../support/servers/balancer.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 
 const HERE = '127.0.0.1';
 /** Names as the browser's resolver knows them: two of a network at home, a stranger's, and a public one. */

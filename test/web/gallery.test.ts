@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { photo } from '../support/images.ts';
-import { seedGallery } from '../support/seeded-gallery.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { photo } from '../support/images/images.ts';
+import { seedGallery } from '../support/images/seeded-gallery.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, checkPaint, createVisitor, shiftsOf, watchShifts } from './visitor.ts';
 
 const PICTURES = 45;
@@ -156,7 +156,7 @@ describe('the gallery', () => {
   });
 });
 
-/** Scrolls until so many are there, no faster than they come. */
+/** Scrolls until there are `count` of them, no faster than they appear. */
 async function scrollUntil(page: Page, count: number): Promise<void> {
   while ((await shots(page).count()) < count) {
     await page.evaluate(() => scrollBy({ top: 600, behavior: 'instant' }));

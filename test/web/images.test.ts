@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { CAMERA_EXIF, quarters } from '../support/images.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { CAMERA_EXIF, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, createVisitor, overflowOf } from './visitor.ts';
 
 const SETTINGS = { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test';
 import type { Page } from 'playwright-core';
 
-/** What the browser had to do to show what came of a step. These are counts, which are the same on a slow machine. */
+/** What the browser had to do to show the result of a step. These are counts, which are the same on a slow machine. */
 export interface PageWork {
   /** Elements whose style was worked out again. */
   restyled: number;

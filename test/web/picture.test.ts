@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { zipFiles } from '../support/album-sights.ts';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { photo } from '../support/images.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { zipFiles } from '../support/images/album-sights.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { absent } from '../support/absent.ts';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
+import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { json } from '../support/json.ts';
-import { startJudge } from '../support/judge-server.ts';
-import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
+import { seedPool } from '../support/pool/seeded.ts';
 import { pythonWithRequests } from '../support/python.ts';
-import { startRelay } from '../support/relay.ts';
-import { seedPool } from '../support/seeded-pool.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { until } from '../support/services.ts';
+import { startRelay } from '../support/servers/relay.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor, overflowOf, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
@@ -548,7 +548,7 @@ describe('a pool of 20,000 proxies', () => {
     });
   });
 
-  test('asks who retries a list for the token of the administrator, where there is one', async () => {
+  test('asks for the token of the administrator before a list is retried, if there is a token', async () => {
     await visitLarge(
       '/proxies',
       async (page) => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { animation, photo, privatePhoto, quarters } from '../support/images.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type Relay, startRelay } from '../support/relay.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type Relay, startRelay } from '../support/servers/relay.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
@@ -61,6 +61,18 @@ const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readTe
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
 const status = async (path: string) => (await fetch(server.url + path)).status;
+
+/** What the page keeps about this browser's pictures. */
+const mineOf = (page: Page) =>
+  page.evaluate(
+    () => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]') as { id: string; delete_token: string }[],
+  );
+
+async function onlyMine(page: Page) {
+  const [only, ...others] = await mineOf(page);
+  if (!only || others.length > 0) throw new Error('this browser has more or fewer pictures than one');
+  return only;
+}
 
 async function found(name: string): Promise<number> {
   const answer = await fetch(`${server.url}/api/search?q=${encodeURIComponent(name)}`);
@@ -331,11 +343,25 @@ describe('many pictures', () => {
         await choose(page, file('m1.png'), file('m2.png'));
         await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
         await page.getByRole('button', { name: 'Make an album' }).click();
-        await page.getByText('Album with 2 pictures').waitFor();
+        await page.locator('#album').getByText('Album with 2 pictures').waitFor();
         await page.getByRole('button', { name: 'Copy link to album' }).click();
         await page.getByRole('button', { name: 'Copied' }).waitFor();
         await page.goto(await clipboard(page));
         expect(await page.locator('.tile').count()).toBe(2);
+
+        // It is found again, and with the token that is kept its maker can change it.
+        await page.goto(server.url);
+        await page.locator('#my-albums').getByRole('link', { name: 'Album with 2 pictures' }).click();
+        expect(await page.locator('.tile').count()).toBe(2);
+        const [{ id, token }] = await page.evaluate(() =>
+          JSON.parse(localStorage.getItem('picpool:albums') ?? '[]'),
+        );
+        const changed = await fetch(`${server.url}/api/albums/${id}`, {
+          method: 'PATCH',
+          headers: { 'content-type': 'application/json', 'x-album-token': token },
+          body: '{"title":"Two"}',
+        });
+        expect(changed.status).toBe(200);
       },
       CLIPBOARD,
     );
@@ -537,24 +563,113 @@ describe('the list of this browser', () => {
           method: 'DELETE',
         });
         await page.reload();
+        // It may come back, and its token is nowhere else.
+        await page.locator('#mine').getByText('Not found on the server').waitFor();
+        expect(await mineOf(page)).toMatchObject([{ id: known[0].id, missing: true }]);
+        await page.getByRole('button', { name: 'Remove lost.png from the list' }).click();
         await page.locator('#mine').waitFor({ state: 'hidden' });
+        expect(await mineOf(page)).toEqual([]);
       },
       { expected: SPOILT },
     );
   });
 
-  test('drops what has expired without asking for it', async () => {
-    await visit('/', async (page) => {
-      await choose(page, file('short.png'));
-      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-      await page.evaluate(() => {
-        const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
-        const over = { ...one, expires_at: '2020-01-01 00:00:00', protected: true };
-        localStorage.setItem('picpool:mine', JSON.stringify([over]));
-      });
-      await page.reload();
-      await page.locator('#mine').waitFor({ state: 'hidden' });
+  test('drops what has expired once the server says so, whatever the clock of the browser says', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await choose(page, file('short.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await page.evaluate(() => {
+          const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
+          const over = { ...one, expires_at: '2020-01-01 00:00:00', protected: true };
+          localStorage.setItem('picpool:mine', JSON.stringify([over]));
+        });
+        const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
+        await page.reload();
+        expect((await checked).status()).toBe(200);
+        await page.getByRole('button', { name: 'Delete short.png' }).waitFor();
+        const { id, delete_token } = await onlyMine(page);
+        await fetch(`${server.url}/api/delete/${id}?token=${delete_token}`, { method: 'DELETE' });
+        await page.reload();
+        await page.locator('#mine').waitFor({ state: 'hidden' });
+        expect(await mineOf(page)).toEqual([]);
+      },
+      { expected: SPOILT },
+    );
+  });
+
+  test('keeps the token of what only a server with a wrong clock says has expired', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await choose(page, file('later.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await page.evaluate(() => {
+          const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
+          const later = { ...one, expires_at: '2999-01-01 00:00:00', protected: true };
+          localStorage.setItem('picpool:mine', JSON.stringify([later]));
+        });
+        await page.route('**/i/*', (route) =>
+          route.request().method() === 'HEAD' ? route.fulfill({ status: 410 }) : route.continue(),
+        );
+        await page.reload();
+        await page.locator('#mine').getByText('Not found on the server').waitFor();
+        expect(await mineOf(page)).toMatchObject([{ missing: true }]);
+        await page.unroute('**/i/*');
+        await page.reload();
+        await page.getByRole('button', { name: 'Delete later.png' }).waitFor();
+        expect((await onlyMine(page)).delete_token).not.toBe('');
+      },
+      { expected: SPOILT },
+    );
+  });
+
+  test('keeps what waits for review, with its token, and says so', async () => {
+    const scanner = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: () => Response.json({ verdict: 'review' }),
     });
+    const reviewed = await startServer('bun', {
+      ...SETTINGS,
+      ADMIN_TOKEN: 'an-administrator-token',
+      IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
+      IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',
+    });
+    const visitReviewed = createVisitor(
+      () => browser,
+      () => reviewed.url,
+    );
+    try {
+      await visitReviewed(
+        '/',
+        async (page) => {
+          await choose(page, file('held.png'));
+          await page.getByRole('heading', { name: 'Your picture is waiting for review' }).waitFor();
+          const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
+          await page.reload();
+          expect((await checked).status()).toBe(404);
+          await page.locator('#mine').getByText('Waiting for review').waitFor();
+          const { id, delete_token } = await onlyMine(page);
+          expect(delete_token).toBeString();
+          const decided = await fetch(`${reviewed.url}/api/admin/reviews`, {
+            method: 'POST',
+            headers: { authorization: 'Bearer an-administrator-token', 'content-type': 'application/json' },
+            body: JSON.stringify({ id, verdict: 'allow' }),
+          });
+          expect(decided.status).toBe(200);
+          await page.reload();
+          await page.locator('#mine').getByText('Waiting for review').waitFor({ state: 'hidden' });
+          expect(await mineOf(page)).toEqual([expect.not.objectContaining({ review: true })]);
+          await page.getByRole('button', { name: 'Delete held.png' }).waitFor();
+        },
+        { expected: SPOILT },
+      );
+    } finally {
+      await reviewed.stop();
+      await scanner.stop(true);
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test';
 import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import type { TestBrowser } from '../support/browser.ts';
+import type { TestBrowser } from '../support/browser/browser.ts';
 
 export interface VisitOptions extends BrowserContextOptions {
   /** Faults that are part of the test, such as the 401 of a page that needs a password. */
@@ -71,7 +71,7 @@ export async function checkPaint(page: Page): Promise<void> {
   expect(shift).toBeLessThan(0.02);
 }
 
-/** Resolves when the page is drawn anew. */
+/** Resolves when the page is drawn again. */
 async function drawn(page: Page): Promise<void> {
   await page.evaluate(async () => {
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);

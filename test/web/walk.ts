@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { startBrowser } from '../support/browser.ts';
-import { draw, SCENES } from '../support/scenes.ts';
-import { seedGallery } from '../support/seeded-gallery.ts';
-import { seedPool } from '../support/seeded-pool.ts';
-import { startServer } from '../support/server-process.ts';
+import { startBrowser } from '../support/browser/browser.ts';
+import { draw, SCENES } from '../support/images/scenes.ts';
+import { seedGallery } from '../support/images/seeded-gallery.ts';
+import { seedPool } from '../support/pool/seeded.ts';
+import { startServer } from '../support/servers/server-process.ts';
 import { overflowOf } from './visitor.ts';
 
 const SIZES = [
@@ -196,7 +196,7 @@ async function faultsOf({ name, view: { path, step }, size, setting }: Look): Pr
       path: join(shots, `${name}-${width}-${javaScriptEnabled ? colorScheme : 'plain'}.png`),
     });
   const found = [
-    // axe is a script, too.
+    // axe is a script as well.
     ...(javaScriptEnabled ? await violationsOf(page) : []),
     ...(locale === 'en' && colorScheme === 'light' ? await faultsOfTabs(page) : []),
     ...(wide > 0 ? [`${wide} pixels too wide`] : []),

@@ -1,6 +1,8 @@
+import { type Finding, warn } from '../../findings/finding.ts';
 import { clientNetwork, createNetworkList } from '../../lib/address.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Log } from '../../lib/logger.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import { forwardedBy, reportedClients } from './forwarding-headers.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 import { findClient } from './walk.ts';
@@ -20,8 +22,8 @@ export interface Clients {
   identityOf(socketPeer: string, headers: Headers): string | null;
   /** Reports whether the client is on this machine and does not seem to forward requests of others. */
   isDirect(socketPeer: string, headers: Headers): boolean;
-  /** Returns problems for the operator to fix, as sentences. Untrusted clients cannot cause them. */
-  faults(): Promise<readonly string[]>;
+  /** Returns problems for the operator to fix. Untrusted clients cannot cause them. */
+  findings(): Promise<Finding[]>;
 }
 
 interface ClientsOptions {
@@ -91,12 +93,12 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
       return LOOPBACK.has(address) && !believed && !isRelayed && identityOf(socketPeer, headers) === address;
     },
 
-    async faults() {
+    async findings() {
       return unnamed
         .addresses()
         .filter((address) => SHARED_BEHIND_PROXY.has(address))
-        .map(
-          (address) => `A proxy at ${address} is not in TRUSTED_PROXIES: all its visitors share its address.`,
+        .map((address) =>
+          warn(`A proxy at ${address} is not in TRUSTED_PROXIES: all its visitors share its address.`),
         );
     },
   };
@@ -107,13 +109,13 @@ function createUnnamedProxies(log: Log, now: () => number) {
   /** By network, the longest unseen first. */
   const seen = new BoundedMap<string, { address: string; at: number }>(MAX_REMEMBERED);
   let warnedAt = Number.NEGATIVE_INFINITY;
-  const isRecent = ({ at }: { at: number }) => now() - at < REMEMBER_MS;
+  const isRecent = ({ at }: { at: number }) => elapsedSince(at, now(), 0) < REMEMBER_MS;
 
   return {
     note(address: string, header: string): void {
       const network = clientNetwork(address);
       seen.set(network, { address, at: now() });
-      if (now() - warnedAt < WARN_EVERY_MS) return;
+      if (elapsedSince(warnedAt, now(), 0) < WARN_EVERY_MS) return;
       warnedAt = now();
       log('warn', 'a proxy in front is not in TRUSTED_PROXIES: all its visitors share its address', {
         peer: address,

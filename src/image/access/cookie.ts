@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { EXTENSIONS } from '../../codec/format.ts';
 import type { KeyRing } from '../../lib/key-ring.ts';
-import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import { isGoodUntil } from '../../lib/stored-time.ts';
+import type { ImageRecord } from '../image.ts';
 
 /** How long a password is remembered, in ms. */
 const COOKIE_LIFE_MS = 24 * 3_600_000;
@@ -54,7 +56,8 @@ export function createCookieSigner(
 
   function isProof(value: string | undefined, image: Protected): boolean {
     const [, expires, signature] = /^(\d{1,16})\.([\w-]{43})$/.exec(value ?? '') ?? [];
-    if (expires === undefined || signature === undefined || Number(expires) <= now()) return false;
+    if (expires === undefined || signature === undefined) return false;
+    if (!isGoodUntil(Number(expires), now(), COOKIE_LIFE_MS)) return false;
     const given = Buffer.from(signature, 'base64url');
     return keys.verifying().some((key) => {
       const expected = sign(image, expires, key);

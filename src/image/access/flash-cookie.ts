@@ -1,4 +1,4 @@
-import { TOKEN_PATTERN } from '../ids.ts';
+import { TOKEN_PATTERN } from '../records/ids.ts';
 
 /** What an upload tells the next page, once. */
 interface Flash {

@@ -1,13 +1,20 @@
 import { createHmac } from 'node:crypto';
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import { clientNetwork } from '../../lib/address.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { openKeyRing } from '../../lib/key-ring.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
+import type { Repetition } from '../../lib/schedule.ts';
 import { createShares } from '../../lib/shares.ts';
-import type { RandomBytes } from '../ids.ts';
+import type { StateStore } from '../../lib/state.ts';
+import { isGoodUntil } from '../../lib/stored-time.ts';
 import type { ImageRecord } from '../image.ts';
-import type { CookieSigner } from './cookie.ts';
+import type { RandomBytes } from '../records/ids.ts';
+import { type CookieSigner, createCookieSigner } from './cookie.ts';
 import type { Credentials } from './credentials.ts';
-import type { GuessLimits } from './guess-limits.ts';
+import { createGuessLimits, type GuessLimits } from './guess-limits.ts';
 import type { PasswordHasher } from './password.ts';
 
 /** How long a correct password is remembered without hashing it again, in ms, and how many are remembered. */
@@ -17,10 +24,13 @@ const MAX_REMEMBERED = 2000;
 /**
  * Passwords of one client that are being hashed or wait. `createPasswordHasher` allows more for all clients together.
  */
-const HASHES = { each: 8, fullMessage: 'Eight of your passwords are being checked; wait for one to finish.' };
+const HASHES = {
+  each: 8,
+  fullMessage: inEnglish('Eight of your passwords are being checked; wait for one to finish.'),
+};
 
 /** Decides who may see a protected image. */
-export interface PasswordGuard {
+interface PasswordGuard {
   /**
    * Resolves for a public image, and for a protected one with a valid cookie or password. Returns whether a password
    * opened it. Rejects with `password_required`, `wrong_password`, `rate_limited` or `busy`.
@@ -48,7 +58,8 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
   /** A different password ends the memory. Otherwise it could be guessed against without a limit. */
   function isRemembered(visit: string, digest: string): boolean {
     const known = remembered.get(visit);
-    if (known !== undefined && known.digest === digest && known.until > now()) return true;
+    if (known !== undefined && known.digest === digest && isGoodUntil(known.until, now(), REMEMBER_MS))
+      return true;
     remembered.delete(visit);
     return false;
   }
@@ -74,6 +85,51 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
       }
       remembered.set(visit, { digest, until: now() + REMEMBER_MS });
       return { byPassword: true };
+    },
+  };
+}
+
+/** Passwords of images, and the cookies that stand for them. */
+export interface Protection extends PasswordGuard {
+  /** The signer of the cookies that `open` accepts. */
+  readonly cookies: Pick<CookieSigner, 'issue' | 'clear' | 'opener'>;
+}
+
+interface ProtectionOptions {
+  state: StateStore;
+  limiter: RateLimiter;
+  /** Wrong passwords from one network; see `createGuessLimits`. */
+  guesses: Bucket | undefined;
+  hasher: PasswordHasher;
+  clock: Pick<Clock, 'now' | 'sleep'>;
+  random: RandomBytes;
+  log: Log;
+}
+
+/** Reads or creates the keys of the cookies. Between `start` and `stop`, it follows new ones of other copies. */
+export async function openProtection({
+  state,
+  limiter,
+  guesses: perNetwork,
+  hasher,
+  clock,
+  random,
+  log,
+}: ProtectionOptions): Promise<Protection & { start(): void } & Repetition> {
+  const now = () => clock.now();
+  const keys = await openKeyRing({ state, name: 'cookie-secret', random, now });
+  const cookies = createCookieSigner(keys, now);
+  const guesses = createGuessLimits({ limiter, sleep: clock.sleep, perNetwork });
+  let following: Repetition | null = null;
+  return {
+    cookies,
+    ...createPasswordGuard({ hasher, cookies, guesses, random, now }),
+    start() {
+      following ??= keys.follow((cause) => log('warn', 'keys cannot be read', { cause }));
+    },
+    async stop() {
+      await following?.stop();
+      following = null;
     },
   };
 }

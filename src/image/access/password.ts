@@ -1,6 +1,6 @@
 import { scrypt, timingSafeEqual } from 'node:crypto';
 import { createSemaphore } from '../../lib/semaphore.ts';
-import type { RandomBytes } from '../ids.ts';
+import type { RandomBytes } from '../records/ids.ts';
 
 /** Maximum length of a password, in bytes of UTF-8. */
 export const MAX_PASSWORD_BYTES = 1024;

@@ -1,17 +1,16 @@
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type Deleter, hashOf } from '../access/deletion-rights.ts';
-import { type AudienceRules, isOver } from '../audience.ts';
-import { createDeleteToken, createId, type RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
+import { type AudienceRules, isOver } from '../records/audience.ts';
+import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
-import { type AlbumKeeper, createKept, mayKeep, notFound, notKeeper } from './kept.ts';
+import { type AlbumKeeper, createKept, mayKeep, notKeeper } from './kept.ts';
 import type { AlbumStore } from './store.ts';
-import { createSweep } from './sweep.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
 /**
@@ -53,8 +52,9 @@ export interface Albums {
   remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
   /**
    * Removes albums that have had no picture for `retentionMs`, at the latest after twice that time. Returns how many.
+   * `idleBefore`: the time, ms since 1970, since which the server has served for `retentionMs`.
    */
-  sweep(signal: AbortSignal): Promise<number>;
+  sweep(signal: AbortSignal, idleBefore: number): Promise<number>;
 }
 
 /** What happened to the pictures of a removed album. */
@@ -134,9 +134,12 @@ export function createAlbums(options: AlbumsOptions): Albums {
       await forEachBounded(additions.entries(), AT_ONCE, async ([index, { id, delete_token: token }]) => {
         const image = await service.find(id);
         if (service.mayRemove(image, { peer: null, token, admin: by.admin })) return;
-        throw new AppError('forbidden', `The delete token of image ${id} is wrong.`, {
+        throw new AppError('forbidden', inEnglish(`The delete token of image ${id} is wrong.`), {
           details: [
-            { field: `images[${index}].delete_token`, message: 'is not the delete token of this image' },
+            {
+              field: `images[${index}].delete_token`,
+              message: inEnglish('is not the delete token of this image'),
+            },
           ],
         });
       });
@@ -178,7 +181,8 @@ export function createAlbums(options: AlbumsOptions): Albums {
       const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
       // The pictures first: if one of them cannot be removed, the caller can try again.
       const removed = deleter === null ? 0 : await removePictures(service, mine, deleter);
-      if (!(await albums.remove(id))) throw notFound();
+      // It may already be gone, if the answer to the first try was lost.
+      await albums.remove(id);
       log('info', 'album removed', { id, pictures: removed });
       const gone = new Set(mine);
       return { removed, kept: alive.filter((image) => !gone.has(image)).map((image) => image.id) };
@@ -210,6 +214,48 @@ async function removePictures(
 /** Puts the named pictures first, in that order. */
 function reordered(present: readonly string[], wanted: readonly string[]): string[] {
   const strange = wanted.find((id) => !present.includes(id));
-  if (strange !== undefined) throw invalidParameter('images', `Image ${strange} is not in this album.`);
+  if (strange !== undefined)
+    throw invalidParameter('images', inEnglish(`Image ${strange} is not in this album.`));
   return [...new Set([...wanted, ...present])];
+}
+
+interface SweepOptions {
+  albums: AlbumStore;
+  images: Pick<ImageStore, 'existing'>;
+  retentionMs: number;
+  clock: Pick<Clock, 'now'>;
+  log: Log;
+}
+
+const SWEPT_AT_ONCE = 20;
+
+/** Creates a function that removes albums without pictures and returns how many; see `Albums.sweep`. */
+function createSweep({
+  albums,
+  images,
+  retentionMs,
+  clock,
+  log,
+}: SweepOptions): (signal: AbortSignal, idleBefore: number) => Promise<number> {
+  async function sweepOne(album: AlbumRecord): Promise<boolean> {
+    const alive = (await images.existing(picturesOf(album))).size > 0;
+    if (!alive && album.empty === 1) return albums.remove(album.id, album.revision);
+    const dueAt = clock.now() + retentionMs;
+    await albums.replace({ ...album, empty: alive ? 0 : 1, dueAt, revision: album.revision + 1 });
+    return false;
+  }
+
+  return async (signal, idleBefore) => {
+    let removed = 0;
+    while (!signal.aborted) {
+      const due = await albums.dueBy(idleBefore + retentionMs, SWEPT_AT_ONCE);
+      for (const album of due) {
+        if (signal.aborted) return removed;
+        if (await sweepOne(album)) removed++;
+      }
+      if (due.length < SWEPT_AT_ONCE) break;
+    }
+    if (removed > 0) log('info', 'albums without pictures removed', { removed });
+    return removed;
+  };
 }

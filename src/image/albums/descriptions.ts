@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { describe } from '../../http/describe.ts';
+import type { Description } from '../../http/describe.ts';
 import { MOST_PICTURES } from './album.ts';
 import { albumAnswer, albumDeleteAnswer, albumFactsAnswer, newAlbumAnswer } from './schemas.ts';
 import { additionBody, albumBody, albumChangeBody, MOST_ADDED } from './wishes.ts';
@@ -20,7 +20,7 @@ const json = (schema: typeof albumBody | typeof albumChangeBody | typeof additio
 
 /** Descriptions of the album routes, by route. */
 export const albumDetails = {
-  create: describe({
+  create: {
     id: 'createAlbum',
     tag,
     summary: 'Create an album',
@@ -43,9 +43,9 @@ export const albumDetails = {
       },
     },
     errors: [400, 401, 403, 413, 507],
-  }),
+  },
 
-  show: describe({
+  show: {
     id: 'getAlbum',
     tag,
     summary: 'Get an album',
@@ -54,9 +54,9 @@ export const albumDetails = {
       'images count as one more read.',
     answers: { 200: { description: 'One page of results. Pages past the end are empty.', ...albumAnswer } },
     errors: [400, 404],
-  }),
+  },
 
-  change: describe({
+  change: {
     id: 'changeAlbum',
     tag,
     summary: 'Change the title, visibility or order of an album',
@@ -65,9 +65,9 @@ export const albumDetails = {
     requestBody: json(albumChangeBody),
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 413],
-  }),
+  },
 
-  remove: describe({
+  remove: {
     id: 'deleteAlbum',
     tag,
     summary: 'Delete an album',
@@ -81,9 +81,9 @@ export const albumDetails = {
     ],
     answers: { 200: { description: 'The album is deleted.', ...albumDeleteAnswer } },
     errors: [400, 403, 404],
-  }),
+  },
 
-  add: describe({
+  add: {
     id: 'addToAlbum',
     tag,
     summary: 'Add stored images to an album',
@@ -92,9 +92,9 @@ export const albumDetails = {
     requestBody: json(additionBody),
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 409, 410, 413],
-  }),
+  },
 
-  takeOut: describe({
+  takeOut: {
     id: 'takeOutOfAlbum',
     tag,
     summary: 'Remove an image from an album',
@@ -106,8 +106,8 @@ export const albumDetails = {
     ],
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [403, 404],
-  }),
-  page: describe({
+  },
+  page: {
     id: 'getAlbumPage',
     tag,
     summary: 'Get the page of an album, or a ZIP file',
@@ -122,5 +122,5 @@ export const albumDetails = {
       },
     },
     errors: [400, 404],
-  }),
-};
+  },
+} satisfies Record<string, Description>;

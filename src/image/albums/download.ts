@@ -1,8 +1,9 @@
-import { AppError } from '../../errors.ts';
+import { EXTENSIONS } from '../../codec/format.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import { createShares } from '../../lib/shares.ts';
 import { timedStream } from '../../lib/timed-stream.ts';
 import { type ZipEntry, zipOf } from '../../lib/zip.ts';
-import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import type { ImageRecord } from '../image.ts';
 import { contentDisposition, storedName } from '../serve/disposition.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
@@ -12,8 +13,8 @@ import type { AlbumRecord } from './album.ts';
 const DOWNLOADS = {
   each: 2,
   all: 32,
-  fullMessage: 'Two of your ZIP downloads are running; wait for one to finish.',
-  busyMessage: 'Too many ZIP downloads are running; try again in a moment.',
+  fullMessage: inEnglish('Two of your ZIP downloads are running; wait for one to finish.'),
+  busyMessage: inEnglish('Too many ZIP downloads are running; try again in a moment.'),
 };
 /** A download is aborted if the client reads nothing for this long. */
 const STALL_MS = 60_000;

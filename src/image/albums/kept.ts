@@ -1,7 +1,7 @@
-import { AppError } from '../../errors.ts';
+import { AppError, message } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hashOf, sameHash } from '../access/deletion-rights.ts';
-import { ID_PATTERN, type RandomBytes } from '../ids.ts';
+import { ID_PATTERN, type RandomBytes } from '../records/ids.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
 import type { AlbumStore } from './store.ts';
@@ -81,7 +81,9 @@ export function notKeeper(): AppError {
 function full(): AppError {
   return new AppError(
     'conflict',
-    `An album has at most ${MOST_PICTURES.toLocaleString('en-US')} pictures; make another one.`,
+    message('An album has at most {most} pictures; make another one.', {
+      most: MOST_PICTURES.toLocaleString('en-US'),
+    }),
   );
 }
 

@@ -1,10 +1,10 @@
-import type { RequestContext } from '../../http/request-context.ts';
-import { type AlbumTile, albumPage } from '../../web/album-page.ts';
+import { MEDIA_TYPES } from '../../codec/format.ts';
+import type { Caller } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
-import { tileOf } from '../gallery.ts';
-import { type ImageRecord, MEDIA_TYPES, visibilityOf } from '../image.ts';
-import { rawUrl } from '../links.ts';
+import { type ImageRecord, visibilityOf } from '../image.ts';
+import { type AlbumTile, albumPage } from '../pages/album-page.ts';
+import { rawUrl } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
@@ -34,9 +34,9 @@ export function createLookCounter(countReads: CountReads | undefined): CountLook
 /** The pages of albums, and their ZIP files. */
 interface AlbumPages {
   /** Rejects with `not_found`. */
-  show(request: Request, context: RequestContext, id: string, page: number): Promise<Response>;
+  show(call: Caller, id: string, page: number): Promise<Response>;
   /** Sends those pictures that the visitor may see as one file. Rejects like the download. */
-  zip(request: Request, context: RequestContext, id: string): Promise<Response>;
+  zip(call: Caller, id: string): Promise<Response>;
 }
 
 interface AlbumPagesOptions {
@@ -60,7 +60,7 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
   }
 
   return {
-    async show(request, { origin, peer }, id, page) {
+    async show({ request, context: { origin, peer } }, id, page) {
       const site = siteOf(request);
       const album = await albums.find(id);
       await countLook(peer, album);
@@ -93,7 +93,7 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       });
     },
 
-    async zip(request, { peer, payer, head }, id) {
+    async zip({ request, context: { peer, payer, head } }, id) {
       const album: AlbumRecord = await albums.find(id);
       const { isHidden } = hidingFrom(request);
       return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
@@ -105,7 +105,7 @@ function placeOf(image: ImageRecord, isLocked: (image: ImageRecord) => boolean):
   const { id, filename, maxViews, viewsLeft } = image;
   if (isLocked(image)) return { kind: 'locked', id };
   if (maxViews !== null) return { kind: 'limited', id, filename, viewsLeft: viewsLeft ?? 0 };
-  return { kind: 'open', tile: tileOf(image) };
+  return { kind: 'open', image };
 }
 
 /** Returns the first picture that anyone with the link can see, regardless of what this visitor has unlocked. */

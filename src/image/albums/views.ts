@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import { invalidParameter } from '../../errors.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import type { ImageRecord } from '../image.ts';
-import { pageUrl, rawUrl } from '../links.ts';
+import { pageUrl, rawUrl } from '../records/links.ts';
 import { audience, facts } from '../views.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
 import type { albumAnswer, albumFactsAnswer, newAlbumAnswer } from './schemas.ts';

@@ -1,9 +1,9 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
 import { oneOf } from '../../lib/schema.ts';
-import { type AudienceRules, demandListed } from '../audience.ts';
-import { ID_PATTERN, TOKEN_PATTERN } from '../ids.ts';
+import { type AudienceRules, demandListed } from '../records/audience.ts';
+import { ID_PATTERN, TOKEN_PATTERN } from '../records/ids.ts';
 import { cleanText } from '../upload/filename.ts';
 import { MAX_TITLE, MOST_PICTURES } from './album.ts';
 
@@ -70,7 +70,7 @@ export type Addition = Static<typeof additionBody>['images'][number];
 function parserOf<T extends TSchema>(schema: T, expected: string) {
   return (body: unknown): Static<T> => {
     if (Value.Check(schema, body)) return body;
-    throw new AppError('invalid_body', `The body must be ${expected}.`);
+    throw new AppError('invalid_body', inEnglish(`The body must be ${expected}.`));
   };
 }
 
@@ -99,7 +99,7 @@ export function factsOf(
 ): { title?: string; unlisted?: 0 | 1 } {
   const cleaned = title === undefined ? undefined : cleanText(title.replace(/\s+/g, ' '));
   if (cleaned !== undefined && [...cleaned].length > MAX_TITLE) {
-    throw invalidParameter('title', `title must be at most ${MAX_TITLE} characters.`);
+    throw invalidParameter('title', message('title must be at most {most} characters.', { most: MAX_TITLE }));
   }
   demandListed(visibility ?? null, rules, false);
   return {

@@ -1,4 +1,5 @@
-import { invalidParameter } from '../../errors.ts';
+import { inEnglish, invalidParameter } from '../../errors.ts';
+import type { Caller } from '../../http/route.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
 
@@ -18,12 +19,12 @@ const api: ClientRoute = {
   path: '/user/api.php',
   limit: 'upload',
   dialect: { ...plainRefusal, tokenInBody: true },
-  async answer(request, host) {
-    const judge = ({ userhash }: Fields) => host.judgeToken(request, userhash || null);
-    const { shared, fields } = await host.store(request, { shape: SHAPE, judge, urlOf });
+  async answer(call, host) {
+    const judge = ({ userhash }: Fields) => call.context.judgeToken(userhash || null);
+    const { shared, fields } = await host.store(call, { shape: SHAPE, judge, urlOf });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
-    if (fields.reqtype === 'deletefiles') return removeAll(request, host, fields);
+    if (fields.reqtype === 'deletefiles') return removeAll(call, host, fields);
     throw withoutFile(fields);
   },
 };
@@ -37,8 +38,8 @@ const litterbox: ClientRoute = {
   path: '/resources/internals/api.php',
   limit: 'upload',
   dialect: plainRefusal,
-  async answer(request, host) {
-    const { shared, fields } = await host.store(request, { shape: SHAPE, optionsOf: withTime });
+  async answer(call, host) {
+    const { shared, fields } = await host.store(call, { shape: SHAPE, optionsOf: withTime });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
     throw withoutFile(fields);
@@ -53,28 +54,29 @@ function urlOf({ files, fields: { reqtype, url } }: Received): string | null {
 
 function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
   if (TIMES.includes(time)) return { ...fields, expires_in: time };
-  throw invalidParameter('time', `The field time must be ${TIMES.join(', ')}, not "${time}".`);
+  throw invalidParameter('time', inEnglish(`The field time must be ${TIMES.join(', ')}, not "${time}".`));
 }
 
-async function removeAll(request: Request, host: Host, { files = '', userhash }: Fields): Promise<Response> {
+async function removeAll(call: Caller, host: Host, { files = '', userhash }: Fields): Promise<Response> {
   const names = files.split(/\s+/).filter((name) => name !== '');
   if (names.length === 0 || names.length > MOST_DELETED) {
     throw invalidParameter(
       'files',
-      `The field files must name 1 to ${MOST_DELETED} files, separated by spaces.`,
+      inEnglish(`The field files must name 1 to ${MOST_DELETED} files, separated by spaces.`),
     );
   }
-  for (const name of names) await host.remove(request, name, userhash || null);
+  for (const name of names) await host.remove(call, name, userhash || null);
   return text('Files successfully deleted.');
 }
 
 function withoutFile({ reqtype = '' }: Fields) {
   if (reqtype === 'fileupload') {
-    return invalidParameter('fileToUpload', 'The form has no file in the field fileToUpload.');
+    return invalidParameter('fileToUpload', inEnglish('The form has no file in the field fileToUpload.'));
   }
-  if (reqtype === 'urlupload') return invalidParameter('url', 'The form has no URL in the field url.');
+  if (reqtype === 'urlupload')
+    return invalidParameter('url', inEnglish('The form has no URL in the field url.'));
   return invalidParameter(
     'reqtype',
-    'The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.',
+    inEnglish('The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.'),
   );
 }

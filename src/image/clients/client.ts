@@ -1,6 +1,7 @@
 import type { Dialect } from '../../http/dialect.ts';
+import type { Caller } from '../../http/route.ts';
 import type { ImageRecord } from '../image.ts';
-import type { Links } from '../links.ts';
+import type { Links } from '../records/links.ts';
 import type { Taking } from '../upload/intake.ts';
 
 /**
@@ -21,24 +22,20 @@ export interface ClientRoute {
   limit: 'upload' | 'write';
   dialect: Dialect;
   /** `rest`: the part of the path that matches `:rest`. */
-  answer(request: Request, host: Host, rest: string): Promise<Response>;
+  answer(call: Caller, host: Host, rest: string): Promise<Response>;
 }
 
 /** The image host as clients of other services use it. */
 export interface Host {
   /** Stores all pictures of a request, or none if one of them cannot be stored. Rejects like `Intake.take`. */
-  store(request: Request, taking: Taking): Promise<{ shared: Shared[]; fields: Fields }>;
+  store(call: Caller, taking: Taking): Promise<{ shared: Shared[]; fields: Fields }>;
   /** Stores the only picture that the shape allows. */
-  storeOne(request: Request, taking: Taking & OnePicture): Promise<Shared>;
+  storeOne(call: Caller, taking: Taking & OnePicture): Promise<Shared>;
   /**
    * Removes an image by its key, ID, file name or link: with the token in the key, the given token, or the uploader's
    * address. Rejects with `forbidden` or `not_found`.
    */
-  remove(request: Request, named: string, token?: string | null): Promise<void>;
-  /** True for HEAD, which routes see as GET. */
-  onlyLooks(request: Request): boolean;
-  /** Checks a token from the body of a request; see `RequestContext`. */
-  judgeToken(request: Request, token: string | null): Promise<void>;
+  remove(call: Caller, named: string, token?: string | null): Promise<void>;
 }
 
 export type Fields = Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
+import { type Call, type Route, route } from '../../http/route.ts';
 import { catbox } from './catbox.ts';
-import type { Client } from './client.ts';
-import { imgur } from './imgur.ts';
+import type { Client, ClientRoute, Host } from './client.ts';
+import { imgur, imgurAtRoot } from './imgur.ts';
 import { lsky } from './lsky.ts';
 import { nullPointer } from './null-pointer.ts';
 import { picgo } from './picgo.ts';
@@ -8,3 +9,33 @@ import { smms } from './smms.ts';
 
 /** All other services whose clients are supported. */
 export const CLIENTS: readonly Client[] = [lsky, smms, imgur, catbox, nullPointer, picgo];
+
+/**
+ * Routes of other services, each service under its own path, which users enter as the address of their service. These
+ * routes have the same limits as ours. They are not described here, because the other services describe them.
+ * `names`: the services whose clients are supported.
+ */
+export function clientRoutes(host: Host, names: readonly string[]): Route[] {
+  const served = CLIENTS.filter(({ name }) => names.includes(name));
+  return [
+    ...served.flatMap(({ name, routes }) => routes.map((one) => clientRoute(host, `/${name}`, one))),
+    ...(names.includes('imgur') ? imgurAtRoot.map((one) => clientRoute(host, '', one)) : []),
+  ];
+}
+
+function clientRoute(
+  host: Host,
+  base: `/${string}` | '',
+  { method, path, limit, dialect, answer }: ClientRoute,
+): Route {
+  // Routes without a variable part have no `params`.
+  const answerCall = (call: Call<{ params: { rest?: string } }>) =>
+    answer(call, host, call.params?.rest ?? '');
+  return route(`${method} ${base}${path}` as `${typeof method} /${string}`, answerCall, {
+    limit,
+    dialect: () => dialect,
+    ...(limit === 'upload' && { bytes: 'upload_bytes' }),
+    // Changes must not wait behind reads.
+    queued: false,
+  });
+}

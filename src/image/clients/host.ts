@@ -1,9 +1,8 @@
-import type { ContextOf } from '../../http/request-context.ts';
-import { deleterOf } from '../access/deleter.ts';
-import { deleteUrl, linksOf } from '../links.ts';
+import { deleterOf } from '../access/deletion-rights.ts';
+import { deleteUrl, linksOf } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
 import type { Intake } from '../upload/intake.ts';
-import type { Uploaded } from '../upload/uploaded.ts';
+import type { Uploaded } from '../upload/storing.ts';
 import type { Host, Shared } from './client.ts';
 
 /** Width of the thumbnails in lists of clients. */
@@ -12,15 +11,14 @@ const THUMBNAIL_WIDTH = 320;
 const NAMED = /(?:^|\/)([0-9A-Za-z]{12})(?:\.\w+|([0-9A-Za-z]{32}))?$/;
 
 interface HostOptions {
-  service: Pick<ImageService, 'remove'>;
+  service: Pick<ImageService, 'remove' | 'takeBack'>;
   intake: Intake;
-  contextOf: ContextOf;
-  /** Scheme, host and base path under which the client reaches the image host. */
-  baseOf: (request: Request) => string;
+  /** Path under which clients reach the image host. */
+  basePath: string;
 }
 
 /** Makes the image host available to clients of other services, through the intake of its own upload route. */
-export function createHost({ service, intake, contextOf, baseOf }: HostOptions): Host {
+export function createHost({ service, intake, basePath }: HostOptions): Host {
   function share(base: string, { image, deleteToken }: Uploaded): Shared {
     const links = linksOf(base, image);
     return {
@@ -33,20 +31,14 @@ export function createHost({ service, intake, contextOf, baseOf }: HostOptions):
     };
   }
 
-  /** The client will not get these links, so nobody could delete the images. */
-  async function takeBack(stored: readonly Uploaded[]): Promise<void> {
-    for (const { image, deleteToken: token } of stored) {
-      await service.remove(image.id, { peer: null, token, admin: false }).catch(() => {});
-    }
-  }
-
-  const store: Host['store'] = async (request, taking) => {
-    const base = baseOf(request);
-    const { outcomes, fields } = await intake.take(request, taking);
+  const store: Host['store'] = async (call, taking) => {
+    const base = call.context.origin + basePath;
+    const { outcomes, fields } = await intake.take(call, taking);
     const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
     const failed = outcomes.find((outcome) => 'fault' in outcome);
     if (failed) {
-      await takeBack(stored);
+      // The client will not get these links, so nobody could delete the images.
+      await Promise.all(stored.map(service.takeBack));
       throw failed.fault;
     }
     return { shared: stored.map((uploaded) => share(base, uploaded)), fields };
@@ -55,22 +47,18 @@ export function createHost({ service, intake, contextOf, baseOf }: HostOptions):
   return {
     store,
 
-    async storeOne(request, taking) {
-      const [only] = (await store(request, taking)).shared;
+    async storeOne(call, taking) {
+      const [only] = (await store(call, taking)).shared;
       if (!only) throw new Error('a shape that asks for a picture was answered without one');
       return only;
     },
 
-    async remove(request, named, token = null) {
+    async remove({ request, context }, named, token = null) {
       const [, id = '', ownToken] = NAMED.exec(named) ?? [];
-      const deleter = deleterOf(request, contextOf(request));
+      const deleter = deleterOf(request, context);
       // Any page that shows a picture can send a GET, so only the token in it counts.
       const peer = request.method === 'GET' ? null : deleter.peer;
       await service.remove(id, { ...deleter, peer, token: ownToken ?? token ?? deleter.token });
     },
-
-    onlyLooks: (request) => contextOf(request).head,
-
-    judgeToken: (request, token) => contextOf(request).judgeToken(token),
   };
 }

@@ -1,5 +1,5 @@
+import { MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { MEDIA_TYPES } from '../image.ts';
 import type { Received } from '../upload/upload.ts';
 import { readUrl } from '../upload/url-order.ts';
 import { type Client, type ClientRoute, type Fields, json, type Shared } from './client.ts';
@@ -17,9 +17,9 @@ const upload: ClientRoute = {
   path: '/3/image',
   limit: 'upload',
   dialect,
-  async answer(request, host) {
+  async answer(call, host) {
     const shape = { names: ['image'], most: 1, base64: true } as const;
-    const { shared, fields } = await host.store(request, { shape, optionsOf, urlOf });
+    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
     return json({ data: shared.map((one) => dataOf(one, fields))[0], success: true, status: 200 });
   },
 };
@@ -29,8 +29,8 @@ const remove: ClientRoute = {
   path: '/3/image/:rest',
   limit: 'write',
   dialect,
-  async answer(request, host, deletehash) {
-    await host.remove(request, deletehash);
+  async answer(call, host, deletehash) {
+    await host.remove(call, deletehash);
     return json({ data: true, success: true, status: 200 });
   },
 };

@@ -1,5 +1,5 @@
+import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { EXTENSIONS, MEDIA_TYPES } from '../image.ts';
 import { type Client, type ClientRoute, type Fields, json } from './client.ts';
 
 /** Clients of Lsky Pro read `code` or `status`, and give up on any other status than 200. */
@@ -19,8 +19,8 @@ const uploadV1: ClientRoute = {
   path: '/api/upload',
   limit: 'upload',
   dialect: v1,
-  async answer(request, host) {
-    const { image, links, deleteUrl } = await host.storeOne(request, {
+  async answer(call, host) {
+    const { image, links, deleteUrl } = await host.storeOne(call, {
       shape: { names: ['image'], most: 1 },
     });
     const data = {
@@ -40,8 +40,8 @@ const uploadV2: ClientRoute = {
   path: '/api/v1/upload',
   limit: 'upload',
   dialect: v2,
-  async answer(request, host) {
-    const shared = await host.storeOne(request, {
+  async answer(call, host) {
+    const shared = await host.storeOne(call, {
       shape: { names: ['file'], most: 1 },
       optionsOf,
     });
@@ -83,8 +83,8 @@ const removeV2: ClientRoute = {
   path: '/api/v1/images/:rest',
   limit: 'write',
   dialect: v2,
-  async answer(request, host, key) {
-    await host.remove(request, key);
+  async answer(call, host, key) {
+    await host.remove(call, key);
     return json({ status: true, message: 'The image is deleted.', data: {} });
   },
 };

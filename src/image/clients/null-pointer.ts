@@ -1,5 +1,5 @@
-import { AppError, invalidParameter } from '../../errors.ts';
-import { readFields } from '../upload/form.ts';
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import { readFields } from '../upload/body.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, plainRefusal, text } from './client.ts';
 
@@ -9,14 +9,17 @@ const upload: ClientRoute = {
   path: '',
   limit: 'upload',
   dialect: plainRefusal,
-  async answer(request, host) {
+  async answer(call, host) {
     const shape = { names: ['file'], most: 1, optional: true } as const;
-    const { shared, fields } = await host.store(request, { shape, optionsOf, urlOf });
+    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
     throw fields.shorten === undefined
-      ? invalidParameter('file', 'The form has no file in the field file, and no URL in the field url.')
-      : invalidParameter('shorten', 'URLs are not shortened here.');
+      ? invalidParameter(
+          'file',
+          inEnglish('The form has no file in the field file, and no URL in the field url.'),
+        )
+      : invalidParameter('shorten', inEnglish('URLs are not shortened here.'));
   },
 };
 
@@ -41,7 +44,7 @@ function optionsOf({ expires, secret, ...fields }: Fields): Record<string, strin
     if (!(hours > 0)) {
       throw invalidParameter(
         'expires',
-        'The field expires must be a number of hours, or a future time in ms since 1970.',
+        inEnglish('The field expires must be a number of hours, or a future time in ms since 1970.'),
       );
     }
     options.expires_in = `${Math.ceil(hours * 60)}m`;
@@ -55,12 +58,13 @@ const manage: ClientRoute = {
   path: '/:rest',
   limit: 'write',
   dialect: plainRefusal,
-  async answer(request, host, file) {
-    const { token, delete: asked } = await readFields(request);
+  async answer(call, host, file) {
+    const { token, delete: asked } = await readFields(call.request);
     if (asked === undefined)
-      throw invalidParameter('delete', 'A picture can only be deleted here: send delete=.');
-    if (!token) throw new AppError('forbidden', 'Send the X-Token of the upload in the field token.');
-    await host.remove(request, file, token);
+      throw invalidParameter('delete', inEnglish('A picture can only be deleted here: send delete=.'));
+    if (!token)
+      throw new AppError('forbidden', inEnglish('Send the X-Token of the upload in the field token.'));
+    await host.remove(call, file, token);
     return text('The picture is deleted.');
   },
 };

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Dialect } from '../../http/dialect.ts';
 import { readJson } from '../../http/read-json.ts';
 import { type Client, type ClientRoute, json } from './client.ts';
@@ -16,13 +16,13 @@ const upload: ClientRoute = {
   path: '/upload',
   limit: 'upload',
   dialect,
-  async answer(request, host) {
-    if (/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
+  async answer(call, host) {
+    if (/^application\/json\b/i.test(call.request.headers.get('content-type') ?? '')) {
       const sentence =
         'This server cannot read your files: let the client send them (in Obsidian: "Remote server mode").';
-      throw new AppError('invalid_body', sentence);
+      throw new AppError('invalid_body', inEnglish(sentence));
     }
-    const { shared } = await host.store(request, {
+    const { shared } = await host.store(call, {
       shape: { names: ['list', 'list[]', 'file', 'image', 'image[]'] },
     });
     return json({
@@ -51,13 +51,13 @@ const remove: ClientRoute = {
   path: '/delete',
   limit: 'write',
   dialect,
-  async answer(request, host) {
-    const asked: unknown = await readJson(request);
+  async answer(call, host) {
+    const asked: unknown = await readJson(call.request);
     if (!Value.Check(removal, asked)) {
-      throw new AppError('invalid_body', 'list must hold the results of 1 to 20 uploads.');
+      throw new AppError('invalid_body', inEnglish('list must hold the results of 1 to 20 uploads.'));
     }
     const { list }: Static<typeof removal> = asked;
-    for (const { hash } of list) await host.remove(request, hash);
+    for (const { hash } of list) await host.remove(call, hash);
     return json({ success: true, message: `delete success: ${list.length}, fail: 0` });
   },
 };

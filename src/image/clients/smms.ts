@@ -1,5 +1,5 @@
+import { EXTENSIONS } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { EXTENSIONS } from '../image.ts';
 import { type Client, type ClientRoute, json } from './client.ts';
 
 function refusal(status: number, { error, code, request_id }: Parameters<Dialect['refusal']>[0]) {
@@ -13,8 +13,8 @@ const upload: ClientRoute = {
   limit: 'upload',
   // Clients ignore the body of any other status.
   dialect: { refusal: (refused) => refusal(200, refused) },
-  async answer(request, host) {
-    const shared = await host.storeOne(request, { shape: { names: ['smfile'], most: 1 } });
+  async answer(call, host) {
+    const shared = await host.storeOne(call, { shape: { names: ['smfile'], most: 1 } });
     const { image, links, key } = shared;
     const storename = `${image.id}.${EXTENSIONS[image.format]}`;
     const data = {
@@ -39,9 +39,9 @@ const remove: ClientRoute = {
   path: '/api/v2/delete/:rest',
   limit: 'write',
   dialect: { refusal: (refused) => refusal(refused.status, refused) },
-  async answer(request, host, hash) {
-    if (host.onlyLooks(request)) return json({});
-    await host.remove(request, hash);
+  async answer(call, host, hash) {
+    if (call.context.head) return json({});
+    await host.remove(call, hash);
     return json({ success: true, code: 'success', message: 'File delete success.', RequestId: '' });
   },
 };

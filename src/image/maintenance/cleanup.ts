@@ -1,10 +1,13 @@
-import { AppError } from '../../errors.ts';
-import type { Locks } from '../../lib/locks.ts';
+import { AppError, inEnglish } from '../../errors.ts';
+import { type Locks, refusedHolder } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import type { ImageRecord } from '../image.ts';
 import type { ImageStore } from '../store.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Doubts } from './doubts.ts';
+import type { ServiceTime } from './service-time.ts';
+import type { Unfinished } from './unfinished.ts';
 
 const BATCH = 100;
 /** Held by everything that removes files, so that only one copy of the server does so at a time. */
@@ -28,19 +31,21 @@ interface CleanupOptions {
   images: Pick<ImageStore, 'idleSince' | 'removeIdle'>;
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
-  /** Images without a view for this long are removed. */
+  serviceTime: Pick<ServiceTime, 'servedFor' | 'doubt'>;
+  /** Images without a view for this long, while the server ran, are removed. */
   retentionMs: number;
   now: () => number;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
+  unfinished: Pick<Unfinished, 'during'>;
 }
 
 /** Removes images that have not been viewed for a long time. */
 export interface Cleanup {
   /**
    * Cleans up for at most `budgetMs`. A second caller in the process shares the running cleanup. Rejects with
-   * `conflict` while another copy of the server runs one, and with `unavailable` while records and files may not
-   * belong together. May be killed at any point and run again.
+   * `conflict` while another copy of the server runs one, or while the time is in doubt, and with `unavailable` while
+   * records and files may not belong together. May be killed at any point and run again.
    */
   run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport>;
 }
@@ -49,35 +54,46 @@ export function createCleanup({
   images,
   locks,
   doubts,
+  serviceTime,
   retentionMs,
   now,
   onRemoved,
+  unfinished,
 }: CleanupOptions): Cleanup {
   let running: Promise<CleanupReport> | null = null;
 
   async function clean(budgetMs: number, signal: AbortSignal | undefined): Promise<CleanupReport> {
+    await demandTime(serviceTime);
     const lease = await locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
-    if (!lease) throw new AppError('conflict', 'A cleanup is already running.');
+    if (!lease) throw new AppError('conflict', inEnglish('A cleanup is already running.'));
     try {
       const [doubt] = await doubts.look();
-      if (doubt !== undefined) throw new AppError('unavailable', `Nothing is removed. ${doubt}`);
+      if (doubt !== undefined)
+        throw new AppError('unavailable', inEnglish(`Nothing is removed. ${doubt.text}`));
       const report: CleanupReport = { removed: 0, freedBytes: 0, complete: false };
-      const before = now() - retentionMs;
+      const before = await serviceTime.servedFor(retentionMs);
       const deadline = now() + budgetMs;
       const fence = { name: CLEANUP_LOCK, token: lease.token };
       while (!lease.lost.aborted && !signal?.aborted && now() < deadline) {
         const idle = await images.idleSince(before, BATCH);
         if (idle.length === 0) return { ...report, complete: true };
-        for (const image of idle) {
-          if (lease.lost.aborted || signal?.aborted) return report;
-          // It may have been viewed since it was read.
-          if (!(await images.removeIdle(image.id, before, fence))) continue;
-          await onRemoved(image);
-          report.removed++;
-          report.freedBytes += image.size;
-        }
+        await unfinished.during('removal', idle, async (done) => {
+          for (const image of idle) {
+            if (lease.lost.aborted || signal?.aborted) return;
+            // It may have been viewed since it was read.
+            if (await images.removeIdle(image.id, before, fence)) {
+              await onRemoved(image);
+              report.removed++;
+              report.freedBytes += image.size;
+            }
+            done(image);
+          }
+        });
       }
       return report;
+    } catch (cause) {
+      const isConflict = cause instanceof AppError && cause.code === 'conflict';
+      throw isConflict && !lease.lost.aborted ? refusedHolder(cause) : cause;
     } finally {
       await lease.release();
     }
@@ -93,8 +109,17 @@ export function createCleanup({
   };
 }
 
+/** Rejects with `conflict` while the time is in doubt: images may seem idle that are not. */
+async function demandTime(serviceTime: Pick<ServiceTime, 'doubt'>): Promise<void> {
+  const doubt = await serviceTime.doubt();
+  if (doubt === null) return;
+  const details = [{ field: 'confirm', message: inEnglish('must be true to say that the clock is right') }];
+  throw new AppError('conflict', inEnglish(doubt), { details });
+}
+
 interface AskedCleanupOptions {
   cleanup: Cleanup;
+  serviceTime: Pick<ServiceTime, 'doubt' | 'settle'>;
   accesses: Pick<AccessLog, 'flush'>;
   state: Pick<StateStore, 'get' | 'set'>;
   now: () => number;
@@ -102,12 +127,15 @@ interface AskedCleanupOptions {
 
 /**
  * Creates a cleanup on request. Without the administrator's token, it reports that nothing was removed if a cleanup
- * in the last ten minutes was complete, so that clients cannot keep the server busy with cleanups.
+ * in the last ten minutes was complete, so that clients cannot keep the server busy with cleanups. `confirm`: the
+ * caller says that the clock is right.
  */
-export function createAskedCleanup({ cleanup, accesses, state, now }: AskedCleanupOptions) {
-  return async (budgetMs: number, admin: boolean): Promise<CleanupReport> => {
+export function createAskedCleanup({ cleanup, serviceTime, accesses, state, now }: AskedCleanupOptions) {
+  return async (budgetMs: number, admin: boolean, confirm = false): Promise<CleanupReport> => {
+    if (confirm) await serviceTime.settle();
+    else await demandTime(serviceTime);
     const last = Number((await state.get(LAST_ASKED)) ?? 0);
-    if (!admin && Math.abs(now() - last) < REST_MS) return { removed: 0, freedBytes: 0, complete: true };
+    if (!admin && elapsedSince(last, now()) < REST_MS) return { removed: 0, freedBytes: 0, complete: true };
     await accesses.flush();
     const report = await cleanup.run(budgetMs);
     if (report.complete) await state.set(LAST_ASKED, String(now()));

@@ -1,8 +1,11 @@
+import { type Finding, fail, unknown } from '../../findings/finding.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import { epochFault, readEpochs } from './epoch.ts';
 import { hasMoreThan, type ImageFile } from './files.ts';
+import { areFilesMissing, FILES_MISSING } from './missing-files.ts';
 import { IDENTITY_BLOB, IDENTITY_STATE, readMark } from './store-identity.ts';
 import { mostUnasked } from './survey.ts';
 
@@ -18,20 +21,22 @@ const UNDER_WAY_MS = 60_000;
 /** State key: a reason that later uploads would hide. Empty: none. */
 const LASTING = 'image-doubt';
 
+const ADVICE =
+  'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
+
 /**
  * Reasons to remove nothing. If records and files may not belong together, a file without a record is not a leftover:
  * its record may have been lost.
  */
 export interface Doubts {
   /**
-   * Examines both stores thoroughly, before files are removed. Returns the reasons as sentences for the operator; none
-   * if all is well.
+   * Examines both stores thoroughly, before files are removed. Returns the reasons; none if all is well.
    */
-  look(): Promise<readonly string[]>;
+  look(): Promise<readonly Finding[]>;
   /** Examines both stores: thoroughly at first and once an hour, otherwise only what takes milliseconds. */
-  watch(): Promise<readonly string[]>;
+  watch(): Promise<readonly Finding[]>;
   /** Returns the known reasons, at most ten seconds old, without waiting for a thorough look. */
-  recent(): Promise<readonly string[]>;
+  recent(): Promise<readonly Finding[]>;
   /** Rebuilds lost indices if nothing else is wrong. Returns false if there was nothing to rebuild. */
   mend(): Promise<boolean>;
   /** Returns true if the only reason is an earlier one, of which there is no longer any sign. */
@@ -42,67 +47,58 @@ export interface Doubts {
 
 interface DoubtsOptions {
   state: Pick<StateStore, 'get' | 'set'>;
-  blobs: Pick<BlobStore, 'get' | 'list'>;
-  images: Pick<ImageStore, 'buried' | 'faults' | 'knownFaults' | 'repair' | 'summary'>;
+  blobs: Pick<BlobStore, 'get' | 'list' | 'stat'>;
+  images: Pick<ImageStore, 'buried' | 'faults' | 'knownFaults' | 'recent' | 'repair' | 'summary'>;
   now: () => number;
   log: Log;
   /** Called with the reasons when doubts arise, and with none when they are resolved. */
   onChange?: (reasons: readonly string[]) => void;
 }
 
-/** The findings, by what can be done about them. */
-interface Found {
-  /** Only the operator, or restoring the data, can help. */
-  grave: string[];
-  /** Indices that can be rebuilt from the records. */
-  mendable: string[];
-  /** Seen earlier, with no sign of it now. */
-  lasting: string[];
-}
-
 export function createDoubts({ state, blobs, images, now, log, onChange }: DoubtsOptions): Doubts {
   let told = '';
-  let last: { at: number; believedMs: number; reasons: Promise<readonly string[]> } | null = null;
+  let last: { at: number; believedMs: number; reasons: Promise<readonly Finding[]> } | null = null;
   let watchedAt = Number.NEGATIVE_INFINITY;
 
-  async function find(faultsOf = images.faults): Promise<Found> {
-    const pairing = await pairingFault();
-    const faults = await faultsOf();
-    const messages = (mendable: boolean) =>
-      faults.filter((fault) => fault.mendable === mendable).map(({ message }) => message);
-    const found = { grave: [...pairing, ...messages(false)], mendable: messages(true), lasting: [] };
-    if (found.grave.length + found.mendable.length > 0) return found;
+  /**
+   * Level `fail`: only the operator, or restoring the data, can help. `warn`: indices that can be rebuilt from the
+   * records. `unknown`: seen earlier, with no sign of it now.
+   */
+  async function find(faultsOf = images.faults): Promise<Finding[]> {
+    const unpaired = await pairingFault();
+    const found = [...(unpaired === null ? [] : [fail(unpaired)]), ...(await faultsOf())];
+    const ofLevel = (wanted: Finding['level']) => found.filter(({ level }) => level === wanted);
+    if (found.length > 0) return [...ofLevel('fail'), ...ofLevel('warn')];
     // A crash during the first uploads leaves a few files that never had a record.
     if ((await images.summary()).images === 0 && (await hasMoreThan(mostUnasked(0), blobs, unexplained))) {
       const reason = 'There are image files, but no records.';
       await state.set(LASTING, reason);
-      return { ...found, grave: [reason] };
+      return [fail(reason)];
     }
     const lasting = await state.get(LASTING);
-    return { ...found, lasting: lasting ? [`Before the last uploads: ${lasting}`] : [] };
+    return lasting ? [unknown(`Before the last uploads: ${lasting}`)] : [];
   }
 
   /** Leaves out files of uploads that are under way, and of deleted images. */
   async function unexplained(files: readonly ImageFile[]): Promise<ImageFile[]> {
-    const settled = files.filter(({ blob }) => Math.abs(now() - blob.modified) >= UNDER_WAY_MS);
+    const settled = files.filter(({ blob }) => elapsedSince(blob.modified, now()) >= UNDER_WAY_MS);
     const buried = await images.buried([...new Set(settled.map(({ id }) => id))]);
     return settled.filter(({ id }) => !buried.has(id));
   }
 
-  async function pairingFault(): Promise<string[]> {
+  async function pairingFault(): Promise<string | null> {
     const [marked, known] = [await readMark(blobs), await state.get(IDENTITY_STATE)];
+    if (await areFilesMissing({ blobs, images, state }, marked)) return FILES_MISSING;
     if (known === null)
-      return [`The records have lost the value ${IDENTITY_STATE}: they may be empty, or from elsewhere.`];
+      return `The records have lost the value ${IDENTITY_STATE}: they may be empty, or from elsewhere.`;
     if (marked === null)
-      return [`The files have lost the mark ${IDENTITY_BLOB}: they may be empty, or from elsewhere.`];
-    if (marked !== known) return ['The files belong to other records.'];
-    const fault = epochFault(await readEpochs({ state, blobs }));
-    return fault === null ? [] : [fault];
+      return `The files have lost the mark ${IDENTITY_BLOB}: they may be empty, or from elsewhere.`;
+    if (marked !== known) return 'The files belong to other records.';
+    return epochFault(await readEpochs({ state, blobs }));
   }
 
-  async function compare(faultsOf: ImageStore['faults']): Promise<readonly string[]> {
-    const { grave, mendable, lasting } = await find(faultsOf);
-    const reasons = [...grave, ...mendable, ...lasting];
+  async function compare(faultsOf: ImageStore['faults']): Promise<readonly Finding[]> {
+    const reasons = (await find(faultsOf)).map(({ text }) => text);
     const text = reasons.join(' ');
     if (text !== told) {
       if (reasons.length > 0) log('error', 'image files are not removed', { reasons });
@@ -110,18 +106,19 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
       onChange?.(reasons);
     }
     told = text;
+    const findings = reasons.map((reason) => fail(reason, ADVICE));
     last = {
       at: now(),
       believedMs: reasons.length > 0 ? DOUBT_BELIEVED_MS : BELIEVED_MS,
-      reasons: Promise.resolve(reasons),
+      reasons: Promise.resolve(findings),
     };
-    return reasons;
+    return findings;
   }
 
   const look = () => compare(images.faults);
 
   /** Examines only what takes milliseconds. Concurrent callers share the result. */
-  function glance(): Promise<readonly string[]> {
+  function glance(): Promise<readonly Finding[]> {
     const asked = { at: now(), believedMs: BELIEVED_MS, reasons: compare(images.knownFaults) };
     last = asked;
     asked.reasons.catch(() => {
@@ -133,22 +130,21 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
   return {
     look,
     async watch() {
-      if (Math.abs(now() - watchedAt) < THOROUGH_MS) return glance();
+      if (elapsedSince(watchedAt, now(), 0) < THOROUGH_MS) return glance();
       const reasons = await look();
       watchedAt = now();
       return reasons;
     },
-    recent: () => (last && Math.abs(now() - last.at) < last.believedMs ? last.reasons : glance()),
+    recent: () => (last && elapsedSince(last.at, now(), 0) < last.believedMs ? last.reasons : glance()),
     async mend() {
-      const { grave, mendable } = await find();
-      if (grave.length > 0 || mendable.length === 0) return false;
-      log('warn', 'rebuilding the indexes of images', { reasons: mendable });
+      const found = await find();
+      if (found.length === 0 || found.some(({ level }) => level !== 'warn')) return false;
+      log('warn', 'rebuilding the indexes of images', { reasons: found.map(({ text }) => text) });
       await images.repair();
       return true;
     },
     async onlyLasting() {
-      const { grave, mendable, lasting } = await find();
-      return lasting.length > 0 && grave.length + mendable.length === 0;
+      return (await find()).some(({ level }) => level === 'unknown');
     },
     settle: () => state.set(LASTING, ''),
   };

@@ -1,4 +1,4 @@
-import type { Locks } from '../../lib/locks.ts';
+import { type Locks, refusedHolder } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore } from '../store.ts';
 import { readNote, writeNote } from './note.ts';
@@ -70,8 +70,10 @@ export async function advanceEpoch(
     const epochs = await readEpochs({ state, blobs });
     if (epochFault(epochs) !== null) return false;
     const next = String((epochs.records ?? 0) + 1);
-    if (lease.lost.aborted || !(await state.setFenced(EPOCH_STATE, next, lease.token))) return false;
     if (lease.lost.aborted) return false;
+    const isSet = await state.setFenced(EPOCH_STATE, next, lease.token);
+    if (lease.lost.aborted) return false;
+    if (!isSet) throw refusedHolder();
     await writeNote(blobs, folder, EPOCH_BLOB, next);
     return true;
   } finally {

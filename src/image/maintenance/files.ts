@@ -1,4 +1,4 @@
-import { keyOfStray, ownerOfKey, strayKey } from '../blob-keys.ts';
+import { keyOfStray, ownerOfKey, strayKey } from '../records/blob-keys.ts';
 import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
 /** A file of an image. */

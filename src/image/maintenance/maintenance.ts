@@ -1,11 +1,14 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { refusedHolder } from '../../lib/locks.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
-import type { ImageFiles } from '../image-files.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
+import type { ImageFiles } from '../records/image-files.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
 import { advanceEpoch } from './epoch.ts';
+import { LAST_RUN, NOTE_INTERVAL_MS, type ServiceTime } from './service-time.ts';
 import { survey } from './survey.ts';
 import { type SweepOptions, sweep } from './sweep.ts';
 
@@ -17,23 +20,25 @@ const ENDS_INTERVAL_MS = 15_000;
 const MAX_POLL_MS = 60_000;
 /** Maximum duration of one round in ms, because requests for a cleanup have to wait. The next round continues. */
 const CLEANUP_BUDGET_MS = 20_000;
-/** State key: when the last scheduled cleanup ended, in ms since 1970. */
-const LAST_RUN = 'image-cleanup-at';
 
-interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRetentionMs'> {
+interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'straysBefore'> {
   clock: Pick<Clock, 'now'>;
-  limits: { cleanupIntervalMs: number; strayRetentionMs: number };
+  limits: { retentionMs: number; cleanupIntervalMs: number; strayRetentionMs: number };
   doubts: Doubts;
+  serviceTime: ServiceTime;
   accesses: AccessLog;
   files: Pick<ImageFiles, 'takeChanged' | 'retryRemovals'>;
   cleanup: Cleanup;
   /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
   /** Called when nothing is left to clean up, but not while there are doubts. */
-  onCleaned?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  onCleaned?: OnCleaned | undefined;
   /** Removes images that have expired or have no views left. */
   removeEnded: (signal: AbortSignal) => Promise<void>;
 }
+
+/** `idleBefore`: the time, ms since 1970, since which the server has served for the retention. */
+export type OnCleaned = (signal: AbortSignal, idleBefore: number) => Promise<void>;
 
 /** Starts the periodic tasks of the image host: writing accesses, cleaning up, sweeping. */
 export function startMaintenance(options: MaintenanceOptions): Repetition {
@@ -42,6 +47,9 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
     const elsewhere = cause instanceof AppError && cause.code === 'conflict';
     if (!elsewhere) log('error', 'cleanup failed', { cause });
   };
+  const note = () => options.serviceTime.note();
+  note().catch(fail);
+  const noting = every(NOTE_INTERVAL_MS, note, fail);
   const flushing = every(FLUSH_INTERVAL_MS, accesses.flush, fail);
   const cleaning = every(
     Math.min(limits.cleanupIntervalMs, MAX_POLL_MS),
@@ -53,7 +61,7 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
   );
   return {
     async stop() {
-      await Promise.all([flushing.stop(), cleaning.stop(), ending.stop()]);
+      await Promise.all([noting.stop(), flushing.stop(), cleaning.stop(), ending.stop()]);
     },
   };
 }
@@ -74,24 +82,23 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
 }
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { images, blobs, state, locks, doubts, mayStore, folder, clock, limits, log, accesses, cleanup } =
-    options;
+  const { images, blobs, state, locks, doubts, serviceTime, mayStore, folder, clock, limits, log } = options;
+  const { accesses, cleanup } = options;
   const now = () => clock.now();
   const last = Number((await state.get(LAST_RUN)) ?? 0);
-  // A time in the future comes from a copy whose clock is ahead.
-  if (Math.abs(now() - last) < limits.cleanupIntervalMs) return;
+  if (elapsedSince(last, now()) < limits.cleanupIntervalMs || (await serviceTime.doubt()) !== null) return;
   await accesses.flush();
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
-  await options.onCleaned?.(signal);
-  const { strayRetentionMs } = limits;
+  await options.onCleaned?.(signal, await serviceTime.servedFor(limits.retentionMs));
+  const straysBefore = await serviceTime.servedFor(limits.strayRetentionMs);
   const swept = await sweep(
-    { images, blobs, state, locks, doubts, mayStore, folder, log, strayRetentionMs, now },
+    { images, blobs, state, locks, doubts, mayStore, folder, log, straysBefore, now },
     signal,
   );
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
-  await state.setFenced(LAST_RUN, String(now()), swept.token);
+  if (!(await state.setFenced(LAST_RUN, String(now()), swept.token))) throw refusedHolder();
   log('info', 'images cleaned up', {
     removed,
     freed_bytes: freedBytes,
@@ -104,12 +111,12 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
 
 /** Repairs what can be repaired without the operator. */
 async function healed(options: MaintenanceOptions, signal: AbortSignal): Promise<boolean> {
-  const { images, blobs, doubts, clock, limits } = options;
+  const { images, blobs, doubts } = options;
   if (await doubts.mend()) return true;
   if (!(await doubts.onlyLasting())) return false;
-  const now = () => clock.now();
+  const never = Number.NEGATIVE_INFINITY;
   const { strays, whole } = await survey(
-    { images, blobs, strayRetentionMs: limits.strayRetentionMs, now },
+    { images, blobs, straysBefore: never },
     Number.POSITIVE_INFINITY,
     signal,
   );

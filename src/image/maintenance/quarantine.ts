@@ -4,7 +4,7 @@ import { slices } from '../../lib/batches.ts';
 import type { Lease } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
-import { strayKey } from '../blob-keys.ts';
+import { strayKey } from '../records/blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { Doubts } from './doubts.ts';
 import type { ImageFile } from './files.ts';

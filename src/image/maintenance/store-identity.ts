@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
-import { originalKey } from '../blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import { beginEpochs } from './epoch.ts';
 import { hasMoreThan } from './files.ts';
+import { FILES_MISSING, latestFiles } from './missing-files.ts';
 import { readNote, writeNote } from './note.ts';
 
 /** Name of the value, and of the blob, that say which records and files belong together. */
@@ -34,7 +34,8 @@ interface StoreIdentityOptions {
 /**
  * Makes sure that files and records belong together, so that no cleanup treats another installation's files as its
  * own leftovers, and no copy stores files that the others cannot see. Both carry the same ID, which the first start
- * assigns. Returns false if a store does not answer, so that the result is unknown; `pairLater` then continues.
+ * assigns. Returns false if the result is unknown, because a store does not answer, or all files are missing; `pairLater`
+ * then continues.
  * @throws {AppError} `conflict` with a message for the operator.
  */
 export async function pairStores(options: StoreIdentityOptions): Promise<boolean> {
@@ -44,7 +45,7 @@ export async function pairStores(options: StoreIdentityOptions): Promise<boolean
 }
 
 /**
- * Does the same as `pairStores` as soon as both stores answer, unless the signal aborts. A conflict is logged, and
+ * Does the same as `pairStores` as soon as both stores answer and the files are there, unless the signal aborts. A conflict is logged, and
  * keeps anything from being removed, because `createDoubts` also sees it.
  */
 export async function pairLater(options: StoreIdentityOptions, signal: AbortSignal): Promise<void> {
@@ -57,7 +58,7 @@ export async function pairLater(options: StoreIdentityOptions, signal: AbortSign
   }
 }
 
-/** Resolves with the error of a store that does not answer, or with `null` if both did. */
+/** Resolves with the reason why the result is unknown, or with `null` if it is known. */
 async function tryToPair(options: StoreIdentityOptions): Promise<AppError | null> {
   try {
     if (await pair(options)) await beginEpochs(options, options.folder);
@@ -78,11 +79,18 @@ async function pair(options: StoreIdentityOptions): Promise<boolean> {
     if (shared.records || shared.files) throw foreign();
     if (await hasMoreThan(0, options.blobs)) return false;
   }
+  const found = marked === null ? await latestFiles(options) : 'there';
+  /** Files without a mark then mean that the marked ones are on another machine, rather than moved. */
+  const mayBeElsewhere = shared.records && !shared.files;
+  // A new mark would make an empty folder theirs, in which new images are lost once the right disk is mounted again.
+  if (found === 'missing' && (known === null || !mayBeElsewhere)) {
+    throw new AppError('unavailable', inEnglish(FILES_MISSING));
+  }
   const proposed = marked ?? randomUUID();
   const id = await state.getOrSet(IDENTITY_STATE, proposed);
   if (marked === id) return true;
   if (marked !== null) throw foreign();
-  if (id === proposed || !(await mustBeHere(options))) {
+  if (id === proposed || !mayBeElsewhere || found === 'there') {
     await writeMark(options.blobs, options.folder, id);
     return true;
   }
@@ -91,15 +99,6 @@ async function pair(options: StoreIdentityOptions): Promise<boolean> {
     if ((await readMark(options.blobs)) === id) return true;
   }
   throw elsewhere();
-}
-
-/** Used if files without a mark mean that the marked ones are on another machine, rather than moved. */
-async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Promise<boolean> {
-  if (!shared.records || shared.files) return false;
-  for (const image of await images.recent({ offset: 0, limit: 3 })) {
-    if (await blobs.stat(originalKey(image))) return false;
-  }
-  return true;
 }
 
 /** Returns which records the files belong to, or `null` if there is no mark. */
@@ -125,13 +124,17 @@ export async function agreeOnIdentity(
 function foreign(): AppError {
   return new AppError(
     'conflict',
-    `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a cleanup would delete them. Use a separate folder, bucket or prefix. To use the files with these records, delete ${IDENTITY_BLOB} from the files.`,
+    inEnglish(
+      `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a cleanup would delete them. Use a separate folder, bucket or prefix. To use the files with these records, delete ${IDENTITY_BLOB} from the files.`,
+    ),
   );
 }
 
 function elsewhere(): AppError {
   return new AppError(
     'conflict',
-    `The records at METADATA_URL belong to files in a different folder than BLOBS_URL names here. Copies on several machines need BLOBS_URL=s3:... or one shared folder. After a move, bring all files including ${IDENTITY_BLOB}; if they are lost, delete the value ${IDENTITY_STATE} from the records.`,
+    inEnglish(
+      `The records at METADATA_URL belong to files in a different folder than BLOBS_URL names here. Copies on several machines need BLOBS_URL=s3:... or one shared folder. After a move, bring all files including ${IDENTITY_BLOB}; if they are lost, delete the value ${IDENTITY_STATE} from the records.`,
+    ),
   );
 }

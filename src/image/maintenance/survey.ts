@@ -34,13 +34,13 @@ export function mostUnasked(files: number): number {
 interface SurveyOptions {
   images: Pick<ImageStore, 'existing' | 'buried'>;
   blobs: Pick<BlobStore, 'list'>;
-  strayRetentionMs: number;
-  now: () => number;
+  /** Files that went to quarantine before this time, in ms since 1970, have been there for long enough. */
+  straysBefore: number;
 }
 
 /** Examines all files once, and changes none. Files written after `before` are not strays. */
 export async function survey(
-  { images, blobs, strayRetentionMs, now }: SurveyOptions,
+  { images, blobs, straysBefore }: SurveyOptions,
   before: number,
   signal: AbortSignal,
 ): Promise<Survey> {
@@ -71,7 +71,7 @@ export async function survey(
     for (const file of quarantined) {
       if (existing.has(file.id)) note(found.returned, file);
       else if (buried.has(file.id)) note(found.buried, file);
-      else if (file.blob.modified < now() - strayRetentionMs) note(found.expired, file);
+      else if (file.blob.modified < straysBefore) note(found.expired, file);
       else {
         found.quarantined.files++;
         found.quarantined.bytes += file.blob.size;

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Lease, Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
@@ -20,8 +20,8 @@ export interface SweepOptions {
   state: StateStore;
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
-  /** How long files without a record are kept. */
-  strayRetentionMs: number;
+  /** Files that went to quarantine before this time, in ms since 1970, are removed. */
+  straysBefore: number;
   /** Rejects with `forbidden` for the SHA-256 of a file that must not be kept. */
   mayStore?: ((hash: string) => Promise<void>) | undefined;
   /** Folder for temporary files. */
@@ -42,7 +42,7 @@ export interface SweepOptions {
  */
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
-  if (!lease) throw new AppError('conflict', 'A cleanup is already running.');
+  if (!lease) throw new AppError('conflict', inEnglish('A cleanup is already running.'));
   try {
     return await sweepAlone(options, lease, AbortSignal.any([signal, lease.lost]));
   } finally {

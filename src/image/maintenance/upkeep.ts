@@ -1,30 +1,34 @@
+import { type Finding, fail } from '../../findings/finding.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
-import type { ImageFiles } from '../image-files.ts';
-import type { ImageLimits } from '../limits.ts';
-import type { RecordCache } from '../records.ts';
+import type { ImageFiles } from '../records/image-files.ts';
+import type { RecordCache } from '../records/records.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
+import type { ImageLimits } from '../upload/limits.ts';
 import { createAccessLog } from './accesses.ts';
 import { type CleanupReport, createAskedCleanup, createCleanup } from './cleanup.ts';
 import { createDoubts } from './doubts.ts';
-import { createEnds } from './ends.ts';
-import { startMaintenance } from './maintenance.ts';
+import { type OnCleaned, startMaintenance } from './maintenance.ts';
+import type { ServiceTime } from './service-time.ts';
+import type { Unfinished } from './unfinished.ts';
 
 /** What the image host does on its own, and what of it can be asked for. */
 export interface Upkeep {
   /**
-   * Removes images that have not been viewed for a long time, for at most `budgetMs`. Rejects with `conflict`.
-   * Without `admin`, it reports within ten minutes of a complete cleanup that nothing was removed.
+   * Removes images that have not been viewed for a long time, for at most `budgetMs`. Rejects with `conflict`, also
+   * while the time is in doubt, which `confirm` ends. Without `admin`, it reports within ten minutes of a complete
+   * cleanup that nothing was removed.
    */
-  cleanup(budgetMs: number, admin: boolean): Promise<CleanupReport>;
-  /** Removes images that have expired or have no views left. The server calls it every 15 seconds. */
+  cleanup(budgetMs: number, admin: boolean, confirm?: boolean): Promise<CleanupReport>;
+  /** Removes images that have expired or have no views left, unless the time is in doubt. The server calls it every 15 seconds. */
   removeEnded(signal?: AbortSignal): Promise<void>;
-  /** Returns why no file is removed at the moment, as sentences; none if all is well. At most ten seconds old. */
-  doubts(): Promise<readonly string[]>;
+  /** Returns why files, or idle and expired images, are not removed; none if all is well. At most ten seconds old. */
+  doubts(): Promise<readonly Finding[]>;
   /** Records that a person or program has viewed the image. */
   accessed(image: ImageRecord): void;
   /** Starts to write accesses and to clean up in the background. */
@@ -41,6 +45,7 @@ export interface UpkeepOptions {
   locks: Locks;
   records: Pick<RecordCache, 'forget'>;
   clock: Pick<Clock, 'now'>;
+  serviceTime: ServiceTime;
   limits: Pick<ImageLimits, 'retentionMs' | 'cleanupIntervalMs' | 'strayRetentionMs'>;
   /** Folder for temporary files. */
   folder: string;
@@ -48,8 +53,9 @@ export interface UpkeepOptions {
   mayStore: (hash: string) => Promise<void>;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
+  unfinished: Unfinished;
   /** Called after each cleanup of this copy that was complete. */
-  onCleaned: ((signal: AbortSignal) => Promise<void>) | undefined;
+  onCleaned: OnCleaned | undefined;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt: ((reasons: readonly string[]) => void) | undefined;
   /** Called with the total size of the smaller versions. */
@@ -58,8 +64,9 @@ export interface UpkeepOptions {
 }
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { images, blobs, files, state, locks, records, clock, limits, folder, mayStore, log } = options;
-  const { onRemoved, onCleaned, onDoubt, onVersionBytes } = options;
+  const { images, blobs, files, state, locks, records, clock, serviceTime, limits, log } = options;
+  const { folder, mayStore } = options;
+  const { onRemoved, unfinished, onCleaned, onDoubt, onVersionBytes } = options;
   const now = () => clock.now();
   const accesses = createAccessLog({
     images,
@@ -71,15 +78,27 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   });
   const doubts = createDoubts({ state, blobs, images, now, log, ...(onDoubt && { onChange: onDoubt }) });
   const { retentionMs } = limits;
-  const cleanup = createCleanup({ images, locks, doubts, retentionMs, now, onRemoved });
-  const removeEnded = createEnds({ images, now, onRemoved, log });
+  const cleanup = createCleanup({
+    images,
+    locks,
+    doubts,
+    serviceTime,
+    retentionMs,
+    now,
+    onRemoved,
+    unfinished,
+  });
+  const removeEnded = createEnds({ images, now, onRemoved, unfinished, serviceTime, log });
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
 
   return {
-    cleanup: createAskedCleanup({ cleanup, accesses, state, now }),
+    cleanup: createAskedCleanup({ cleanup, serviceTime, accesses, state, now }),
     removeEnded: (signal = stopping.signal) => removeEnded(signal),
-    doubts: doubts.recent,
+    async doubts() {
+      const [reasons, doubt] = await Promise.all([doubts.recent(), serviceTime.doubt()]);
+      return doubt === null ? reasons : [...reasons, fail(doubt)];
+    },
     accessed: accesses.note,
 
     start() {
@@ -91,6 +110,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
         state,
         locks,
         doubts,
+        serviceTime,
         accesses,
         cleanup,
         clock,
@@ -109,6 +129,63 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       await maintenance?.stop();
       maintenance = null;
       await accesses.flush();
+      await unfinished.finish();
     },
+  };
+}
+
+const BATCH = 100;
+/**
+ * An image has up to nine files, and a remote store is slow for each. Thousands of images that expire together must
+ * be gone within a minute.
+ */
+const AT_ONCE = 16;
+
+interface EndsOptions {
+  images: Pick<ImageStore, 'endedBy' | 'removeEnded'>;
+  now: () => number;
+  /** Removes everything that belongs to a removed record. */
+  onRemoved: (image: ImageRecord) => Promise<void>;
+  unfinished: Pick<Unfinished, 'during' | 'finish'>;
+  serviceTime: Pick<ServiceTime, 'doubt'>;
+  log: Log;
+}
+
+/**
+ * Creates a function that removes images that have expired, or whose last view counts as seen. All copies of the
+ * server may call it at the same time; only one of them removes each image. It waits while the time is in doubt, because a
+ * clock that is ahead would remove what has not expired; nobody sees it meanwhile. Other doubts do not stop it, as they
+ * do not stop a deletion by an uploader.
+ */
+function createEnds({ images, now, onRemoved, unfinished, serviceTime, log }: EndsOptions) {
+  return async (signal: AbortSignal): Promise<void> => {
+    await unfinished.finish();
+    if ((await serviceTime.doubt()) !== null) return;
+    while (!signal.aborted) {
+      const ended = await images.endedBy(now(), BATCH);
+      if (ended.length === 0) break;
+      let some = false;
+      const failures: unknown[] = [];
+      const removal = unfinished.during('removal', ended, async (done) => {
+        const work = async (image: ImageRecord) => {
+          if (await images.removeEnded(image.id, now())) {
+            some = true;
+            await onRemoved(image);
+          }
+          done(image);
+        };
+        // One that cannot be removed does not stop the others.
+        await forEachBounded(
+          ended,
+          AT_ONCE,
+          (one) => work(one).catch((cause) => void failures.push(cause)),
+          signal,
+        );
+        if (failures.length > 0) throw failures[0];
+      });
+      await removal.catch((cause) => log('warn', 'expired images not removed', { cause }));
+      // Another copy removed them, or their expiry was postponed.
+      if (!some) break;
+    }
   };
 }

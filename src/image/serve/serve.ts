@@ -1,6 +1,7 @@
-import { AppError } from '../../errors.ts';
-import type { Shape } from '../blob-keys.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from '../image.ts';
+import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
+import { AppError, inEnglish } from '../../errors.ts';
+import { type ImageRecord, visibilityOf } from '../image.ts';
+import type { Shape } from '../records/blob-keys.ts';
 import type { ImageService } from '../service.ts';
 import { STALE_S } from './caching.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
@@ -28,7 +29,7 @@ interface ServeRequest {
 }
 
 /** Headers for the error answer, set before the error is thrown. */
-export type ErrorHeaders = Record<string, string | number>;
+type ErrorHeaders = Record<string, string | number>;
 
 /**
  * Answers GET and HEAD of an image's file: 200, 206, or 304 without touching the file.
@@ -84,7 +85,10 @@ async function serveOnce(
   const range = requestedRange(request.headers, size, validators);
   if (range === 'unsatisfiable') {
     errorHeaders['content-range'] = `bytes */${size}`;
-    throw new AppError('range_not_satisfiable', `The range is outside the file, which has ${size} bytes.`);
+    throw new AppError(
+      'range_not_satisfiable',
+      inEnglish(`The range is outside the file, which has ${size} bytes.`),
+    );
   }
   if (range === null) {
     headers['content-length'] = String(size);

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, invalidParameter } from '../../errors.ts';
-import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../blob-keys.ts';
-import type { Codec } from '../codec/codec.ts';
-import { type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import type { Codec } from '../../codec/codec.ts';
+import { MEDIA_TYPES } from '../../codec/format.ts';
+import { AppError, invalidParameter, message } from '../../errors.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
-import { notFound } from '../missing.ts';
-import type { Quota } from '../quota.ts';
+import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../records/blob-keys.ts';
+import { notFound } from '../records/missing.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
+import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
-import type { VersionBytes } from './version-bytes.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
 /** Only versions up to this width may be made from another version. */
@@ -157,6 +158,42 @@ export function createThumbnails({
 export function thumbnailWidth(asked: string | null, image: Pick<ImageRecord, 'width'>): number | null {
   if (asked === null || asked === '') return null;
   const width = THUMBNAIL_WIDTHS.find((offered) => String(offered) === asked);
-  if (width === undefined) throw invalidParameter('w', `w must be one of ${THUMBNAIL_WIDTHS.join(', ')}.`);
+  if (width === undefined)
+    throw invalidParameter(
+      'w',
+      message('{field} {rule}.', {
+        field: 'w',
+        rule: message('must be one of {choices}', { choices: THUMBNAIL_WIDTHS.join(', ') }),
+      }),
+    );
   return width < image.width ? width : null;
+}
+
+/** State key: bytes of all smaller versions. */
+const KEY = 'image-version-bytes';
+
+/**
+ * Counts the bytes of the smaller versions. Each sweep recounts them, because concurrent additions by several copies
+ * of the server may be missed.
+ */
+interface VersionBytes {
+  total(): Promise<number>;
+  /** Adds bytes; a negative number subtracts. Never rejects. */
+  add(bytes: number): Promise<void>;
+  /** Replaces the count. */
+  recount(bytes: number): Promise<void>;
+}
+
+export function createVersionBytes(state: Pick<StateStore, 'get' | 'set'>): VersionBytes {
+  let last = Promise.resolve();
+  const total = async () => Number((await state.get(KEY)) ?? 0);
+  const set = (bytes: number) => state.set(KEY, String(Math.max(0, Math.round(bytes))));
+  return {
+    total,
+    add(bytes) {
+      if (bytes !== 0) last = last.then(async () => set((await total()) + bytes)).catch(() => {});
+      return last;
+    },
+    recount: set,
+  };
 }

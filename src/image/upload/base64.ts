@@ -1,5 +1,4 @@
-import { type AppError, invalidParameter } from '../../errors.ts';
-import { withLongHead } from './long-head.ts';
+import { type AppError, inEnglish, invalidParameter } from '../../errors.ts';
 
 /** Maximum factor by which Base64, with line ends and percent-encoding, enlarges a picture. */
 export const MOST_BASE64 = 1.5;
@@ -36,7 +35,10 @@ function startOfText(head: Uint8Array, field: string): number | null {
   const url = DATA_URL.exec(text)?.[0];
   if (url !== undefined) {
     if (/;base64,$/i.test(url)) return url.length;
-    throw invalidParameter(field, 'A data: URL must be in Base64, as in data:image/png;base64,...');
+    throw invalidParameter(
+      field,
+      inEnglish('A data: URL must be in Base64, as in data:image/png;base64,...'),
+    );
   }
   return text !== '' && /^[\w+/=\s-]*$/.test(text) ? 0 : null;
 }
@@ -71,5 +73,26 @@ function latin1(bytes: Uint8Array): string {
 }
 
 function broken(field: string): AppError {
-  return invalidParameter(field, `The Base64 in the field ${field} is invalid.`);
+  return invalidParameter(field, inEnglish(`The Base64 in the field ${field} is invalid.`));
+}
+
+/**
+ * Yields the same bytes, with a first chunk of at least that many so that it can be examined. It is shorter only if
+ * there are fewer bytes, and missing if there are none.
+ */
+export async function* withLongHead(
+  pieces: AsyncIterable<Uint8Array>,
+  headBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let head: Uint8Array | null = new Uint8Array();
+  for await (const piece of pieces) {
+    if (head === null) yield piece;
+    else {
+      head = Buffer.concat([head, piece]);
+      if (head.length < headBytes) continue;
+      yield head;
+      head = null;
+    }
+  }
+  if (head !== null && head.length > 0) yield head;
 }

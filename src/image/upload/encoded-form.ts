@@ -1,4 +1,4 @@
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, invalidParameter, message } from '../../errors.ts';
 import { type Form, MAX_FIELD_BYTES, MAX_FIELDS } from './multipart.ts';
 
 /**
@@ -22,7 +22,11 @@ export async function readEncodedForm<T>(
       const value = reader.last === '=' ? reader.until(/&/) : nothing();
       if (!names.includes(name)) fields[name] = await textOf(value, name);
       else {
-        if (files.length > 0) throw invalidParameter(names[0], `Send one picture in the field ${names[0]}.`);
+        if (files.length > 0)
+          throw invalidParameter(
+            names[0],
+            message('Send one picture in the field {field}.', { field: names[0] }),
+          );
         files.push({ filename: null, stored: await store(bytesOf(value)) });
       }
     }
@@ -30,7 +34,10 @@ export async function readEncodedForm<T>(
     await reader.close();
   }
   if (files.length === 0) {
-    throw invalidParameter(names[0], `The form has no picture in the field ${names[0]}.`);
+    throw invalidParameter(
+      names[0],
+      message('The form has no picture in the field {field}.', { field: names[0] }),
+    );
   }
   return { fields, files };
 }
@@ -81,7 +88,10 @@ async function textOf(parts: AsyncIterable<string>, name: string): Promise<strin
   for await (const part of bytesOf(parts)) {
     bytes = Buffer.concat([bytes, part]);
     if (bytes.length > MAX_FIELD_BYTES) {
-      throw invalidParameter(name, `The field ${name} is longer than ${MAX_FIELD_BYTES} bytes.`);
+      throw invalidParameter(
+        name,
+        message('The field {field} is longer than {most} bytes.', { field: name, most: MAX_FIELD_BYTES }),
+      );
     }
   }
   return bytes.toString('utf8');

@@ -1,15 +1,17 @@
 import { rm } from 'node:fs/promises';
-import { AppError } from '../../errors.ts';
+import { parseHeader } from '../../codec/convert/header.ts';
+import { AppError, inEnglish } from '../../errors.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import type { SafeFetch, SafeResponse } from '../../lib/safe-fetch.ts';
 import { SafeFetchError } from '../../lib/safe-fetch-errors.ts';
 import { createShares } from '../../lib/shares.ts';
-import { parseHeader } from '../codec/header.ts';
+import type { ImageService } from '../service.ts';
+import { withLongHead } from './base64.ts';
 import { tooLarge } from './body.ts';
 import { cleanFilename } from './filename.ts';
-import { withLongHead } from './long-head.ts';
 import { temporaryPath, writeTemporary } from './temporary-file.ts';
-import type { ReceivedFile } from './upload.ts';
-import { MAX_URL } from './url-order.ts';
+import type { Received, ReceivedFile } from './upload.ts';
+import { MAX_URL, type UrlOrder } from './url-order.ts';
 
 /** From the name lookup to the last byte. The conversion takes additional time, and reverse proxies wait a minute. */
 const TIMEOUT_MS = 20_000;
@@ -22,7 +24,7 @@ const HEAD_BYTES = 22;
 const NO_TYPE = /^(application|binary)\/(x-)?octet-stream$/;
 
 /** Fetches pictures from other servers. */
-export interface UrlFetcher {
+interface UrlFetcher {
   /**
    * Fetches a URL into a temporary file, which the caller removes. Rejects with `invalid_parameter` and `url` if it
    * does not lead to a file, `not_an_image` as soon as the data is not a picture, `too_large`, `rate_limited`,
@@ -42,8 +44,8 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
   const shares = createShares({
     each: EACH,
     all: ALL,
-    fullMessage: `${EACH} of your URLs are already being fetched.`,
-    busyMessage: 'Too many URLs are being fetched at the moment.',
+    fullMessage: inEnglish(`${EACH} of your URLs are already being fetched.`),
+    busyMessage: inEnglish('Too many URLs are being fetched at the moment.'),
   });
 
   async function ask(url: string, signal: AbortSignal): Promise<SafeResponse> {
@@ -80,7 +82,7 @@ function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError 
   if (Number(headers['content-length']) > maxBytes) return tooLarge(maxBytes);
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === '' || type.startsWith('image/') || NO_TYPE.test(type)) return null;
-  return new AppError('not_an_image', `The URL leads to ${type.slice(0, 60)}, not to an image.`);
+  return new AppError('not_an_image', inEnglish(`The URL leads to ${type.slice(0, 60)}, not to an image.`));
 }
 
 /** Passes on the chunks of a picture, and throws at the first chunk of anything else. */
@@ -89,7 +91,10 @@ async function* picturesOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
   for await (const piece of withLongHead(pieces, HEAD_BYTES)) {
     isKnown ||= parseHeader(Buffer.from(piece)) !== null;
     if (!isKnown) {
-      throw new AppError('not_an_image', 'The URL leads to a file that is not in a known picture format.');
+      throw new AppError(
+        'not_an_image',
+        inEnglish('The URL leads to a file that is not in a known picture format.'),
+      );
     }
     yield piece;
   }
@@ -119,6 +124,59 @@ function explained(error: unknown, maxBytes: number): unknown {
 }
 
 function refused(what: string, cause?: unknown): AppError {
-  const message = `The URL ${what}.`;
+  const message = inEnglish(`The URL ${what}.`);
   return new AppError('invalid_parameter', message, { details: [{ field: 'url', message }], cause });
+}
+
+/** How pictures may be uploaded by URL. */
+export interface FromUrl extends UrlFetcher {
+  /** True if this needs a token. */
+  needsToken: boolean;
+  /** Counts the bytes fetched for a client. Rejects with `rate_limited`. Default: unlimited. */
+  countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
+}
+
+interface Ordering {
+  /** The client. */
+  from: Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
+  fromUrl: FromUrl | null;
+  service: Pick<ImageService, 'admit' | 'limits'>;
+  signal: AbortSignal;
+}
+
+/**
+ * Fetches a picture by URL as if the client had sent it. Rejects with `forbidden` if that is disabled, with
+ * `unauthorized` if the client needs a token for it, and like the fetcher.
+ */
+export async function fetchOrdered(
+  order: UrlOrder,
+  { from, fromUrl, service, signal }: Ordering,
+): Promise<Received> {
+  if (fromUrl === null) {
+    throw new AppError(
+      'forbidden',
+      inEnglish('This server does not fetch pictures from URLs. Send the picture itself.'),
+    );
+  }
+  if (fromUrl.needsToken) demandToken(from);
+  await service.admit(service.limits.maxUploadBytes, from.payer);
+  const fetched = await fromUrl.fetch(order.url, from.payer, signal);
+  const dispose = () => rm(fetched.path, { force: true });
+  try {
+    await fromUrl.countBytes?.(from.peer, fetched.size);
+    return { files: [fetched], fields: order.fields, dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function demandToken({ admin, holder }: Ordering['from']): void {
+  if (admin || holder?.role === 'upload') return;
+  throw new AppError(
+    'unauthorized',
+    inEnglish(
+      'Uploads by URL need the header Authorization: Bearer <token>, with a token from the operator.',
+    ),
+  );
 }

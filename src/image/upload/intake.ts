@@ -1,16 +1,20 @@
 import { AppError, invalidParameter } from '../../errors.ts';
-import type { ContextOf } from '../../http/request-context.ts';
+import type { Call, Caller } from '../../http/route.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
+import { acceptsHtml } from '../../web/navigation.ts';
 import type { Uploader } from '../access/deletion-rights.ts';
 import type { Albums } from '../albums/albums.ts';
+import type { Pages } from '../pages/pages.ts';
+import { linksOf } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
-import { type FromUrl, fetchOrdered } from './fetch-ordered.ts';
+import { uploadsView, uploadView } from '../views.ts';
 import { cleanFilename } from './filename.ts';
+import { type FromUrl, fetchOrdered } from './from-url.ts';
 import { createJoining } from './joining.ts';
 import type { BeforePicture } from './multipart.ts';
+import { demandOne, type Outcome, type Uploaded } from './storing.ts';
 import { noImage, type Received, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
 import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
-import { demandOne, type Outcome } from './uploaded.ts';
 import { readUrlOrder, type UrlOrder } from './url-order.ts';
 
 /** Files of one form that are converted at once, so that the client's other files do not wait long. */
@@ -23,10 +27,11 @@ const AT_ONCE = 4;
 export interface Intake {
   /**
    * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
-   * the error of the first. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and
+   * the error of the first. If it rejects, nothing stays stored, as nobody would get the delete tokens; so it is if
+   * the client has left. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and
    * like the service.
    */
-  take(request: Request, taking?: Taking): Promise<Taken>;
+  take(call: Caller, taking?: Taking): Promise<Taken>;
 }
 
 interface Taken {
@@ -50,40 +55,45 @@ export interface Taking {
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
 }
 
+/** What the pictures of one request have in common. */
+interface Storage {
+  options: ParsedOptions;
+  from: Uploader;
+  signal: AbortSignal;
+  /** What has been stored so far. */
+  stored: Uploaded[];
+}
+
 interface IntakeOptions {
-  service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload'>;
+  service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload' | 'takeBack'>;
   albums: Pick<Albums, 'demandRoom' | 'append'>;
-  contextOf: ContextOf;
   /** Counts one more upload of a client, by its address. Rejects with `rate_limited`. Default: unlimited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
   /** `null` if URLs are not fetched. */
   fromUrl: FromUrl | null;
 }
 
-export function createIntake({ service, albums, contextOf, countUpload, fromUrl }: IntakeOptions): Intake {
-  async function storeOne(file: ReceivedFile, options: ParsedOptions, from: Uploader, signal: AbortSignal) {
+export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOptions): Intake {
+  async function storeOne(file: ReceivedFile, { options, from, signal, stored }: Storage): Promise<Uploaded> {
     const { filename, album: _, albumToken: __, ...wanted } = options;
     if (file.size === 0) throw noImage('image', file.filename);
     const named = (filename && cleanFilename(filename)) || file.filename;
-    return service.upload({ ...file, filename: named }, wanted, from, signal);
+    const uploaded = await service.upload({ ...file, filename: named }, wanted, from, signal);
+    stored.push(uploaded);
+    return uploaded;
   }
 
   /** A failure of one does not affect the others. */
-  async function storeAll(
-    files: readonly ReceivedFile[],
-    options: ParsedOptions,
-    from: Uploader,
-    signal: AbortSignal,
-  ): Promise<Outcome[]> {
-    if (options.filename !== null) {
+  async function storeAll(files: readonly ReceivedFile[], storage: Storage): Promise<Outcome[]> {
+    if (storage.options.filename !== null) {
       throw invalidParameter('filename', 'filename can be given for a single file only.');
     }
     const outcomes: Outcome[] = [];
     await forEachBounded(files.entries(), AT_ONCE, async ([index, file]) => {
       try {
         // The request itself was counted as the first one.
-        if (index > 0) await countUpload?.(from.peer);
-        outcomes[index] = { uploaded: await storeOne(file, options, from, signal) };
+        if (index > 0) await countUpload?.(storage.from.peer);
+        outcomes[index] = { uploaded: await storeOne(file, storage) };
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         outcomes[index] = { filename: file.filename, fault: error };
@@ -94,10 +104,9 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
   }
 
   return {
-    async take(request, { shape, optionsOf, urlOf, judge } = {}) {
+    async take({ request, context }, { shape, optionsOf, urlOf, judge } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
-      const context = contextOf(request);
       const { peer, identity, payer, admin } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
       const optionsIn = (fields: Readonly<Record<string, string>>) =>
@@ -117,6 +126,7 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
       const limits = { maxBytes, folder: service.folder, signal };
       const received = await receiveUpload(request, limits, shape, beforePicture);
       let taken = received;
+      const stored: Uploaded[] = [];
       try {
         // Bodies of other services' clients are never orders in our format.
         const order = shape ? await clientsOrder(received, urlOf) : await readUrlOrder(request, received);
@@ -132,13 +142,14 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
         if (!only) return { outcomes: [], fields };
         await judgeOnce?.(fields);
         await joining.demand(options);
-        const from = { peer, identity, payer: context.payer };
+        const storage = { options, from: { peer, identity, payer: context.payer }, signal, stored };
         const outcomes =
-          others.length > 0
-            ? await storeAll(files, options, from, signal)
-            : [{ uploaded: await storeOne(only, options, from, signal) }];
-        return { outcomes: await joining.join(outcomes, options.album), fields };
+          others.length > 0 ? await storeAll(files, storage) : [{ uploaded: await storeOne(only, storage) }];
+        const joined = await joining.join(outcomes, options.album);
+        signal.throwIfAborted();
+        return { outcomes: joined, fields };
       } catch (error) {
+        await Promise.all(stored.map(service.takeBack));
         if (!signal.aborted) throw error;
         throw new AppError('invalid_body', 'The connection was closed before the response.', {
           cause: error,
@@ -159,4 +170,39 @@ async function clientsOrder(received: Received, urlOf: Taking['urlOf']): Promise
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {
   let judged: Promise<void> | undefined;
   return judge && ((fields) => (judged ??= judge(fields)));
+}
+
+interface UploadsOptions {
+  intake: Intake;
+  pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;
+  /** Path under which browsers reach the image host. */
+  basePath: string;
+}
+
+/** Creates the handler of `POST /api/upload`. */
+export function createUploads({ intake, pages, basePath }: UploadsOptions) {
+  function answerOne(call: Caller, uploaded: Uploaded): Response {
+    // The form of a page, sent by a browser without scripts.
+    if (acceptsHtml(call.request)) return pages.uploaded(call, uploaded);
+    const base = call.context.origin + basePath;
+    return Response.json(uploadView(base, uploaded), {
+      status: uploaded.inReview ? 202 : 201,
+      headers: { location: linksOf(base, uploaded.image).url, 'cache-control': 'no-store' },
+    });
+  }
+
+  function answerSeveral(call: Caller, outcomes: readonly Outcome[]): Response {
+    if (acceptsHtml(call.request)) return pages.uploadedSeveral(call, outcomes);
+    return Response.json(uploadsView(call.context.origin + basePath, outcomes), {
+      status: 201,
+      headers: { 'cache-control': 'no-store' },
+    });
+  }
+
+  return async function upload(call: Call): Promise<Response> {
+    const { outcomes } = await intake.take(call);
+    const [only, ...others] = outcomes;
+    if (only && 'uploaded' in only && others.length === 0) return answerOne(call, only.uploaded);
+    return answerSeveral(call, outcomes);
+  };
 }

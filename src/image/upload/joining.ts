@@ -1,7 +1,7 @@
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Albums } from '../albums/albums.ts';
+import type { Outcome, Uploaded } from './storing.ts';
 import type { ParsedOptions } from './upload-options.ts';
-import type { Outcome, Uploaded } from './uploaded.ts';
 
 type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
 
@@ -32,7 +32,9 @@ export function createJoining(
   if (new URL(request.url).searchParams.has('album_token')) {
     throw invalidParameter(
       'album_token',
-      'Do not send album_token in the URL, because URLs end up in logs. Send it as a field or in the header X-Album-Token.',
+      inEnglish(
+        'Do not send album_token in the URL, because URLs end up in logs. Send it as a field or in the header X-Album-Token.',
+      ),
     );
   }
   const inHeader = albumTokenOf(request);
@@ -52,7 +54,7 @@ export function createJoining(
     if (token === null && !admin) {
       throw invalidParameter(
         'album_token',
-        'album needs its token: send the header X-Album-Token or the field album_token.',
+        inEnglish('album needs its token: send the header X-Album-Token or the field album_token.'),
       );
     }
     const known = `${album} ${token}`;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, invalidParameter, message } from '../../errors.ts';
 import { createAbortable } from '../../lib/abortable.ts';
 import { tooLarge } from './body.ts';
 
@@ -76,7 +76,12 @@ export async function readForm<T>(
   parser.on('partsLimit', () => reject(new AppError('invalid_body', 'The form has too many parts.')));
   parser.on('field', (name, value, _nameTruncated, truncated) => {
     if (truncated)
-      reject(invalidParameter(name, `The field ${name} is longer than ${MAX_FIELD_BYTES} bytes.`));
+      reject(
+        invalidParameter(
+          name,
+          message('The field {field} is longer than {most} bytes.', { field: name, most: MAX_FIELD_BYTES }),
+        ),
+      );
     fields[name] = value;
   });
   parser.on('file', (name, file: BusboyFileStream, filename) => {
@@ -106,7 +111,7 @@ export async function readForm<T>(
     parser.end();
     await wait(finished);
     if (images.length === 0 && !optional)
-      throw invalidParameter(field, `The form has no file in the field ${field}.`);
+      throw invalidParameter(field, message('The form has no file in the field {field}.', { field }));
     const all = Promise.all(images.map(async ({ filename, stored }) => ({ filename, stored: await stored })));
     return { fields, files: await wait(all) };
   } catch (error) {
@@ -117,8 +122,12 @@ export async function readForm<T>(
 }
 
 function tooMany(field: string, most: number): AppError {
-  const files = most === 1 ? 'one file' : `${most} files`;
-  return invalidParameter(field, `A form can have at most ${files} in the field ${field}.`);
+  return invalidParameter(
+    field,
+    most === 1
+      ? message('A form can have at most one file in the field {field}.', { field })
+      : message('A form can have at most {most} files in the field {field}.', { most, field }),
+  );
 }
 
 /** Browsers escape quotes and line ends in names, and nothing else (HTML standard, multipart/form-data). */

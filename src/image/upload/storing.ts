@@ -1,16 +1,19 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Codec } from '../../codec/codec.ts';
+import type { PrivatePart, UploadWarning } from '../../codec/convert/warnings.ts';
+import { EXTENSIONS } from '../../codec/format.ts';
+import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type DeletionRights, hashOf, type Uploader } from '../access/deletion-rights.ts';
 import type { PasswordHasher } from '../access/password.ts';
-import { type AudienceRules, audienceOf } from '../audience.ts';
-import type { Codec } from '../codec/codec.ts';
-import { createDeleteToken, createId, type RandomBytes } from '../ids.ts';
-import { EXTENSIONS, type ImageRecord, type UploadOptions } from '../image.ts';
-import type { ImageFiles } from '../image-files.ts';
-import type { Quota } from '../quota.ts';
+import type { ImageRecord, UploadOptions } from '../image.ts';
+import { isUnclear, type Unfinished } from '../maintenance/unfinished.ts';
+import { type AudienceRules, audienceOf } from '../records/audience.ts';
+import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
+import type { ImageFiles } from '../records/image-files.ts';
 import type { ImageStore } from '../store.ts';
-import type { Uploaded } from './uploaded.ts';
+import type { Quota } from './quota.ts';
 
 interface StoringOptions {
   images: Pick<ImageStore, 'existing'>;
@@ -20,10 +23,13 @@ interface StoringOptions {
   rights: Pick<DeletionRights, 'ownerOf'>;
   rules: AudienceRules;
   quota: Pick<Quota, 'admit' | 'reserve'> | undefined;
+  /** Rejects with `unavailable` while the files of the records are missing. */
+  requireFiles: () => Promise<void>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore: (hash: string, phash?: string | null) => Promise<void>;
   /** Whether the file at `path` was taken over for review. */
   holdBack: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
+  unfinished: Pick<Unfinished, 'settle'>;
   onStored: (image: ImageRecord) => void;
   random: RandomBytes;
   /** Folder for temporary files. */
@@ -53,8 +59,9 @@ export interface Storing {
 }
 
 export function createStoring(options: StoringOptions): Storing {
-  const { images, files, codec, hasher, rights, rules, quota, mayStore, holdBack, onStored } = options;
-  const { random, folder, now, log } = options;
+  const { images, files, codec, hasher, rights, rules, quota, mayStore, holdBack, unfinished, onStored } =
+    options;
+  const { requireFiles, random, folder, now, log } = options;
 
   async function freshId(): Promise<string> {
     for (;;) {
@@ -64,11 +71,23 @@ export function createStoring(options: StoringOptions): Storing {
   }
 
   /** Takes over the file at `path`. Returns true if it is in review. */
-  async function keep(image: ImageRecord, path: string, payer: string): Promise<boolean> {
+  async function keep(
+    image: ImageRecord,
+    path: string,
+    payer: string,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    await requireFiles();
     const release = await quota?.reserve(image.size);
     try {
       if (await holdBack?.(image, path, payer)) return true;
-      await files.store(image, path);
+      // Nobody would get the delete token.
+      signal?.throwIfAborted();
+      await files.store(image, path).catch(async (cause) => {
+        // The uploader gets an error, and no delete token.
+        if (isUnclear(cause)) await unfinished.settle('take-back', image);
+        throw cause;
+      });
       return false;
     } finally {
       release?.();
@@ -78,6 +97,7 @@ export function createStoring(options: StoringOptions): Storing {
   return {
     async admit(bytes, payer) {
       codec.admit?.(payer);
+      await requireFiles();
       await quota?.admit(bytes);
     },
 
@@ -113,7 +133,8 @@ export function createStoring(options: StoringOptions): Storing {
           ...audience,
         };
         await mayStore(hash, image.phash);
-        const inReview = await keep(image, output, from.payer);
+        signal?.throwIfAborted();
+        const inReview = await keep(image, output, from.payer, signal);
         if (inReview) return { image, deleteToken, removed, warnings, inReview };
         log('info', 'image stored', { id, format: made.format, size, hash, source, peer: from.peer });
         onStored(image);
@@ -123,4 +144,35 @@ export function createStoring(options: StoringOptions): Storing {
       }
     },
   };
+}
+
+/** The result of an upload, for its uploader only. */
+export interface Uploaded {
+  image: ImageRecord;
+  /** Known only to the uploader: the server stores its hash. */
+  deleteToken: string;
+  /** Private metadata that was removed. */
+  removed: readonly PrivatePart[];
+  /** What the conversion has lost, or what differs from the request. */
+  warnings: readonly UploadWarning[];
+  /** The album that it is in. */
+  album?: string;
+  /** True if nobody sees it before the administrator does. */
+  inReview?: boolean;
+}
+
+/** The result of one file of a form. */
+export type Outcome = { uploaded: Uploaded } | { filename: string | null; fault: AppError };
+
+/**
+ * Returns if at least one file was stored.
+ * @throws {AppError} the error of the first file, with details of each.
+ */
+export function demandOne(outcomes: readonly Outcome[]): void {
+  const faults = outcomes.flatMap((outcome) => ('fault' in outcome ? [outcome.fault] : []));
+  const [first] = faults;
+  if (first === undefined || faults.length < outcomes.length) return;
+  const details = faults.map(({ said: message }, index) => ({ field: `image[${index}]`, message }));
+  const wait = first.retryAfterMs === undefined ? {} : { retryAfterMs: first.retryAfterMs };
+  throw new AppError(first.code, first.said, { details, ...wait, cause: first.cause });
 }

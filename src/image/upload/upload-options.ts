@@ -1,11 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { AppError, type ErrorDetail } from '../../errors.ts';
+import { FORMATS } from '../../codec/format.ts';
+import { AppError, type ErrorDetail, inEnglish, message, type Said } from '../../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
 import { coerce, oneOf } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
-import { MOST_VIEWS } from '../audience.ts';
-import { FORMATS, type UploadOptions, VISIBILITIES } from '../image.ts';
+import { type UploadOptions, VISIBILITIES } from '../image.ts';
+import { MOST_VIEWS } from '../records/audience.ts';
 
 /** WebP and JPEG have similar limits: 16383 and 65535 pixels. */
 export const MAX_SIDE = 16_384;
@@ -69,13 +70,13 @@ function side(description: string) {
 }
 
 /** What a valid value is, for each option that can be invalid. */
-const EXPECTATIONS: Record<string, string> = {
-  format: `must be one of ${FORMATS.join(', ')}, auto`,
+const EXPECTATIONS: Record<string, Said> = {
+  format: message('must be one of {choices}', { choices: [...FORMATS, 'auto'].join(', ') }),
   strip_exif: 'must be true or false',
-  max_width: `must be an integer from 1 to ${MAX_SIDE}`,
-  max_height: `must be an integer from 1 to ${MAX_SIDE}`,
-  visibility: `must be one of ${VISIBILITIES.join(', ')}`,
-  max_views: `must be an integer from 1 to ${MOST_VIEWS}`,
+  max_width: message('must be an integer from {least} to {most}', { least: 1, most: MAX_SIDE }),
+  max_height: message('must be an integer from {least} to {most}', { least: 1, most: MAX_SIDE }),
+  visibility: message('must be one of {choices}', { choices: VISIBILITIES.join(', ') }),
+  max_views: message('must be an integer from {least} to {most}', { least: 1, most: MOST_VIEWS }),
 };
 
 export interface ParsedOptions extends UploadOptions {
@@ -98,7 +99,10 @@ export function parseUploadOptions(fields: Readonly<Record<string, string>>): Pa
   });
   const options = raw as Raw;
   if (Buffer.byteLength(fields.password ?? '') > MAX_PASSWORD_BYTES) {
-    details.push({ field: 'password', message: `must be at most ${MAX_PASSWORD_BYTES} bytes` });
+    details.push({
+      field: 'password',
+      message: message('must be at most {most} bytes', { most: MAX_PASSWORD_BYTES }),
+    });
   }
   const expiresIn = options.expires_in === undefined ? undefined : parseExpiry(options.expires_in);
   if (expiresIn === null) details.push({ field: 'expires_in', message: EXPIRY_FORM });
@@ -107,7 +111,7 @@ export function parseUploadOptions(fields: Readonly<Record<string, string>>): Pa
   );
   if (faults.length > 0) {
     const sentence = faults.map(({ field, message }) => `${field} ${message}`).join('; ');
-    throw new AppError('invalid_parameter', `${sentence}.`, { details: faults });
+    throw new AppError('invalid_parameter', inEnglish(`${sentence}.`), { details: faults });
   }
   return {
     format: options.format ?? 'webp',

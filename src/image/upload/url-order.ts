@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { MAX_JSON_BYTES, parseJson } from '../../http/read-json.ts';
 import type { Received, ReceivedFile } from './upload.ts';
 
@@ -47,11 +47,11 @@ function parseOrder(text: string): UrlOrder {
   for (const [name, value] of Object.entries(parseJson(text) as object)) {
     if (value === null) continue;
     if (typeof value === 'object') {
-      throw new AppError('invalid_body', `${name} must be a string, a number or a boolean.`);
+      throw new AppError('invalid_body', inEnglish(`${name} must be a string, a number or a boolean.`));
     }
     fields[name] = String(value);
   }
   const { url, ...others } = fields;
-  if (!url) throw invalidParameter('url', 'The body has no url.');
+  if (!url) throw invalidParameter('url', inEnglish('The body has no url.'));
   return { url, fields: others };
 }

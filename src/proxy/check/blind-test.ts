@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { CheckResult, Endpoint } from '../proxy.ts';
 import type { Checker } from './checker.ts';
@@ -33,9 +33,11 @@ const JUDGE_RETRY_MS = 30_000;
 
 /** The error for the time in which nothing can be learnt about any proxy. */
 export function noJudge(): AppError {
-  return new AppError('unavailable', 'No judge responds at the moment, so proxies cannot be tested.', {
-    retryAfterMs: JUDGE_RETRY_MS,
-  });
+  return new AppError(
+    'unavailable',
+    inEnglish('No judge responds at the moment, so proxies cannot be tested.'),
+    { retryAfterMs: JUDGE_RETRY_MS },
+  );
 }
 
 export function createBlindTests({ checker, clock, signal }: BlindTestOptions): BlindTests {
@@ -66,9 +68,11 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
       if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
       const before = running.get(payer) ?? 0;
       if (before >= MOST_PER_CLIENT) {
-        throw new AppError('rate_limited', `At most ${MOST_PER_CLIENT} tests per client run at once.`, {
-          retryAfterMs: ANSWER_MS,
-        });
+        throw new AppError(
+          'rate_limited',
+          inEnglish(`At most ${MOST_PER_CLIENT} tests per client run at once.`),
+          { retryAfterMs: ANSWER_MS },
+        );
       }
       running.set(payer, before + 1);
       try {

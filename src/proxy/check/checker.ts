@@ -1,19 +1,20 @@
 import type { Socket } from 'node:net';
 import process from 'node:process';
+import type { SecureContext } from 'node:tls';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
 import { resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
-import { createDialler } from './dialler.ts';
-import { createDirect } from './direct.ts';
-import { lazySecureContext } from './exchange.ts';
+import { createDialler, type Dialler } from './dialler.ts';
+import { askDirectly, lazySecureContext, rangeRequest, type Target } from './exchange.ts';
 import { CheckFault } from './fault.ts';
+import { answerReader, type FileRange, type HttpAnswer } from './http.ts';
 import { createInterrogation, UNKNOWN } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
 import { refusalOf } from './policy.ts';
 import { createRelays } from './relays.ts';
-import { createWitnesses, type WitnessesState } from './witnesses.ts';
+import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
 
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
@@ -209,4 +210,33 @@ function cpuMs(): number {
 async function resolveName(host: string): Promise<string[]> {
   const found = await resolveHost(host);
   return found.flatMap(({ address }) => canonicalAddress(address) ?? []);
+}
+
+interface DirectOptions {
+  dialler: Pick<Dialler, 'hold'>;
+  secureContext: () => SecureContext;
+  /** Maximum size in bytes of an answer to `ask`. */
+  maxBytes: number;
+}
+
+/**
+ * Asks judges and witnesses without a proxy. Both methods reject if there is no answer, or one to another question.
+ */
+interface Direct {
+  ask(target: Target, path: string): Promise<HttpAnswer>;
+  /** Returns the bytes `from` to `to` of the target's file. */
+  fetchPart(target: Target, from: number, to: number): Promise<FileRange>;
+}
+
+function createDirect({ dialler, secureContext, maxBytes }: DirectOptions): Direct {
+  return {
+    ask(target, path) {
+      const request = { target, path, hear: answerReader(maxBytes), secureContext };
+      return dialler.hold(target.address ?? '', target.port, askDirectly(request));
+    },
+    fetchPart(target, from, to) {
+      const request = rangeRequest(target, { from, to, maxBytes: BLOCK_BYTES }, secureContext);
+      return dialler.hold(target.address ?? '', target.port, askDirectly(request));
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import { canonicalAddress } from '../../lib/address.ts';
+import { parseForeignJson } from '../../lib/foreign-json.ts';
 import { isProven } from './judge.ts';
 
 /** What a page shows of a request, whatever the page's format. */
@@ -56,7 +57,7 @@ function readJson(body: string, token: string | null, secrets: readonly string[]
 
 function parseRecord(body: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = parseForeignJson(body);
     return isRecord(value) ? value : null;
   } catch {
     return null;
@@ -114,13 +115,13 @@ function readEnvironment(body: string): Echo | null {
   const frame = [tagsOf(body)];
   let remote = '';
   for (const line of body.split('\n')) {
-    const text = stripTags(line);
-    const [, name, value = ''] = /^\s*([A-Z][A-Z0-9_]*)\s*=\s*(.*)$/.exec(text) ?? [];
+    const text = stripTags(line).trim();
+    const [, name, value = ''] = /^([A-Z][A-Z0-9_]*)\s*=(.*)$/.exec(text) ?? [];
     if (name === 'REMOTE_ADDR') remote = value.trim();
     else if (name?.startsWith('HTTP_'))
       headers[name.slice(5).toLowerCase().replaceAll('_', '-')] = value.trim();
     // The client's host name is shown only if it has one.
-    else if (name === undefined) frame.push(text.trim().replace(/\d+/g, '#'));
+    else if (name === undefined) frame.push(text.replace(/\d+/g, '#'));
     else if (name !== 'REMOTE_HOST') frame.push(name);
   }
   const place = splitChain(remote);

@@ -13,30 +13,39 @@ export type Reader<T> = (inbox: Inbox) => T | undefined;
  * `undefined` and takes nothing.
  */
 export class Inbox {
+  /** Beyond `#end` there may be room. Bytes that were handed out are never overwritten. */
   #bytes: Buffer = NOTHING;
   /** Number of bytes already taken. */
   #start = 0;
+  #end = 0;
   /** True once nothing can follow. */
   ended = false;
 
   get isEmpty(): boolean {
-    return this.#start === this.#bytes.length;
+    return this.#start === this.#end;
   }
 
   /** Number of bytes available. */
   get size(): number {
-    return this.#bytes.length - this.#start;
+    return this.#end - this.#start;
   }
 
   add(chunk: Buffer): void {
-    this.#bytes = this.isEmpty ? chunk : Buffer.concat([this.#bytes.subarray(this.#start), chunk]);
-    this.#start = 0;
+    if (this.isEmpty) {
+      this.#bytes = chunk;
+      this.#start = 0;
+      this.#end = chunk.length;
+      return;
+    }
+    if (this.#end + chunk.length > this.#bytes.length) this.#makeRoom(chunk.length);
+    chunk.copy(this.#bytes, this.#end);
+    this.#end += chunk.length;
   }
 
   /** Returns the next `count` bytes without taking them. */
   peek(count: number): Buffer | undefined {
     const end = this.#start + count;
-    return end > this.#bytes.length ? undefined : this.#part(end);
+    return end > this.#end ? undefined : this.#part(end);
   }
 
   /** Takes exactly `count` bytes. */
@@ -52,8 +61,9 @@ export class Inbox {
    */
   until(marker: Buffer, maxBytes: number): string | undefined {
     const start = this.#start;
-    const at = this.#bytes.indexOf(marker, start);
-    if ((at < 0 ? this.#bytes.length : at) - start > maxBytes) {
+    const found = this.#bytes.indexOf(marker, start);
+    const at = found + marker.length > this.#end ? -1 : found;
+    if ((at < 0 ? this.#end : at) - start > maxBytes) {
       throw new CheckFault('protocol_error', 'too many header bytes');
     }
     if (at < 0) return undefined;
@@ -64,20 +74,20 @@ export class Inbox {
   /** Takes exactly `count` bytes as UTF-8, decoded without a view, because a view would cost more than the text. */
   text(count: number): string | undefined {
     const start = this.#start;
-    if (start + count > this.#bytes.length) return undefined;
+    if (start + count > this.#end) return undefined;
     this.#start += count;
     return this.#bytes.toString('utf8', start, this.#start);
   }
 
   /** Returns the remaining bytes without taking them. */
   view(): Buffer {
-    return this.#part(this.#bytes.length);
+    return this.#part(this.#end);
   }
 
   /** Takes the remaining bytes. */
   remainder(): Buffer {
     const rest = this.view();
-    this.#start = this.#bytes.length;
+    this.#start = this.#end;
     return rest;
   }
 
@@ -89,6 +99,14 @@ export class Inbox {
     const count = this.size;
     if (count > maxBytes) throw new CheckFault('bad_answer', 'too long an answer');
     return this.ended ? count : undefined;
+  }
+
+  /** Doubles, so that bytes that come one by one are not copied again with each. */
+  #makeRoom(more: number): void {
+    const bytes = Buffer.allocUnsafe(2 * (this.size + more));
+    this.#end = this.#bytes.copy(bytes, 0, this.#start, this.#end);
+    this.#start = 0;
+    this.#bytes = bytes;
   }
 
   /** A view takes about 1 us to create, and usually all the bytes of one piece are wanted. */

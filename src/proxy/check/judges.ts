@@ -2,18 +2,17 @@ import { type Echo, readEcho } from './echo.ts';
 import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
 import { pause } from './politeness.ts';
-import { createRate, type Rate } from './rate.ts';
 import { AskFault, createRemote, type Remote, type RemoteState } from './remote.ts';
 import {
   confirm,
   firstUp,
+  isSoon,
   probe,
   type RemotesOptions,
   type RemotesState,
   renew,
   stateOf,
 } from './remotes.ts';
-import { createUplink } from './uplink.ts';
 
 /** Age at which a good direct answer is renewed, because our own address may have changed. */
 const BASELINE_MS = 5 * 60_000;
@@ -201,4 +200,73 @@ async function askJudge(
   if (echo === null) throw new Error('does not show the address of its client');
   if (token !== null && echo.headers === null) throw new Error('does not echo the request');
   return echo;
+}
+
+/** Any judge can prove that our own network works, so all judges together are asked this many times less often. */
+const SHARE = 5;
+
+/** Number of judges to try in turn before our own network counts as down. */
+const TRIES = 3;
+
+/**
+ * Returns a function that reports whether our own network is known to have worked at `since` (monotonic) or
+ * later. It asks the judges if necessary; an answer of any judge is enough.
+ */
+function createUplink(
+  judges: readonly { readonly remote: Remote<unknown> }[],
+  monotonic: () => number,
+): (since: number) => Promise<boolean> {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let question: Promise<void> | null = null;
+
+  /** Asks the judge that may be asked soonest. All checks that doubt our network share the question. */
+  function askAnyone(): Promise<void> {
+    question ??= (async () => {
+      const gapMs = Math.min(...judges.map(({ remote }) => remote.gapMs())) / SHARE;
+      await pause(askedAt + gapMs - monotonic());
+      askedAt = monotonic();
+      question = null;
+      const [soonest] = judges
+        .filter(({ remote }) => isSoon(remote))
+        .sort(
+          (a, b) =>
+            Number(b.remote.up) - Number(a.remote.up) ||
+            a.remote.waitMs() - b.remote.waitMs() ||
+            a.remote.askedAt - b.remote.askedAt,
+        );
+      await soonest?.remote.ask();
+    })();
+    return question;
+  }
+
+  const lastGood = () => Math.max(...judges.map(({ remote }) => remote.provenUpAt));
+
+  return async (since) => {
+    for (let n = 0; n < TRIES && lastGood() < since; n++) await askAnyone();
+    return lastGood() >= since;
+  };
+}
+
+/** How long unused capacity is kept. */
+const BURST_MS = 10_000;
+
+/** Limits the average rate of requests to one host. */
+interface Rate {
+  /** Ms until there is capacity again; 0 or less means now. */
+  waitMs(): number;
+  /** Counts one request. An overdraft makes later requests wait. */
+  spend(): void;
+}
+
+/** `perSecond` may be infinite. */
+export function createRate(perSecond: number, monotonic: () => number): Rate {
+  if (perSecond === Number.POSITIVE_INFINITY) return { waitMs: () => 0, spend: () => {} };
+  const eachMs = 1000 / perSecond;
+  let freeAt = Number.NEGATIVE_INFINITY;
+  return {
+    waitMs: () => freeAt - monotonic(),
+    spend() {
+      freeAt = Math.max(freeAt, monotonic() - BURST_MS) + eachMs;
+    },
+  };
 }

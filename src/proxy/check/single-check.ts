@@ -1,8 +1,7 @@
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { formatAddress, UNKNOWN_COUNTRY } from '../proxy.ts';
-import type { PoolReading } from '../reading.ts';
 import type { Recorder } from '../refresh/recorder.ts';
 import { type BlindResult, type BlindTests, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
@@ -50,7 +49,7 @@ export interface SingleChecks {
 }
 
 export interface SingleCheckOptions {
-  get: PoolReading['get'];
+  get: (id: number) => Promise<ProxyRecord>;
   recorder: Recorder;
   checker: Pick<Checker, 'check'>;
   blind: BlindTests;
@@ -70,7 +69,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
 
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
     if (running >= MOST_AT_ONCE) {
-      throw new AppError('busy', 'Too many tests are running.', { retryAfterMs: 2000 });
+      throw new AppError('busy', inEnglish('Too many tests are running.'), { retryAfterMs: 2000 });
     }
     running++;
     try {
@@ -106,12 +105,12 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   return {
     async now({ protocol, ip, port, proxyId }, tester) {
       const address = canonicalAddress(ip);
-      if (address === null) throw invalidParameter('ip', 'must be a literal IPv4 or IPv6 address');
+      if (address === null) throw invalidParameter('ip', inEnglish('must be a literal IPv4 or IPv6 address'));
       const record = proxyId === undefined ? null : await get(proxyId);
       if (record && (record.ip !== address || record.port !== port || record.protocol !== protocol)) {
         throw new AppError(
           'conflict',
-          `The proxy with the ID ${record.id} has a different address or protocol.`,
+          inEnglish(`The proxy with the ID ${record.id} has a different address or protocol.`),
         );
       }
       await countTarget?.(address);
@@ -124,7 +123,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
       const record = await get(id);
       if (started.has(id)) return record;
       if (started.size >= MOST_AT_ONCE) {
-        throw new AppError('busy', 'Too many tests are waiting.', { retryAfterMs: 5000 });
+        throw new AppError('busy', inEnglish('Too many tests are waiting.'), { retryAfterMs: 5000 });
       }
       await countTarget?.(record.ip);
       if (started.has(id)) return record;
@@ -145,6 +144,8 @@ function demandDialled(endpoint: Endpoint, result: TestOutcome['result']): void 
   if (result.verdict === 'alive' || result.error !== 'refused_address') return;
   throw invalidParameter(
     'ip',
-    `${formatAddress(endpoint)} is not tested: the address is not public, or the port belongs to another service.`,
+    inEnglish(
+      `${formatAddress(endpoint)} is not tested: the address is not public, or the port belongs to another service.`,
+    ),
   );
 }

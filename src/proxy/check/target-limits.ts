@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import { clientNetwork, sharedNetworks } from '../../lib/address.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 
@@ -20,7 +20,9 @@ export function createTargetLimits({ limiter, target, network, overall }: Target
   async function take(key: string, bucket: Bucket, what: string): Promise<void> {
     const { allowed, retryAfterMs } = await limiter.take(key, bucket);
     if (allowed) return;
-    throw new AppError('rate_limited', `${what} tested too often; try again later.`, { retryAfterMs });
+    throw new AppError('rate_limited', inEnglish(`${what} tested too often; try again later.`), {
+      retryAfterMs,
+    });
   }
 
   return async (address) => {

@@ -1,8 +1,9 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
+import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
-import type { CheckBudget } from '../check-budget.ts';
 import { passMs } from '../recheck/schedule.ts';
 import type { Pass } from './pass.ts';
 import type { Queue, Turn } from './queue.ts';
@@ -72,7 +73,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   function wanted({ queue, again }: Leftover): number {
     if (queue.fresh > 0 || budget.discovery.allowance() < 0) return budget.perHour;
     if (queue.again === 0) return 0;
-    const leftMs = pass.startedAt + passMs(budget.checkCostMs) - clock.now();
+    const leftMs = passMs(budget.checkCostMs) - elapsedSince(pass.startedAt, clock.now());
     return (again * HOUR_MS) / Math.max(HOUR_MS, leftMs);
   }
 
@@ -107,7 +108,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   /** Once everything was tried and the pass has lasted long enough, the next refresh starts the next pass. */
   function endPass({ queue }: Leftover): void {
     if (!queue.isWhole || queue.fresh + queue.again > 0) return;
-    if (clock.now() - pass.startedAt < passMs(budget.checkCostMs)) return;
+    if (elapsedSince(pass.startedAt, clock.now()) < passMs(budget.checkCostMs)) return;
     pass.turn(clock.now());
     leftover = null;
   }
@@ -132,7 +133,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
       while (!signal.aborted) {
         const now = clock.now();
         const current = leftover;
-        if (current && now - savedAt >= MINUTE_MS) {
+        if (current && elapsedSince(savedAt, now, 0) >= MINUTE_MS) {
           savedAt = now;
           await pass.save().catch((error: unknown) => log('warn', 'pass not saved', { error }));
           const latest = await isLatest(current.jobId).catch(() => true);
@@ -142,7 +143,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
         else if (checker.judges().state === 'up') {
           drawSome(leftover, signal);
           endPass(leftover);
-        } else if (now - askedAt >= JUDGE_RETRY_MS) {
+        } else if (elapsedSince(askedAt, now, 0) >= JUDGE_RETRY_MS) {
           askedAt = now;
           await checker.probe();
         }

@@ -1,6 +1,6 @@
+import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
-import type { CheckBudget } from '../check-budget.ts';
-import type { Logins } from '../logins.ts';
+import type { Logins } from '../pool/logins.ts';
 import type { CheckResult, Endpoint, Protocol } from '../proxy.ts';
 import type { Recorder, WriteRight } from '../refresh/recorder.ts';
 import type { Source } from '../sources/source.ts';

@@ -1,8 +1,9 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Lease, Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
+import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
-import type { CheckBudget } from '../check-budget.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { type Recorder, rightOf } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
@@ -83,7 +84,9 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     const left = take - living.length;
     const ahead = budget.checkCostMs > AMPLE_COST_MS ? AHEAD_MS : 0;
     const dead = left > 0 ? await store.due(now + ahead, left + running.size, 'dead') : [];
-    const rested = dead.filter((record) => isIdle(record) && now - record.lastChecked >= SOONEST_MS);
+    const rested = dead.filter(
+      (record) => isIdle(record) && elapsedSince(record.lastChecked, now) >= SOONEST_MS,
+    );
     const fresh = [...living, ...rested.slice(0, left)];
     for (const record of fresh) {
       const task = check(record)

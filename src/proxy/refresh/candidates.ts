@@ -2,7 +2,7 @@ import { type Kind, keyOf } from '../discovery/key.ts';
 import type { Pass } from '../discovery/pass.ts';
 import { createRows, type Rows } from '../discovery/rows.ts';
 import type { Login } from '../login.ts';
-import type { Logins } from '../logins.ts';
+import type { Logins } from '../pool/logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS } from '../proxy.ts';
 import { createSeen } from '../sources/seen.ts';
 

@@ -1,7 +1,9 @@
 import { breathe } from '../../lib/schedule.ts';
+import { elapsedSince, plannedFor } from '../../lib/stored-time.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { isDue } from '../sources/health.ts';
 import { hostOf, type Source, type SourceReport } from '../sources/source.ts';
+import { MOST_WAIT_MS } from '../store.ts';
 import { type Candidates, createCandidates, type Rank } from './candidates.ts';
 import { inTurnsByHost } from './polite.ts';
 import type { SourceProgress } from './progress.ts';
@@ -53,12 +55,15 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
       .change(endpoint, (record) => ({ ...record, login, nextCheck: now }))
       .catch((error: unknown) => log('warn', 'login not saved', { error }));
   }
+  let arePardoned = false;
   if (areMostAway(readings, book)) {
     if ((await checker.probe()).state !== 'up') throw new RefreshFault('network_down');
-    round.listsAway = wereMostWell(readings, book);
+    arePardoned = wereMostWell(readings, book);
   }
+  const isAnyRead = sources.length === 0 || readings.some(({ report }) => !isBad(report));
+  round.fault = !isAnyRead ? 'lists_failing' : arePardoned ? 'network_down' : null;
   for (const { source, progress, report, fresh } of readings) {
-    if (round.listsAway && isAway(report)) continue;
+    if (arePardoned && isAway(report)) continue;
     book.read(source.name, report, fresh, clock.now());
     showHealth(progress, book);
   }
@@ -131,9 +136,10 @@ const isRemote = ({ url }: Source) => !url.startsWith('file:');
 
 function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
   // Proxies that are not due are left to rechecks, which know best when a check is worth its price.
-  if (!all && (lastChecked > now - RECENT_MS || nextCheck > now)) return 'none';
+  const isDue = plannedFor(nextCheck, now, MOST_WAIT_MS) <= now;
+  if (!all && (elapsedSince(lastChecked, now) < RECENT_MS || !isDue)) return 'none';
   if (status === 'alive') return 'good';
-  if (nextCheck <= now) return 'due';
+  if (isDue) return 'due';
   return all ? 'dead' : 'none';
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 
 export const STAGES = ['fetch', 'verify', 'store', 'cleanup'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -8,7 +9,14 @@ export type Stage = (typeof STAGES)[number];
 export const JOB_STATES = ['idle', 'running', 'done', 'failed'] as const;
 
 /** Why a refresh failed. */
-export const JOB_ERRORS = ['network_down', 'judge_down', 'interrupted', 'stopped', 'internal'] as const;
+export const JOB_ERRORS = [
+  'network_down',
+  'lists_failing',
+  'judge_down',
+  'interrupted',
+  'stopped',
+  'internal',
+] as const;
 export type JobError = (typeof JOB_ERRORS)[number];
 
 export const SOURCE_STATES = ['waiting', 'reading', 'done', 'failed', 'paused'] as const;
@@ -143,7 +151,7 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
       await clock.sleep(TELL_EVERY_MS, signal).catch(() => {});
       if (signal.aborted) return;
       tell(job);
-      if (clock.now() - savedAt < SAVE_EVERY_MS) continue;
+      if (elapsedSince(savedAt, clock.now(), 0) < SAVE_EVERY_MS) continue;
       savedAt = clock.now();
       await save(job);
     }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Fence, Lease } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
-import { type Checked, observe } from '../history.ts';
+import { type Checked, observe } from '../pool/history.ts';
 import { type CheckResult, type Endpoint, formatUrl, type ProxyRecord } from '../proxy.ts';
 import { nextCheckAt } from '../recheck/schedule.ts';
 import type { ProxyDraft, ProxyStore } from '../store.ts';

@@ -1,5 +1,6 @@
-import { AppError } from '../../errors.ts';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Lease, Locks } from '../../lib/locks.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import { NO_JOB, type RefreshJob } from './progress.ts';
 import type { Scope } from './round.ts';
 import { createRun, LAST_KEY, LOCK, type RunOptions } from './run.ts';
@@ -21,12 +22,13 @@ export interface Refresh {
   stop(): Promise<void>;
 }
 
+/** The time between two refreshes varies by this share. */
+export const JITTER = 0.1;
+
 /** If a process dies, the next refresh begins after this time and one tick of the timer. */
 const LEASE_MS = 10_000;
 /** A running job is saved every two seconds. If it was not saved for this long, it may have died. */
 const SILENT_MS = 6_000;
-/** The time between two refreshes varies by this share. */
-const JITTER = 0.1;
 
 export function createRefresh(options: RefreshOptions): Refresh {
   const { state, locks, progress, clock, random, newId, sources } = options;
@@ -51,7 +53,9 @@ export function createRefresh(options: RefreshOptions): Refresh {
       // Another copy holds the lock, but has not saved its job yet, or is only checking whether a job has died.
       await clock.sleep(100);
     }
-    throw new AppError('unavailable', 'Another refresh is just starting or ending.', { retryAfterMs: 1000 });
+    throw new AppError('unavailable', inEnglish('Another refresh is just starting or ending.'), {
+      retryAfterMs: 1000,
+    });
   }
 
   async function launch(lease: Lease, scope: Scope): Promise<RefreshJob> {
@@ -84,7 +88,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
       const running = progress.running();
       if (running) return running;
       const saved = await progress.saved();
-      if (saved.state !== 'running' || clock.now() - saved.updatedAt < SILENT_MS) return saved;
+      if (saved.state !== 'running' || elapsedSince(saved.updatedAt, clock.now()) < SILENT_MS) return saved;
       const lease = await locks.acquire(LOCK, LEASE_MS);
       if (!lease) return saved;
       try {

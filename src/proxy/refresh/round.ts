@@ -1,11 +1,11 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
+import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
-import type { CheckBudget } from '../check-budget.ts';
 import type { Discovery } from '../discovery/discovery.ts';
 import type { Pass } from '../discovery/pass.ts';
 import type { Try } from '../discovery/trials.ts';
-import type { Logins } from '../logins.ts';
+import type { Logins } from '../pool/logins.ts';
 import type { ReadSource } from '../sources/read.ts';
 import type { Source } from '../sources/source.ts';
 import type { ProxyStore } from '../store.ts';
@@ -46,8 +46,11 @@ export interface Round {
   /** The right with which it writes. */
   right: WriteRight;
   signal: AbortSignal;
-  /** True if most of the lists that worked before were unreachable. */
-  listsAway: boolean;
+  /**
+   * Why the refresh fails once known proxies are checked: no list could be read, or most of those that worked before
+   * were unreachable. `null` if the lists are well.
+   */
+  fault: 'lists_failing' | 'network_down' | null;
 }
 
 /** What the caller wants a refresh to cover. */

@@ -109,7 +109,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
   if (failures.length > 0) throw failures[0];
   if (job.judge === 'down') throw new RefreshFault('judge_down');
   noteYields(options, round);
-  if (round.listsAway) throw new RefreshFault('network_down');
+  if (round.fault !== null) throw new RefreshFault(round.fault);
 }
 
 /** Records the results of first checks since the last call. */

@@ -3,7 +3,7 @@ import { type Login, type LoginParts, loginOf } from '../login.ts';
 import type { Protocol } from '../proxy.ts';
 import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.ts';
 
-/** `socks5h://[full IPv6 address]:65535` is shorter; the expressions below cannot handle more. */
+/** `socks5h://[full IPv6 address]:65535` is shorter. */
 const LONGEST_ADDRESS = 128;
 
 /** Called for every usable entry of a list, duplicates included. `country` is what the list gives, if anything. */
@@ -92,6 +92,7 @@ export function createCandidateSink({
  * the bracket.
  */
 function withPort(address: string, port: string): string {
-  const bracketed = /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(address) ? `[${address}]` : address;
+  const isBare = /^[0-9a-f:.]*$/i.test(address) && address.indexOf(':') !== address.lastIndexOf(':');
+  const bracketed = isBare ? `[${address}]` : address;
   return /^[^[]*:\d+\/?$|\]:\d+$/.test(bracketed) ? bracketed : `${bracketed}:${port.trim()}`;
 }

@@ -1,6 +1,6 @@
 import { canonicalAddress, isGloballyRoutable, isGloballyRoutableIpv4 } from '../../lib/address.ts';
-import { isCountryCode } from '../country-code.ts';
 import type { Login } from '../login.ts';
+import { isCountryCode } from '../pool/country-code.ts';
 import type { Protocol } from '../proxy.ts';
 import { readLoginAfter, readLoginBefore } from './listed-login.ts';
 import { protocolNamed } from './source.ts';

@@ -1,3 +1,4 @@
+import { plannedFor } from '../../lib/stored-time.ts';
 import type { SourceReport } from './source.ts';
 
 /** The state of one source. Times are ms since 1970, `null` if it never happened. */
@@ -58,7 +59,7 @@ export function newHealth(name: string): SourceHealth {
 
 /** Reports whether the source should be read at `now`. */
 export function isDue(health: SourceHealth, now: number): boolean {
-  return now >= health.skipUntil;
+  return now >= plannedFor(health.skipUntil, now, LONGEST_PAUSE_MS);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { parseForeignJson } from '../../lib/foreign-json.ts';
 import type { CandidateSink } from './candidate-sink.ts';
 import { createHtmlParser } from './html.ts';
 import { isFields, takeRecord } from './record.ts';
@@ -130,7 +131,7 @@ export function createJsonParser(sink: CandidateSink): Parser {
 /** Takes what one object describes: a proxy, or a page of HTML that lists several. */
 function takeElement(text: string, sink: CandidateSink): void {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseForeignJson(text, { maxLength: LONGEST_ELEMENT });
     if (!isFields(value) || takeRecord(value, sink)) return;
     const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
     if (pages.length === 0) sink.reject();

@@ -32,9 +32,10 @@ export function readLoginBefore(text: string, start: number, end: number): ReadL
 export function readLoginAfter(text: string, start: number, end: number): ReadLogin | undefined {
   let stop = start + 1;
   while (stop < end && text.charCodeAt(stop) !== SPACE && text.charCodeAt(stop) !== TAB) stop++;
-  const colon = text.indexOf(':', start + 1);
-  if (text.charCodeAt(start) !== COLON || colon < 0 || colon >= stop) return undefined;
-  const login = loginOf({ user: text.slice(start + 1, colon), password: text.slice(colon + 1, stop) });
+  const word = text.slice(start + 1, stop);
+  const colon = word.indexOf(':');
+  if (text.charCodeAt(start) !== COLON || colon < 0) return undefined;
+  const login = loginOf({ user: word.slice(0, colon), password: word.slice(colon + 1) });
   return { login, end: stop };
 }
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { ConfigError } from '../../errors.ts';
+import { parseForeignJson } from '../../lib/foreign-json.ts';
 import { PROTOCOLS, type Protocol } from '../proxy.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { SOURCE_FORMATS, type Source, type SourceFormat } from './source.ts';
@@ -20,6 +21,8 @@ const entrySchema = Type.Object(
   { additionalProperties: false },
 );
 const fileSchema = Type.Array(entrySchema, { minItems: 1, maxItems: 10_000 });
+/** In characters; enough for as many entries. */
+const LONGEST_FILE = 8_000_000;
 
 /** What each field of an entry must be, in the words of the message. */
 const EXPECTED: Record<string, string> = {
@@ -77,7 +80,7 @@ function fromUrls(setting: string): Source[] {
 function fromFile(text: string): Source[] {
   let entries: unknown;
   try {
-    entries = JSON.parse(text.replace(/^\ufeff/, ''));
+    entries = parseForeignJson(text.replace(/^\ufeff/, ''), { maxLength: LONGEST_FILE });
   } catch (error) {
     throw fault([`names a file that is not JSON: ${error instanceof Error ? error.message : error}`]);
   }

@@ -1,10 +1,9 @@
 import { type CandidateSinkOptions, createCandidateSink, type Tally } from './candidate-sink.ts';
-import { createCsvParser } from './csv.ts';
+import { columnsOf, createCsvParser } from './csv.ts';
 import { createHtmlParser } from './html.ts';
 import { createJsonParser } from './json.ts';
 import { createLinesParser } from './lines.ts';
 import type { Parser, SourceFormat } from './source.ts';
-import { tellsFormat, toldFormat } from './told-format.ts';
 
 const PARSERS = {
   lines: createLinesParser,
@@ -41,4 +40,35 @@ export function createParser(format: SourceFormat, options: CandidateSinkOptions
       parser.end();
     },
   };
+}
+
+/** This many characters show the format if no line ends before. */
+const ENOUGH = 256;
+
+const PAGE = /^<(!doctype html|html|head|body)/i;
+/** `[` alone proves nothing: a line may begin with `[2001:db8::1]:8080`. */
+const JSON_TEXT = /^(\{\s*(["}]|$)|\[\s*([[{"\]]|$))/;
+/** If cells follow, it may be a CSV row instead. */
+const LINE = /^"?([a-z]+\d?[ah]?:\/\/)?\d{1,3}(\.\d{1,3}){3}:\d{1,5}"?(\s|$)/i;
+const ROW = /^"?\d{1,3}(\.\d{1,3}){3}"?\s*[,;]\s*"?\d{1,5}\b/;
+
+/** Reports whether this beginning of a list is enough to recognise its format. */
+function tellsFormat(opening: string): boolean {
+  return opening.length >= ENOUGH || /[\r\n]/.test(opening);
+}
+
+/**
+ * Returns the format that the beginning of a list shows, regardless of its name: JSON under `.list`, lines
+ * under `.json`, a page instead of a file. Returns `null` if it is ambiguous.
+ */
+export function toldFormat(opening: string): SourceFormat | null {
+  const [line = ''] = opening
+    .trimStart()
+    .slice(0, ENOUGH)
+    .split(/[\r\n]/, 1);
+  if (PAGE.test(line)) return 'html';
+  if (JSON_TEXT.test(line)) return 'json';
+  if (LINE.test(line)) return 'lines';
+  const { names } = columnsOf(line);
+  return ROW.test(line) || (names !== null && names.length > 1) ? 'csv' : null;
 }

@@ -1,5 +1,5 @@
-import { isCountryCode } from '../country-code.ts';
 import type { LoginParts } from '../login.ts';
+import { isCountryCode } from '../pool/country-code.ts';
 import type { Protocol } from '../proxy.ts';
 import type { CandidateSink } from './candidate-sink.ts';
 import { protocolNamed } from './source.ts';

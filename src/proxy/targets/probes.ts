@@ -1,5 +1,6 @@
 import type { Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Dialled, type Protocol, UNFORGEABLE } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough } from './ask.ts';
@@ -53,7 +54,7 @@ export function createProbes(options: ProbesOptions): Probes {
   let silent = 0;
 
   async function next(line: (typeof lines)[number]): Promise<Dialled | undefined> {
-    if (now() - line.chosenAt >= CHOSEN_MS || line.queue.length === 0) {
+    if (elapsedSince(line.chosenAt, now(), 0) >= CHOSEN_MS || line.queue.length === 0) {
       const protocols = protocolsFor(line.target.url);
       const filter = { status: 'alive', protocols, proofs: UNFORGEABLE } as const;
       const { items } = await store.find({ filter, sort: 'dependable', offset: 0, limit: PROBED });
@@ -80,7 +81,7 @@ export function createProbes(options: ProbesOptions): Probes {
       const lease = await locks.acquire('target-probes', LEASE_MS);
       if (lease === null) return;
       try {
-        if (now() - Number((await state.get(KEY)) ?? 0) < LEAST_GAP_MS) return;
+        if (elapsedSince(Number((await state.get(KEY)) ?? 0), now()) < LEAST_GAP_MS) return;
         await state.set(KEY, String(now()));
         const ending = AbortSignal.any([lease.lost, ...(signal ? [signal] : [])]);
         await Promise.all(lines.map((line) => probe(line, ending)));

@@ -1,7 +1,7 @@
 import type { Locks } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
-import { type Counts, MOST_SITES, type SiteFacts, type Sites } from './sites.ts';
+import { type Counts, firstToGo, MOST_SITES, type OwnerOf, type SiteFacts, type Sites } from './sites.ts';
 
 interface SharedSitesOptions {
   sites: Sites;
@@ -9,6 +9,10 @@ interface SharedSitesOptions {
   locks: Locks;
   /** Returns true for a site that must not be forgotten in favour of others. */
   isKept: (site: string) => boolean;
+  /** Returns to whom a site belongs. Default: to one. */
+  ownerOf?: OwnerOf;
+  /** Separates these sites from others in the store. Default: `targets`. */
+  name?: string;
   /** Ms since 1970. */
   now: () => number;
 }
@@ -24,8 +28,6 @@ interface SharedSites {
  */
 type Index = [site: string, revision: number, heardAt: number][];
 
-const INDEX = 'targets:index';
-const LOCK = 'targets';
 const LEASE_MS = 10_000;
 /** Maximum number of sites written at once, because the store has other work as well. */
 const MOST_WRITTEN = 50;
@@ -35,12 +37,15 @@ const MOST_WRITTEN = 50;
  * `MOST_SITES`. The index lists the contents of the slots; a reader that finds nothing new in it reads
  * nothing else. A lock serialises writers.
  */
-export function createSharedSites({ sites, state, locks, isKept, now }: SharedSitesOptions): SharedSites {
+export function createSharedSites(options: SharedSitesOptions): SharedSites {
+  const { sites, state, locks, isKept, now, ownerOf = () => '', name: lock = 'targets' } = options;
+  const indexKey = `${lock}:index`;
+  const slotKey = (slot: number) => `${lock}:${slot}`;
   /** The revisions known here, by site. */
   const seen = new Map<string, number>();
 
   async function readIndex(): Promise<Index> {
-    const text = await state.get(INDEX);
+    const text = await state.get(indexKey);
     return text === null ? [] : (JSON.parse(text) as Index);
   }
 
@@ -66,7 +71,7 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
         await publish(slotKey(slot), text, token);
         index[slot] = [site, (index[slot]?.[1] ?? 0) + 1, now()];
       }
-      await publish(INDEX, JSON.stringify(index), token);
+      await publish(indexKey, JSON.stringify(index), token);
     } catch (error) {
       sites.returnNews(news);
       throw error;
@@ -82,20 +87,16 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
     const own = index.findIndex(([name]) => name === site);
     if (own >= 0) return own;
     if (index.length < MOST_SITES) return index.length;
-    let oldest = 0;
-    let oldestAt = Number.POSITIVE_INFINITY;
-    for (const [slot, [name, , heardAt]] of index.entries()) {
-      if (isKept(name) || heardAt >= oldestAt) continue;
-      oldest = slot;
-      oldestAt = heardAt;
-    }
-    return oldest;
+    const byAge = index.filter(([name]) => !isKept(name)).sort((one, other) => one[2] - other[2]);
+    const names = byAge.map(([name]) => name);
+    const leaving = firstToGo(names, ownerOf) ?? index[0]?.[0];
+    return index.findIndex(([name]) => name === leaving);
   }
 
   return {
     async exchange() {
       if (!sites.hasNews) return read(await readIndex());
-      const lease = await locks.acquire(LOCK, LEASE_MS);
+      const lease = await locks.acquire(lock, LEASE_MS);
       // The holder will be done soon. The news waits for the next time.
       if (lease === null) return;
       try {
@@ -107,10 +108,6 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
       }
     },
   };
-}
-
-function slotKey(slot: number): string {
-  return `targets:${slot}`;
 }
 
 type Written = [good: number, bad: number, pairs: [proxy: string, good: number, bad: number][]];

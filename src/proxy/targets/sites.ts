@@ -64,9 +64,19 @@ interface SitesOptions {
   random: () => number;
   /** Collects news for other copies. Default: false. */
   shared?: boolean;
+  /** Returns to whom a site belongs. Default: to one. */
+  ownerOf?: OwnerOf;
 }
 
-export function createSites({ random, shared = false }: SitesOptions): Sites {
+export type OwnerOf = (site: string) => string;
+
+/** Returns which of the names, the oldest first, is forgotten first: the oldest of the owner who has most of them. */
+export function firstToGo(names: Iterable<string>, ownerOf: OwnerOf): string | undefined {
+  const byOwner = [...Map.groupBy(names, ownerOf).values()];
+  return byOwner.toSorted((one, other) => other.length - one.length)[0]?.[0];
+}
+
+export function createSites({ random, shared = false, ownerOf }: SitesOptions): Sites {
   const sites = new Map<string, SiteFacts>();
   let news = new Map<string, SiteNews>();
 
@@ -90,11 +100,11 @@ export function createSites({ random, shared = false }: SitesOptions): Sites {
     knows: (site) => sites.has(site),
 
     observe(site, proxy, reached) {
-      const known = touch(sites, site, MOST_SITES, newSite);
+      const known = touch(sites, site, MOST_SITES, newSite, ownerOf);
       addResult(known, reached);
       addResult(touch(known.pairs, proxy, MOST_PAIRS, newCounts), reached);
       if (!shared) return;
-      const fresh = touch(news, site, MOST_SITES, newSiteNews);
+      const fresh = touch(news, site, MOST_SITES, newSiteNews, ownerOf);
       const pair = touch(fresh.pairs, proxy, MOST_PAIRS, newNews);
       for (const counts of [fresh, pair]) {
         addResult(counts, reached);
@@ -147,7 +157,7 @@ export function createSites({ random, shared = false }: SitesOptions): Sites {
       const facts = copyOf(shared);
       const fresh = news.get(site);
       if (fresh) addSiteNews(facts, fresh);
-      touch(sites, site, MOST_SITES, newSite);
+      touch(sites, site, MOST_SITES, newSite, ownerOf);
       sites.set(site, facts);
     },
   };
@@ -185,12 +195,12 @@ function addNews(counts: Counts, { count, good, bad }: News): void {
 }
 
 /** Returns the entry, created if necessary, and makes it the last to be forgotten. */
-function touch<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
+function touch<T>(entries: Map<string, T>, key: string, most: number, make: () => T, ownerOf?: OwnerOf): T {
   const entry = entries.get(key) ?? make();
   entries.delete(key);
   entries.set(key, entry);
   if (entries.size > most) {
-    const [oldest] = entries.keys();
+    const oldest = ownerOf ? firstToGo(entries.keys(), ownerOf) : entries.keys().next().value;
     if (oldest !== undefined) entries.delete(oldest);
   }
   return entry;

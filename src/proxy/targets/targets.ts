@@ -1,10 +1,10 @@
-import { invalidParameter } from '../../errors.ts';
+import { inEnglish, invalidParameter } from '../../errors.ts';
 import type { Locks } from '../../lib/locks.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
-import { createExitFilter } from '../export.ts';
+import { createExitFilter } from '../pool/export.ts';
+import { hostOfTarget } from '../pool/reports.ts';
 import type { Endpoint, ProxyFilter, ProxyRecord } from '../proxy.ts';
-import { hostOfTarget } from '../reports.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough } from './ask.ts';
 import { type NamedTarget, sitesByName } from './named.ts';
@@ -12,10 +12,11 @@ import { createProbes, PROBE_GAP_MS } from './probes.ts';
 import { rankFor } from './ranking.ts';
 import { createSharedSites } from './shared-sites.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
-import type { SiteFacts, Sites } from './sites.ts';
+import type { SiteFacts } from './sites.ts';
+import { accountOf, type Testimony, type Witness } from './testimony.ts';
 
 interface TargetsOptions {
-  sites: Sites;
+  testimony: Testimony;
   named: readonly NamedTarget[];
   store: Pick<ProxyStore, 'find' | 'lookup' | 'stream'>;
   state: Pick<StateStore, 'get' | 'set' | 'setFenced'>;
@@ -32,6 +33,8 @@ interface RankedQuery {
   filter: ProxyFilter;
   /** The target as given by the caller: a configured name, a domain, an address or a URL. */
   target: string;
+  /** Who asks; `null` for anyone. */
+  witness: Witness | null;
   /** Return only the best of the proxies with the same exit address. */
   uniqueExit: boolean;
 }
@@ -56,8 +59,8 @@ export interface Targets {
   /** Returns all matches in batches. Throws like `list`. */
   all(query: Omit<RankedQuery, 'uniqueExit'>): AsyncIterable<ProxyRecord[]>;
   /** Records that a trusted client has tried a proxy with a target. An invalid target is ignored. */
-  reported(proxy: Endpoint, target: string | undefined, reached: boolean): void;
-  /** Returns the configured sites in the order of the settings, then all others by name. */
+  reported(witness: Witness, proxy: Endpoint, target: string | undefined, reached: boolean): void;
+  /** Returns the configured sites in the order of the settings, then all others that anyone has used, by name. */
   known(): TargetFacts[];
   /** Starts to probe and to share. */
   start(): void;
@@ -69,13 +72,29 @@ const EXCHANGE_MS = 5_000;
 const LAST_EXCHANGES = 10;
 
 export function createTargets(options: TargetsOptions): Targets {
-  const { sites, named, store, onError } = options;
+  const { testimony, named, store, onError } = options;
   const siteByName = sitesByName(named);
   const kept = new Set(siteByName.values());
   const { state, locks, now } = options;
-  const shared = createSharedSites({ sites, state, locks, now, isKept: (site) => kept.has(site) });
-  const probes = createProbes(options);
+  const { common, own } = testimony;
+  const shared = [
+    createSharedSites({ sites: common, state, locks, now, isKept: (site) => kept.has(site) }),
+    createSharedSites({
+      sites: own,
+      state,
+      locks,
+      now,
+      isKept: () => false,
+      ownerOf: accountOf,
+      name: 'targets:own',
+    }),
+  ];
+  const exchange = async () => {
+    for (const each of shared) await each.exchange();
+  };
+  const probes = createProbes({ ...options, sites: common });
   let repetitions: Repetition[] = [];
+  let first: Promise<void> | undefined;
 
   function siteMeant(text: string): string {
     const own = siteByName.get(text.trim().toLowerCase());
@@ -83,19 +102,22 @@ export function createTargets(options: TargetsOptions): Targets {
     const host = hostOfTarget(text);
     if (host === null || !/[.:]/.test(host)) {
       const names = siteByName.size === 0 ? '' : `, or one of ${[...siteByName.keys()].join(', ')}`;
-      throw invalidParameter('target', `target must be a domain such as example.com${names}.`);
+      throw invalidParameter('target', inEnglish(`target must be a domain such as example.com${names}.`));
     }
     return siteOf(host.replace(/^\[|\]$|\.$/g, ''));
   }
 
-  function ranked(filter: ProxyFilter, target: string, wanted: number): AsyncIterable<ProxyRecord[]> {
-    return rankFor({ store, filter, facts: sites.facts(siteMeant(target)), wanted });
+  function ranked(
+    { filter, target, witness }: Omit<RankedQuery, 'uniqueExit'>,
+    wanted: number,
+  ): AsyncIterable<ProxyRecord[]> {
+    return rankFor({ store, filter, facts: testimony.facts(witness, siteMeant(target)), wanted });
   }
 
   return {
-    async list({ filter, target, uniqueExit, offset, limit }) {
+    async list({ uniqueExit, offset, limit, ...query }) {
       const wanted = uniqueExit ? Number.POSITIVE_INFINITY : offset + limit;
-      const records = ranked(filter, target, wanted);
+      const records = ranked(query, wanted);
       const isFirst = uniqueExit ? createExitFilter() : null;
       const items: ProxyRecord[] = [];
       let seen = 0;
@@ -106,40 +128,40 @@ export function createTargets(options: TargetsOptions): Targets {
         if (items.length >= limit && !isFirst) break;
       }
       if (isFirst) return { items, total: seen };
-      const { total } = await store.find({ filter, sort: 'dependable', offset: 0, limit: 1 });
+      const { total } = await store.find({ filter: query.filter, sort: 'dependable', offset: 0, limit: 1 });
       return { items, total };
     },
 
-    all: ({ filter, target }) => ranked(filter, target, Number.POSITIVE_INFINITY),
+    all: (query) => ranked(query, Number.POSITIVE_INFINITY),
 
-    reported(proxy, target, reached) {
+    reported(witness, proxy, target, reached) {
       const host = hostOfTarget(target);
-      if (host?.includes('.')) sites.observe(siteOf(host), proxyKeyOf(proxy), reached);
+      if (host?.includes('.')) testimony.observe(witness, siteOf(host), proxyKeyOf(proxy), reached);
     },
 
     known() {
       const ours = named.map((target) => {
         const site = siteOf(new URL(target.url).hostname);
-        return { named: target, site, facts: sites.facts(site) };
+        return { named: target, site, facts: common.facts(site) };
       });
-      const others = sites
-        .names()
-        .filter((site) => !kept.has(site))
-        .sort()
-        .map((site) => ({ named: null, site, facts: sites.facts(site) }));
+      const others = [...testimony.all()]
+        .filter(([site]) => !kept.has(site))
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+        .map(([site, facts]) => ({ named: null, site, facts }));
       return [...ours, ...others];
     },
 
     start() {
-      shared.exchange().catch(onError);
-      repetitions = [every(EXCHANGE_MS, shared.exchange, onError)];
+      first = exchange().catch(onError);
+      repetitions = [every(EXCHANGE_MS, exchange, onError)];
       if (named.length > 0) repetitions.push(every(PROBE_GAP_MS, probes.round, onError));
     },
 
     async stop() {
+      await first;
       await Promise.all(repetitions.map((repetition) => repetition.stop()));
-      for (let left = LAST_EXCHANGES; left > 0 && sites.hasNews; left--)
-        await shared.exchange().catch(onError);
+      for (let left = LAST_EXCHANGES; left > 0 && (common.hasNews || own.hasNews); left--)
+        await exchange().catch(onError);
     },
   };
 }

@@ -1,5 +1,7 @@
 // @ts-check
 import { ask, byId, make, say } from './dom.js';
+import { addAlbum } from './mine.js';
+import { showAlbums } from './mine-list.js';
 import { tokenOf } from './sending.js';
 
 /** Maximum number of pictures in one request of the API. */
@@ -14,9 +16,14 @@ const MOST_AT_ONCE = 100;
 async function createAlbum(form, images) {
   const albums = form.action.replace(/upload$/, 'albums');
   const token = tokenOf(form);
-  const post = (/** @type {string} */ path, /** @type {object} */ body, /** @type {object} */ headers) =>
+  const send = (
+    /** @type {string} */ method,
+    /** @type {string} */ path,
+    /** @type {object} */ body,
+    headers = {},
+  ) =>
     ask(path, {
-      method: 'POST',
+      method,
       headers: {
         'content-type': 'application/json',
         ...(token !== '' && { authorization: `Bearer ${token}` }),
@@ -25,16 +32,23 @@ async function createAlbum(form, images) {
       body: JSON.stringify(body),
     });
   const isPublic = images.every(({ visibility }) => visibility === 'public');
-  const { body: album, fault } = await post(albums, { visibility: isPublic ? 'public' : 'unlisted' }, {});
+  const visibility = isPublic ? 'public' : 'unlisted';
+  const { body: album, fault } = await send('POST', albums, { visibility });
   if (fault !== null) return { url: '', fault };
   for (let first = 0; first < images.length; first += MOST_AT_ONCE) {
     const some = images
       .slice(first, first + MOST_AT_ONCE)
       .map(({ id, delete_token }) => ({ id, delete_token }));
     const headers = { 'x-album-token': album.token };
-    const added = await post(`${albums}/${album.id}/images`, { images: some }, headers);
-    if (added.fault !== null) return { url: '', fault: added.fault };
+    const added = await send('POST', `${albums}/${album.id}/images`, { images: some }, headers);
+    if (added.fault === null) continue;
+    // Nobody would know it.
+    await send('DELETE', `${albums}/${album.id}`, {}, headers);
+    return { url: '', fault: added.fault };
   }
+  // The token changes the album, and only this browser has it.
+  addAlbum({ id: album.id, url: album.url, token: album.token, count: images.length, made: Date.now() });
+  showAlbums();
   return { url: album.url, fault: null };
 }
 

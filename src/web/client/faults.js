@@ -75,8 +75,13 @@ function wordsFor(status, body, form) {
   const known = WORDS[body?.code];
   if (known) return known(form);
   const details = Array.isArray(body?.details) ? body.details : [];
+  const isFilled = (/** @type {string} */ name) => {
+    const input = form.elements.namedItem(name);
+    return input instanceof HTMLInputElement && input.value !== '';
+  };
   const told = details.map((/** @type {{ field: string, message: string }} */ { field, message }) => {
-    if (field === 'visibility' && message.includes('max_views')) return say('publicLimited');
+    // A password would have been the fault before.
+    if (field === 'visibility' && isFilled('max_views') && !isFilled('password')) return say('publicLimited');
     const input = form.elements.namedItem(field);
     if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) {
       return faultIn(status, { error: message });

@@ -1,7 +1,7 @@
 // @ts-check
-import { byId, make, say } from './dom.js';
-import { forgetMine, readMine } from './mine.js';
-import { checkPicture, deletePicture, GONE, takeOut } from './removal.js';
+import { byId, language, make, say } from './dom.js';
+import { forgetMine, readAlbums, readMine } from './mine.js';
+import { CHANGED, checkPicture, deletePicture, GONE, gone, takeOut } from './removal.js';
 
 /** @typedef {import('./mine.js').Mine} Mine */
 
@@ -12,6 +12,8 @@ const section = byId('mine', HTMLElement);
 const list = byId('mine-list', HTMLUListElement);
 const more = byId('mine-more', HTMLButtonElement);
 const title = byId('mine-title', HTMLElement);
+const albums = byId('my-albums', HTMLElement);
+const albumList = byId('my-albums-list', HTMLUListElement);
 /** @type {Mine[]} */
 let hidden = [];
 
@@ -27,6 +29,38 @@ export function showMine(elsewhere = []) {
   list.replaceChildren(...shown.map(itemOf));
   more.hidden = hidden.length === 0;
   more.textContent = say('showAll', { count: mine.length });
+  showAlbums();
+}
+
+/** Shows the albums that this browser has made. Their tokens are stored with them. */
+export function showAlbums() {
+  const made = readAlbums();
+  albums.hidden = made.length === 0;
+  albumList.replaceChildren(
+    ...made.map(({ url, count, made: at }) => {
+      const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(at);
+      const name = `${say('albumMade', { count })}, ${day}`;
+      return make(
+        'li',
+        {},
+        make('a', { href: url }, name),
+        make('span', { class: 'chips' }, copyOf(url, name)),
+      );
+    }),
+  );
+}
+
+/**
+ * Returns a button that copies a link.
+ * @param {string} url
+ * @param {string} name
+ */
+function copyOf(url, name) {
+  return make(
+    'button',
+    { type: 'button', class: 'copy', 'data-copy': url, 'aria-label': say('copyLinkOf', { name }) },
+    make('span', {}, say('copyLink')),
+  );
 }
 
 /**
@@ -47,38 +81,34 @@ function itemOf(image) {
     { 'data-id': image.id },
     thumbOf(image),
     make('a', { href: image.url }, image.filename),
-    make(
-      'span',
-      { class: 'chips' },
-      make(
-        'button',
-        {
-          type: 'button',
-          class: 'copy',
-          'data-copy': image.url,
-          'aria-label': say('copyLinkOf', { name: image.filename }),
-        },
-        make('span', {}, say('copyLink')),
-      ),
-      make(
-        'button',
-        {
-          type: 'button',
-          class: 'quiet danger small',
-          'aria-label': say('deleteOf', { name: image.filename }),
-          click: () => void remove(image, item),
-        },
-        say('delete'),
-      ),
-    ),
+    ...(stateOf(image) === null ? [] : [make('span', { class: 'small state' }, stateOf(image) ?? '')]),
+    make('span', { class: 'chips' }, copyOf(image.url, image.filename), removalOf(image)),
   );
   return item;
 }
 
 /** @param {Mine} image */
+function stateOf({ review, missing }) {
+  if (review) return say('waitingForReview');
+  return missing ? say('notFound') : null;
+}
+
+/**
+ * Returns the button that deletes the picture or, if the server does not know it, only takes it out of the list.
+ * @param {Mine} image
+ */
+function removalOf(image) {
+  const name = image.filename;
+  const [style, label, spoken, click] = image.missing
+    ? ['quiet small', say('takeOut'), say('takeOutOf', { name }), () => gone(image.id)]
+    : ['quiet danger small', say('delete'), say('deleteOf', { name }), () => void remove(image)];
+  return make('button', { type: 'button', class: style, 'aria-label': spoken, click }, label);
+}
+
+/** @param {Mine} image */
 function thumbOf(image) {
   const thumb = make('span', { class: 'thumb small' });
-  if (image.protected) {
+  if (image.protected || image.review || image.missing) {
     thumb.append(make('span', { class: 'locked', title: say('noPreview') }));
     return thumb;
   }
@@ -89,21 +119,33 @@ function thumbOf(image) {
   return thumb;
 }
 
-/**
- * @param {Mine} image
- * @param {HTMLElement} item
- */
-async function remove(image, item) {
+/** @param {Mine} image */
+async function remove(image) {
   const fault = await deletePicture(image);
   if (fault === null) return;
-  item.querySelector('.fault')?.remove();
-  item.append(make('p', { class: 'fault small', role: 'alert' }, fault));
+  const item = itemWith(image.id);
+  item?.querySelector('.fault')?.remove();
+  item?.append(make('p', { class: 'fault small', role: 'alert' }, fault));
 }
+
+/**
+ * Returns the element that shows the picture with that ID.
+ * @param {string} id
+ */
+function itemWith(id) {
+  return [...list.querySelectorAll('li')].find(({ dataset }) => dataset.id === id);
+}
+
+document.addEventListener(CHANGED, (event) => {
+  const { detail: id } = /** @type {CustomEvent<string>} */ (event);
+  const image = readMine().find((one) => one.id === id);
+  if (image) itemWith(id)?.replaceWith(itemOf(image));
+});
 
 document.addEventListener(GONE, (event) => {
   const { detail: id } = /** @type {CustomEvent<string>} */ (event);
-  const item = [...list.children].find((one) => one instanceof HTMLElement && one.dataset.id === id);
-  if (!(item instanceof HTMLElement)) return;
+  const item = itemWith(id);
+  if (!item) return;
   const isLast = list.childElementCount === 1 && more.hidden;
   takeOut(item, isLast ? byId('file', HTMLInputElement) : title);
   section.hidden = isLast;

@@ -1,19 +1,46 @@
 // @ts-check
 
 /**
- * A picture that this browser has uploaded, and may delete.
+ * A picture that this browser has uploaded, and may delete. `review`: the operator reviews it. `missing`: the server
+ * did not find it when it was last asked.
  * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
- * expires_at?: string | null }} Mine
+ * expires_at?: string | null, review?: boolean, missing?: boolean }} Mine
+ */
+
+/**
+ * An album that this browser has made, and may change.
+ * @typedef {{ id: string, url: string, token: string, count: number, made: number }} MyAlbum
  */
 
 export const MINE_KEY = 'picpool:mine';
-const MOST = 200;
+const ALBUMS_KEY = 'picpool:albums';
+/** Some 2 MB, of the 5 MB that browsers allow. */
+const MOST = 5000;
 
-/** @returns {Mine[]} newest first, without expired ones */
+/**
+ * Nothing is left out because a clock says that it has expired: this browser's clock may be wrong, and the token is
+ * nowhere else.
+ * @returns {Mine[]} newest first
+ */
 export function readMine() {
+  return read(MINE_KEY);
+}
+
+/** @returns {MyAlbum[]} newest first */
+export function readAlbums() {
+  return read(ALBUMS_KEY);
+}
+
+/** @param {MyAlbum} album */
+export function addAlbum(album) {
+  write(ALBUMS_KEY, [album, ...readAlbums()].slice(0, MOST));
+}
+
+/** @param {string} key */
+function read(key) {
   try {
-    const list = JSON.parse(localStorage.getItem(MINE_KEY) ?? '[]');
-    return Array.isArray(list) ? list.filter((one) => typeof one?.id === 'string' && !isOver(one)) : [];
+    const list = JSON.parse(localStorage.getItem(key) ?? '[]');
+    return Array.isArray(list) ? list.filter((one) => typeof one?.id === 'string') : [];
   } catch {
     return [];
   }
@@ -27,8 +54,8 @@ export function timeOf(text) {
   return Date.parse(text.includes('T') ? text : `${text.replace(' ', 'T')}Z`);
 }
 
-/** @param {Mine} one */
-function isOver({ expires_at }) {
+/** @param {{ expires_at?: string | null | undefined }} one */
+export function isOver({ expires_at }) {
   if (!expires_at || expires_at === 'never') return false;
   return timeOf(expires_at) <= Date.now();
 }
@@ -43,6 +70,7 @@ export function addMine({
   max_views,
   delete_token,
   expires_at,
+  review,
 }) {
   // A picture with limited views has no thumbnail either.
   const isHidden = isProtected || (max_views ?? null) !== null;
@@ -54,23 +82,46 @@ export function addMine({
     protected: isHidden,
     delete_token,
     expires_at: expires_at ?? null,
+    ...(review && { review }),
   };
-  write([one, ...readMine().filter((other) => other.id !== id)].slice(0, MOST));
+  write(MINE_KEY, [one, ...readMine().filter((other) => other.id !== id)].slice(0, MOST));
 }
 
 /** @param {string} id */
 export function removeMine(id) {
-  write(readMine().filter((one) => one.id !== id));
+  const list = readMine();
+  if (list.some((one) => one.id === id))
+    write(
+      MINE_KEY,
+      list.filter((one) => one.id !== id),
+    );
+}
+
+/**
+ * Changes what is kept about a picture. Returns whether anything has changed.
+ * @param {string} id
+ * @param {{ review?: boolean | undefined, missing?: boolean | undefined }} change
+ */
+export function changeMine(id, change) {
+  const list = readMine();
+  const changed = list.map((one) => (one.id === id ? { ...one, ...change } : one));
+  if (JSON.stringify(changed) === JSON.stringify(list)) return false;
+  write(MINE_KEY, changed);
+  return true;
 }
 
 export function forgetMine() {
-  write([]);
+  write(MINE_KEY, []);
+  write(ALBUMS_KEY, []);
 }
 
-/** @param {Mine[]} list */
-function write(list) {
+/**
+ * @param {string} key
+ * @param {readonly object[]} list
+ */
+function write(key, list) {
   try {
-    localStorage.setItem(MINE_KEY, JSON.stringify(list));
+    localStorage.setItem(key, JSON.stringify(list));
   } catch {
     // If the browser refuses to store it, only the list is lost.
   }

@@ -1,12 +1,17 @@
 // @ts-check
 import { announce, ask, say } from './dom.js';
-import { removeMine } from './mine.js';
+import { changeMine, isOver, readMine, removeMine } from './mine.js';
 
 /** Event on the document with the ID of a deleted picture, so that every part of the page removes it. */
 export const GONE = 'picturegone';
+/** Event on the document with the ID of a picture about which something else was found out. */
+export const CHANGED = 'picturechanged';
 
-/** @param {string} id */
-function gone(id) {
+/**
+ * Forgets a picture, and its delete token.
+ * @param {string} id
+ */
+export function gone(id) {
   removeMine(id);
   document.dispatchEvent(new CustomEvent(GONE, { detail: id }));
 }
@@ -30,12 +35,22 @@ export async function deletePicture({ id, url, filename, delete_token }) {
 }
 
 /**
- * Checks whether a picture still exists, without counting a view.
+ * Checks whether a picture still exists, without counting a view. Its delete token is nowhere else, so only a clear
+ * answer makes the page forget it: a picture in review, or one whose record is missing for a while, is not found
+ * either.
  * @param {import('./mine.js').Mine} image
  */
-export async function checkPicture({ id, url }) {
+export async function checkPicture({ id, url, review, expires_at }) {
   const answer = await fetch(new URL(url, location.href).pathname, { method: 'HEAD' }).catch(() => null);
-  if (answer?.status === 404 || answer?.status === 410) gone(id);
+  const status = answer?.status ?? 0;
+  // Deleted on another page, or expired by both clocks: that of the server may be ahead for a while.
+  const isEnded = isOver({ expires_at }) || (!review && readMine().every((one) => one.id !== id));
+  const mayEnd = !expires_at || expires_at === 'never';
+  if ((status === 410 && mayEnd) || ([404, 410].includes(status) && isEnded)) return gone(id);
+  const isThere = status === 200 || status === 401;
+  if (!isThere && (![404, 410].includes(status) || review)) return;
+  const change = isThere ? { review: undefined, missing: undefined } : { missing: true };
+  if (changeMine(id, change)) document.dispatchEvent(new CustomEvent(CHANGED, { detail: id }));
 }
 
 /**

@@ -95,7 +95,12 @@ function uploadOf(form, file) {
     const takesFocus = uploads.length === 1 && mayTakeFocus(card.element);
     card.done(image, () => void remove(upload, image));
     addMine(image);
-    settled(upload, say('online', { name: image.filename }));
+    settled(
+      upload,
+      image.review
+        ? say('waitsForReview', { name: image.filename })
+        : say('online', { name: image.filename }),
+    );
     if (takesFocus) card.copy?.focus();
     upload.settle(image[chosenForm()]);
   }
@@ -223,6 +228,9 @@ function show() {
  */
 function titleOf(total, done, busy) {
   if (busy > 0) return total === 1 ? say('uploading') : say('uploadingMany', { done, total });
+  const held = uploads.filter(({ card }) => card.image?.review).length;
+  if (held > 0 && held === done && done === total) return say('allHeld', { count: held });
+  if (held > 0) return say('uploadedAndHeld', { done, total, count: held });
   if (done === total) return say('uploaded', { count: total });
   return say('uploadedSome', { done, total });
 }

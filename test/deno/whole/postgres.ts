@@ -5,8 +5,8 @@ import {
   createTestTables,
   postgresImagesConformance,
   postgresPoolConformance,
-} from '../../support/postgres.ts';
-import { sharedPostgres } from '../../support/postgres-server.ts';
+} from '../../support/stores/postgres.ts';
+import { sharedPostgres } from '../../support/stores/postgres-server.ts';
 
 // As CockroachDB isolates transactions; on Bun they run with what Postgres does by itself.
 const server = sharedPostgres({ default_transaction_isolation: 'serializable' });

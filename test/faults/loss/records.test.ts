@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { absent } from '../../support/absent.ts';
 import { json } from '../../support/json.ts';
 import { type RedisWorld, startRedisWorld } from '../../support/loss/redis-world.ts';
-import { until } from '../../support/services.ts';
+import { until } from '../../support/stores/services.ts';
 
 const REFUSED = 'image files are not removed';
 const REBUILT = 'rebuilding the indexes of images';
@@ -47,7 +47,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records v
     );
   }, 180_000);
 
-  test('build the indices anew where Redis has evicted them and not the records', async () => {
+  test('rebuild the indices if Redis has evicted them but not the records', async () => {
     await world.upload(12);
     await world.files.age();
     const files = await world.files.placed();

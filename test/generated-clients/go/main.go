@@ -1,4 +1,4 @@
-// The calls of test/support/generated-clients.ts with what oapi-codegen has made.
+// The calls of test/support/clients/generated-clients.ts with what oapi-codegen has made.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""The calls of test/support/generated-clients.ts with what openapi-python-client has made."""
+"""The calls of test/support/clients/generated-clients.ts with what openapi-python-client has made."""
 
 import base64
 import json

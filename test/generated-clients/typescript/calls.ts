@@ -1,4 +1,4 @@
-// The calls of test/support/generated-clients.ts with openapi-fetch, over the types that openapi-typescript has made.
+// The calls of test/support/clients/generated-clients.ts with openapi-fetch, over the types that openapi-typescript has made.
 import createClient from 'openapi-fetch';
 import type { paths } from './api';
 

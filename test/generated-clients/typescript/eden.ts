@@ -1,4 +1,4 @@
-// The calls of test/support/generated-clients.ts with Eden's treaty, over the types that openapi-typescript has made.
+// The calls of test/support/clients/generated-clients.ts with Eden's treaty, over the types that openapi-typescript has made.
 import { treaty } from '@elysiajs/eden';
 import type { paths } from './api';
 import type { App } from './app';
@@ -7,7 +7,7 @@ declare const process: { argv: string[]; stdout: { write(text: string): void } }
 
 const [, , url = '', picture = ''] = process.argv;
 const { api, i } = treaty<App<paths>>(url, {
-  // Times are strings, as they are described, and pictures are no text.
+  // Times are strings, as they are described, and pictures are not text.
   parseDate: false,
   onResponse: (answer) =>
     answer.headers.get('content-type')?.startsWith('image/') ? answer.blob() : undefined,

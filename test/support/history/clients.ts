@@ -1,7 +1,7 @@
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Fleet } from '../fleet.ts';
-import { PNG } from '../running-server.ts';
+import type { Fleet } from '../servers/fleet.ts';
+import { PNG } from '../servers/running-server.ts';
 import type { Call } from './calls.ts';
 import type { HistoryWorld } from './world.ts';
 import { ADMIN } from './world.ts';
@@ -113,7 +113,7 @@ export function createClients({ fleet, files }: Pick<HistoryWorld, 'fleet' | 'fi
     deleted,
     unexpected,
     read,
-    /** So many at once use the fleet until the signal. */
+    /** Lets that many clients use the fleet at once, until the signal. */
     async use(clients: number, ended: AbortSignal): Promise<void> {
       await send('/api/refresh', { method: 'POST', headers: ADMIN });
       await Promise.all([

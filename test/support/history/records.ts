@@ -1,8 +1,8 @@
 import { openPostgres } from '../../../adapters/postgres/connection.ts';
 import { migrate } from '../../../adapters/postgres/migrate.ts';
-import { startPostgres } from '../postgres-server.ts';
-import { withPrefix } from '../redis.ts';
-import { startRedis } from '../services.ts';
+import { startPostgres } from '../stores/postgres-server.ts';
+import { withPrefix } from '../stores/redis.ts';
+import { startRedis } from '../stores/services.ts';
 import type { LeaseEvent } from './calls.ts';
 import { type Monitor, startMonitor } from './monitor.ts';
 

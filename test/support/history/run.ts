@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { originalKey } from '../../../src/image/blob-keys.ts';
 import { CLEANUP_LOCK_TTL_MS } from '../../../src/image/maintenance/cleanup.ts';
-import { until } from '../services.ts';
+import { originalKey } from '../../../src/image/records/blob-keys.ts';
+import { until } from '../stores/services.ts';
 import type { History } from './calls.ts';
 import { type Clients, createClients, type Known } from './clients.ts';
 import { judge } from './judge.ts';

@@ -1,4 +1,4 @@
-import type { Copy } from '../fleet.ts';
+import type { Copy } from '../servers/fleet.ts';
 import type { HistoryWorld } from './world.ts';
 
 /** What was done to the fleet, by kind. */

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { type Copy, type Fleet, startFleet } from '../fleet.ts';
+import { startRefreshWorld } from '../farm/refresh-world.ts';
 import { type StoredFiles, storedFiles } from '../loss/files.ts';
-import { startRefreshWorld } from '../refresh-world.ts';
-import { type Relay, startRelay } from '../relay.ts';
-import { withFolderOfItsOwn } from '../s3.ts';
-import { S3_CREDENTIALS, startS3 } from '../services.ts';
+import { type Copy, type Fleet, startFleet } from '../servers/fleet.ts';
+import { type Relay, startRelay } from '../servers/relay.ts';
+import { withFolderOfItsOwn } from '../stores/s3.ts';
+import { S3_CREDENTIALS, startS3 } from '../stores/services.ts';
 import type { Monitor } from './monitor.ts';
 import { type RecordsKind, startRecords } from './records.ts';
 

@@ -1,5 +1,5 @@
-import { cli } from '../cli.ts';
-import { until } from '../services.ts';
+import { cli } from '../servers/cli.ts';
+import { until } from '../stores/services.ts';
 import type { Ledger } from './ledger.ts';
 import type { Copies } from './world.ts';
 

@@ -1,6 +1,6 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { keyOfStray, ownerOfKey } from '../../../src/image/blob-keys.ts';
+import { keyOfStray, ownerOfKey } from '../../../src/image/records/blob-keys.ts';
 
 const TWO_HOURS_S = 7200;
 

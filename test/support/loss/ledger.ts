@@ -1,4 +1,4 @@
-import { until } from '../services.ts';
+import { until } from '../stores/services.ts';
 import type { Copies, Uploaded } from './world.ts';
 
 /** Copies show for two seconds what another one has deleted. */

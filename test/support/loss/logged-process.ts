@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PNG } from '../running-server.ts';
-import { COMMANDS, logInto, startServer } from '../server-process.ts';
+import { PNG } from '../servers/running-server.ts';
+import { COMMANDS, logInto, startServer } from '../servers/server-process.ts';
 import type { LossServer } from './world.ts';
 
 /** A server in a process of its own, whose log can be read; `preload`: a module that is loaded before it. */

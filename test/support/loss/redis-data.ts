@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { cp, readFile, rename, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { until } from '../services.ts';
+import { until } from '../stores/services.ts';
 import type { RedisWorld } from './redis-world.ts';
 
 const DATA = 'appendonlydir';

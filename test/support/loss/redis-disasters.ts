@@ -1,9 +1,9 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { withPrefix } from '../redis.ts';
-import { runServer } from '../running-server.ts';
-import { command, startRedisServer, until } from '../services.ts';
+import { runServer } from '../servers/running-server.ts';
+import { withPrefix } from '../stores/redis.ts';
+import { command, startRedisServer, until } from '../stores/services.ts';
 import { aDay, confirm, type Disaster, isWell, swept } from './disaster.ts';
 import { FILE_DISASTERS } from './file-disasters.ts';
 import { startLogged } from './logged-process.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { withPrefix } from '../redis.ts';
-import { type Relay, startRelay } from '../relay.ts';
-import { runServer } from '../running-server.ts';
-import { withFolderOfItsOwn } from '../s3.ts';
-import { command, S3_CREDENTIALS, startRedisServer, startS3 } from '../services.ts';
+import { type Relay, startRelay } from '../servers/relay.ts';
+import { runServer } from '../servers/running-server.ts';
+import { withPrefix } from '../stores/redis.ts';
+import { withFolderOfItsOwn } from '../stores/s3.ts';
+import { command, S3_CREDENTIALS, startRedisServer, startS3 } from '../stores/services.ts';
 import { storedFiles } from './files.ts';
 import { type Copies, startCopies } from './world.ts';
 

@@ -1,4 +1,4 @@
-import { until } from '../services.ts';
+import { until } from '../stores/services.ts';
 import { type Disaster, isWell, swept } from './disaster.ts';
 import { createLedger, keyOf, type Ledger } from './ledger.ts';
 import type { Copies } from './world.ts';

@@ -1,6 +1,6 @@
 import { json } from '../json.ts';
-import type { RunningServer } from '../running-server.ts';
-import { until } from '../services.ts';
+import type { RunningServer } from '../servers/running-server.ts';
+import { until } from '../stores/services.ts';
 import type { StoredFiles } from './files.ts';
 
 /** An image as its uploader knows it. */

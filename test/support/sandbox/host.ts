@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { createCodec } from '../../../src/image/codec/codec.ts';
+import { createCodec } from '../../../src/codec/codec.ts';
 import { forbidDumps } from '../../../src/lib/linux/process.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { ATTEMPTS, NEEDED, type Target } from './attempts.ts';

@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { WorkerRequest } from '../../../src/image/codec/protocol.ts';
-import { confine } from '../../../src/image/codec/sandbox/confine.ts';
-import { LAUNCHER, launch } from '../../../src/image/codec/sandbox/launch.ts';
-import { loadSharp } from '../../../src/image/codec/sharp.ts';
+import { loadSharp } from '../../../src/codec/convert/sharp.ts';
+import { confine } from '../../../src/codec/sandbox/confine.ts';
+import { LAUNCHER, launch } from '../../../src/codec/sandbox/launch.ts';
+import type { WorkerReply, WorkerRequest } from '../../../src/codec/workers/protocol.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { ATTEMPTS, ENDLESS, NEEDED, type Target } from './attempts.ts';
 
@@ -27,7 +27,7 @@ if (name === LAUNCHER) {
 await loadSharp();
 const [, memory] = args;
 const missing = memory === undefined ? [] : confine(system, Number(memory));
-const reply = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const reply = (message: WorkerReply) => process.stdout.write(`${JSON.stringify(message)}\n`);
 reply({ ready: true, missing });
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, job } = JSON.parse(line) as WorkerRequest;
@@ -43,5 +43,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   } catch (error) {
     outcome = `refused: ${error instanceof Error ? error.message : error}`;
   }
-  reply({ id, failed: { code: 'internal', message: outcome.slice(0, 300) } });
+  reply({ id, failed: { code: 'internal', said: { template: outcome.slice(0, 300), values: {} } } });
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../../errors.ts';
+import type { Template } from '../zh-cn/messages.ts';
 
 /** The heading of an error page, and what to do about the error. */
 interface ErrorWords {
@@ -52,8 +53,8 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
 
 export const errors = {
   byCode,
-  /** Messages of the API in the language of the page. English pages show them unchanged. */
-  messages: {} as Readonly<Record<string, string>>,
+  /** Messages of the API in the language of the page; `null`: unchanged. */
+  messages: null as Readonly<Record<Template, string>> | null,
   file: 'File',
   /** What a field must be: “must be …”, or a sentence. */
   faultyField: (label: string, rule: string) => (/^[A-Z]/.test(rule) ? rule : `${label} ${rule}`),

@@ -2,7 +2,7 @@
 export const openPanel = {
   title: 'What this server leaves open',
   lead: 'Only you can see this, because you are on this machine or have the administrator token. To close an item, add its line to .env.',
-  doors: {
+  items: {
     administrator:
       'No administrator token is set: anyone can start a refresh or a cleanup, and nobody can moderate.',
     upload: 'Anyone who can reach the server can upload.',

@@ -56,6 +56,7 @@ export const proxies = {
     stopped: 'It was stopped.',
     internal: 'The server hit an internal error; see its log.',
     network_down: 'The proxy lists could not be reached.',
+    lists_failing: 'No proxy list could be read.',
     judge_down: 'The test pages did not respond.',
   },
   lost: 'Connection lost. This page is not up to date. Trying again…',

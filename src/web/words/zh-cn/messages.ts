@@ -1,8 +1,8 @@
 /**
- * Error messages on pages, by their English text, which is the API's. A name in braces is a placeholder, whose value
- * is itself translated if it is in this list. The first match counts.
+ * Error messages on pages, by their English template. A name in braces is a value, which is itself translated if it is in
+ * this list. These are the templates that errors may have: see `Said`.
  */
-export const messages: Readonly<Record<string, string>> = {
+export const messages = {
   // The file
   'The upload is larger than the limit of {limit}.': '上传内容超过了 {limit} 的上限。',
   'The file {found}; {formats} and {last} are accepted.': '该文件{found}；支持 {formats} 和 {last} 格式。',
@@ -58,9 +58,11 @@ export const messages: Readonly<Record<string, string>> = {
   'The form has too many fields.': '表单中的字段过多。',
   'The form has too many parts.': '表单中的内容过多。',
   'The multipart form is malformed.': '表单数据格式有误。',
-  'The form must be at most {most} bytes.': '表单不得超过 {most} 字节。',
+  '{name} must be at most {most} bytes.': '{name}不得超过 {most} 字节。',
+  'The form': '表单',
+  'The body': '请求内容',
   'The body must be a form (application/x-www-form-urlencoded).': '请求内容必须是表单。',
-  'The form is arriving too slowly.': '表单传输过慢。',
+  '{name} is arriving too slowly.': '{name}传输过慢。',
   'The request body is arriving too slowly.': '上传速度过慢。',
   'The request body ended before it was complete.': '上传中断，数据不完整。',
   'The connection was closed before the response.': '连接在收到回复前已断开。',
@@ -78,6 +80,7 @@ export const messages: Readonly<Record<string, string>> = {
   'There is no parameter {field}; did you mean {meant}?': '参数 {field} 不存在，是否想输入 {meant}？',
 
   // What a field must be
+  '{field} {rule}.': '{rule}',
   '{rule}, not {value}': '{rule}，而当前值为 {value}',
   'is required and {rule}': '必填，{rule}',
   'must be true or false': '必须为 true 或 false',
@@ -112,6 +115,10 @@ export const messages: Readonly<Record<string, string>> = {
   'Too many pictures are waiting for review.': '等待审核的图片过多。',
   'Too many decisions at once; try again in a moment.': '同时处理的审核过多，请稍后重试。',
   'Images cannot be converted at the moment.': '目前无法转换图片。',
+  'The server ran out of memory while it converted the image. Try again later.':
+    '服务器在转换图片时内存不足，请稍后重试。',
+  'Only the administrator can confirm. Set ADMIN_TOKEN, or create a token with picpool token create NAME --role admin.':
+    '只有管理员可以确认。请设置 ADMIN_TOKEN，或用 picpool token create NAME --role admin 创建令牌。',
   'The server is stopping.': '服务器正在停止运行。',
   'The client is no longer waiting for the image.': '已不再等待该图片。',
   'The last view of this picture is being sent.': '这张图片的最后一次查看正在进行中。',
@@ -163,3 +170,5 @@ export const messages: Readonly<Record<string, string>> = {
     '服务器不认识主机名 {host}，因此无法通过它进行修改。如果这是本服务器的名称，请设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
   'Something went wrong on the server.': '服务器内部出错。',
 };
+
+export type Template = keyof typeof messages;

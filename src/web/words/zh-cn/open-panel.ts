@@ -3,7 +3,7 @@ import type { Words } from '../en.ts';
 export const openPanel: Words['openPanel'] = {
   title: '本服务器对外开放的内容',
   lead: '只有你能看到此面板，因为你就在这台机器上，或持有管理员令牌。要关闭某一项，请在 .env 中加入对应的一行。',
-  doors: {
+  items: {
     administrator: '未设置管理员令牌：任何人都可以启动刷新或清理，也没有人能管理内容。',
     upload: '任何能访问服务器的人都可以上传。',
     listing: '上传的图片会出现在公开图库中。',

@@ -53,6 +53,7 @@ export const proxies: Words['proxies'] = {
     stopped: '刷新被中止。',
     internal: '服务器内部错误，详见日志。',
     network_down: '代理列表无法访问。',
+    lists_failing: '没有任何代理列表可读取。',
     judge_down: '检测页面没有响应。',
   },
   lost: '连接已断开，页面暂停更新，正在重试…',

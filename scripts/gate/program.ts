@@ -1,0 +1,43 @@
+import { writeSync } from 'node:fs';
+
+/**
+ * Runs a program, and writes what it says to the file descriptor: all of it, or the lines that `shown` accepts. Default:
+ * writes nothing.
+ */
+export async function runProgram(
+  args: readonly string[],
+  out: number | null = null,
+  shown: (line: string) => boolean = () => true,
+): Promise<{ stdout: string; stderr: string; exitCode: number }> {
+  const child = Bun.spawn([...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+  });
+  const [stdout, stderr] = await Promise.all([
+    copy(child.stdout, out, shown),
+    copy(child.stderr, out, shown),
+  ]);
+  return { stdout, stderr, exitCode: await child.exited };
+}
+
+async function copy(
+  stream: ReadableStream<Uint8Array>,
+  out: number | null,
+  shown: (line: string) => boolean,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let rest = '';
+  const write = (lines: string[]) => {
+    if (out !== null) for (const line of lines) if (shown(line)) writeSync(out, `${line}\n`);
+  };
+  for await (const chunk of stream) {
+    const piece = decoder.decode(chunk, { stream: true });
+    text += piece;
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    write(lines);
+  }
+  if (rest !== '') write([rest]);
+  return text;
+}

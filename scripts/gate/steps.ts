@@ -1,0 +1,124 @@
+import { writeSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkLayers } from './layers.ts';
+import { checkOpenApi } from './openapi.ts';
+import { runProgram } from './program.ts';
+import type { Counts, Failure, Findings, Step } from './step.ts';
+import { checkStyle } from './style.ts';
+
+/** The fault tests, which kill, stop and starve whole servers. The quick gate leaves them out. */
+export const FAULTS = 'test/faults';
+
+/** Steps that follow each other. They take the processor while the tests beside them wait. */
+export const steps: Record<string, Step> = {
+  'format and lint': {
+    reads: 'files',
+    least: 1000,
+    async run(out) {
+      const { stdout, stderr, exitCode } = await runProgram(
+        ['bun', 'x', 'biome', 'ci', '--colors=off', '.'],
+        out,
+      );
+      return outcome(exitCode === 0, Number(/^Checked (\d+) files/m.exec(stdout + stderr)?.[1] ?? 0));
+    },
+  },
+  types: types('.', 1000),
+  // All three see a browser's globals, which nothing else should.
+  'types of scripts in pages': types('src/web/client', 25),
+  'types of tests of pages': types('test/web', 300),
+  'types of the client': types('clients/js', 5),
+  'layers and sizes': check('files', 500, checkLayers),
+  style: check('texts', 700, checkStyle),
+  openapi: check('operations', 80, checkOpenApi),
+  'tests on deno': suite(50, (report, files = ['test/deno']) => [
+    ...['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, ...files],
+  ]),
+};
+
+/** Steps that run at the same time as the others, one after another. */
+export const longSteps: Record<string, Step> = {
+  // Most files spend most of their time waiting. The slow ones begin first, so that none runs alone at the end.
+  'tests on bun': bunTests(
+    3000,
+    ...['--parallel=4', '--timings=test/timings.json'],
+    ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
+  ),
+  // Two at a time, so that a slow test shows the fault and not the load of others.
+  [`${FAULTS} on bun`]: bunTests(100, '--parallel=2', FAULTS),
+};
+
+function check(reads: string, least: number, find: () => Promise<Findings>): Step {
+  return {
+    reads,
+    least,
+    async run(out) {
+      const { read, faults } = await find();
+      for (const fault of faults) writeSync(out, `${fault}\n`);
+      return outcome(faults.length === 0, read);
+    },
+  };
+}
+
+/** Checks the types of a TypeScript project. */
+function types(project: string, least: number): Step {
+  return {
+    reads: 'files',
+    least,
+    async run(out) {
+      const args = ['bun', 'x', 'tsc', '--noEmit', '--pretty', 'false', '--listFiles', '-p', project];
+      const isFile = (line: string) => line.startsWith('/');
+      const { stdout, exitCode } = await runProgram(args, out, (line) => !isFile(line));
+      const files = stdout.split('\n').filter((line) => isFile(line) && !line.includes('/node_modules/'));
+      return outcome(exitCode === 0, files.length);
+    },
+  };
+}
+
+function bunTests(least: number, ...args: string[]): Step {
+  // Concurrent tests of one file would slow down others that wait for an answer in time.
+  const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
+  return suite(least, (report, files = args) => [
+    ...['bun', 'test', ...files, ...shared, `--reporter-outfile=${report}`],
+  ]);
+}
+
+function outcome(passed: boolean, read: number): Counts {
+  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, read };
+}
+
+/** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
+function suite(least: number, args: (report: string, files?: readonly string[]) => string[]): Step {
+  return {
+    reads: 'tests',
+    least,
+    async run(out, files) {
+      const scratch = await mkdtemp(join(tmpdir(), 'picpool-report-'));
+      try {
+        const report = join(scratch, 'report.xml');
+        const { exitCode } = await runProgram(args(report, files), out);
+        return read(await readFile(report, 'utf8').catch(() => ''), exitCode);
+      } finally {
+        await rm(scratch, { recursive: true });
+      }
+    },
+  };
+}
+
+function read(xml: string, exitCode: number): Counts {
+  const cases = xml.match(/<testcase\b[^>]*?(\/>|>[\s\S]*?<\/testcase>)/g) ?? [];
+  const failures = cases.filter((text) => /<(failure|error)\b/.test(text)).map(identify);
+  const skipped = cases.filter((text) => /<skipped\b/.test(text)).length;
+  const passed = cases.length - failures.length - skipped;
+  if (exitCode !== 0 && failures.length === 0) {
+    failures.push({ file: '', name: `the runner, which ended with ${exitCode}` });
+  }
+  return { passed, failed: failures.length, skipped, read: cases.length, failures };
+}
+
+/** Reads `<testcase name="..." file="...">`, or `classname` for the file. */
+function identify(testcase: string): Failure {
+  const attribute = (name: string) => testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '';
+  return { file: attribute('file') || attribute('classname'), name: attribute('name') };
+}

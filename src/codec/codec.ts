@@ -1,0 +1,226 @@
+import { resolve as absolute } from 'node:path';
+import { AppError, message } from '../errors.ts';
+import type { Log } from '../lib/logger.ts';
+import { countFrames } from './convert/frames.ts';
+import { readHeader } from './convert/header.ts';
+import { checkLimits } from './convert/limits.ts';
+import { acceptedNames, formatName } from './formats.ts';
+import { createAdmission } from './workers/admission.ts';
+import type { Budget } from './workers/budget.ts';
+import type { Environment } from './workers/environment.ts';
+import type { Purpose, Queued } from './workers/fair-queue.ts';
+import { createJob, type Job } from './workers/job.ts';
+import { type PoolCounts, ProcessPool } from './workers/pool.ts';
+import { createPrices, type Estimate } from './workers/price.ts';
+import type { Converted, ConvertJob, InputLimits } from './workers/protocol.ts';
+
+export type { Converted, ConvertJob } from './workers/protocol.ts';
+
+/** Whom a conversion is for. */
+export interface Order {
+  /** Whose budget it uses: the client's network, or the name of its token. Clients take turns. */
+  client: string;
+  /** Uploads go before versions. Default: upload. */
+  purpose?: Purpose;
+  /** Aborts when nobody waits for the picture. */
+  signal?: AbortSignal;
+}
+
+/** Converts pictures in separate processes, which can be killed. */
+export interface Codec {
+  /**
+   * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`,
+   * `conversion_timeout`, `storage_full`, `rate_limited` (the client's budget is used up), `busy` (too many jobs of
+   * the client wait) or `unavailable` (no worker can run); with the signal's reason if it aborts. `job.output` exists
+   * only if the promise resolves.
+   */
+  convert(job: ConvertJob, order: Order): Promise<Converted>;
+  /**
+   * Throws `busy` or `unavailable` if a conversion of that client would be refused now, so that no body is read in
+   * vain.
+   */
+  admit(client: string): void;
+  stats(): CodecStats;
+  /** Starts the workers. Resolves when one can take work. Rejects with `unavailable` if none can be started. */
+  ready(): Promise<void>;
+  /** Kills all workers. Running and waiting jobs are rejected with `unavailable`. */
+  close(): Promise<void>;
+}
+
+export interface CodecStats extends PoolCounts {
+  queued: number;
+  /** Expected CPU time of the waiting jobs, in ms. */
+  queuedMs: number;
+  /** How long a conversion would wait for a client with nothing waiting, in ms. */
+  waitMs: number;
+  refusedBusy: number;
+}
+
+export interface CodecOptions {
+  /** Absolute path and arguments that start this program; `convert-worker` is appended. */
+  command: readonly string[];
+  /** The server's environment. Only PATH, HOME and similar variables are passed on to the workers. Default: empty. */
+  env?: Environment;
+  /**
+   * Concurrent conversions, each in its own process; the number of cores works best. One more process is kept for
+   * cheap jobs.
+   */
+  workers: number;
+  timeoutMs: number;
+  /** Width x height x frames of an input. */
+  maxPixels: number;
+  maxFrames: number;
+  /** Whether HEIC is accepted. Default: yes. */
+  heic?: boolean;
+  /** Maximum number of waiting jobs. Default: 64 a worker. */
+  maxQueue?: number;
+  /** Maximum number of waiting jobs of one client. Default: a quarter of all. */
+  maxClientQueue?: number;
+  /**
+   * Maximum expected wait of an accepted job. Default: 30 s, so that even behind the longest conversion the answer
+   * comes within the minute that reverse proxies commonly wait.
+   */
+  maxWaitMs?: number;
+  /** Maximum resident memory of one worker. Default: 2 GiB. */
+  memoryLimitBytes?: number;
+  /** CPU time of each client. Default: unlimited. */
+  budget?: Budget;
+  /** Parent of the workers' folders, ideally on the file system of inputs and outputs. Created if it is missing. */
+  folder: string;
+  /**
+   * Whether workers run in a sandbox; `require`: only in a complete one. In a sandbox a worker serves one client and
+   * is then replaced. Default: `off`.
+   */
+  sandbox?: 'require' | 'on' | 'off';
+  log: Log;
+  /** Milliseconds; only differences count. */
+  now: () => number;
+}
+
+/** Creates the codec. Nothing is started before the first conversion. */
+export function createCodec(options: CodecOptions): Codec {
+  const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
+  const limits = { maxPixels, maxFrames, heic };
+  const sandbox =
+    options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
+  const maxQueue = options.maxQueue ?? 64 * workers;
+  const admission = createAdmission<Job>({
+    workers,
+    maxQueue,
+    maxClientQueue: options.maxClientQueue ?? Math.ceil(maxQueue / 4),
+    maxWaitMs: options.maxWaitMs ?? 30_000,
+    now,
+  });
+  const prices = createPrices();
+  const awaited = Promise.withResolvers<void>();
+  awaited.promise.catch(() => {});
+  let closed = false;
+
+  const pool = new ProcessPool<Job>({
+    command: options.command,
+    env: options.env ?? {},
+    // One is kept for cheap jobs, and one is on standby for the next client.
+    processes: workers + (sandbox ? 2 : 1),
+    folder: options.folder,
+    sandbox,
+    limits: {
+      timeoutMs: options.timeoutMs,
+      memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
+      input: limits,
+    },
+    log: options.log,
+    next: admission.take,
+    putBack: admission.putBack,
+    onReady: () => awaited.resolve(),
+    onUnable(retryAfterMs) {
+      awaited.reject(unable(retryAfterMs));
+      admission.rejectAll(unable(retryAfterMs));
+    },
+  });
+
+  function admit(client: string, price: number): void {
+    if (closed) throw new AppError('unavailable', 'The server is stopping.');
+    const unableForMs = pool.unableForMs();
+    if (unableForMs > 0) throw unable(unableForMs);
+    admission.demandRoom(client, price);
+  }
+
+  async function convert(job: ConvertJob, { client, purpose = 'upload', signal }: Order): Promise<Converted> {
+    signal?.throwIfAborted();
+    const estimate = await examine(job, limits);
+    const price = prices.of(estimate);
+    signal?.throwIfAborted();
+    admit(client, price);
+    await budget?.take(client, price);
+    signal?.throwIfAborted();
+    const paths = { input: absolute(job.input), output: absolute(job.output) };
+    return enqueue({ ...job, ...paths }, estimate, { client, purpose, price }, signal);
+  }
+
+  /** Records what a job took, which is what its client pays in the end. */
+  function account(task: Job, estimate: Estimate, ms: number, done: boolean): void {
+    // Files that fail at once say nothing about the cost of others.
+    if (done || ms > task.price) prices.learn(estimate, ms);
+    admission.ended(task, ms);
+    void budget?.charge(task.client, ms - task.price);
+  }
+
+  function enqueue(
+    job: ConvertJob,
+    estimate: Estimate,
+    queued: Queued,
+    signal?: AbortSignal,
+  ): Promise<Converted> {
+    const { task, done } = createJob(job, queued, {
+      signal,
+      spent: (ms, done) => account(task, estimate, ms, done),
+      leave: () => admission.remove(task),
+      abandon: () => pool.abandon(task),
+    });
+    admission.push(task);
+    pool.wake();
+    admission.relieve();
+    return done;
+  }
+
+  return {
+    convert,
+    admit: (client) => admit(client, 0),
+    stats: () => ({ ...pool.counts(), ...admission.counts() }),
+    ready() {
+      pool.wake();
+      return awaited.promise;
+    },
+    async close() {
+      closed = true;
+      admission.rejectAll(new AppError('unavailable', 'The server is stopping.'));
+      await pool.close();
+    },
+  };
+}
+
+/** Reads what the head of a file says about its conversion. Rejects with `not_an_image` or `image_limit`. */
+async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> {
+  const header = await readHeader(job.input);
+  if (!header) {
+    const name = await formatName(job.input);
+    const found = name ? message('is {kind}', { kind: name }) : 'is not in a known picture format';
+    const accepted = acceptedNames(limits.heic);
+    throw new AppError(
+      'not_an_image',
+      message('The file {found}; {formats} and {last} are accepted.', {
+        found,
+        formats: accepted.slice(0, -1).join(', '),
+        last: accepted.at(-1) ?? '',
+      }),
+    );
+  }
+  const { kind, size } = header;
+  const { count: frames } = await countFrames(job.input, kind, limits.maxFrames + 1);
+  if (size) checkLimits({ ...size, frames: 1 }, limits);
+  return { kind, size, frames, job };
+}
+
+function unable(retryAfterMs: number): AppError {
+  return new AppError('unavailable', 'Images cannot be converted at the moment.', { retryAfterMs });
+}

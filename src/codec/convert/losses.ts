@@ -1,0 +1,80 @@
+import type { Parts } from '../decoders/jpeg-parts.ts';
+import type { Format } from '../format.ts';
+import { ACCEPTED, inWords } from '../formats.ts';
+import type { Header } from './header.ts';
+import type { Metadata } from './sharp.ts';
+import type { Warning } from './warnings.ts';
+
+/** The input and the result of a conversion. */
+interface Passage {
+  kind: Header['kind'];
+  header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
+  /** Frames of the animation, or pictures in the file. */
+  frames: number;
+  /** Whether the frames form an animation. */
+  moves: boolean;
+  /** Whether the file is complete. */
+  complete: boolean;
+  /** What else the file contains, if known. */
+  parts?: Parts | undefined;
+  format: Format;
+  /** Whether the result is animated. */
+  animated: boolean;
+  /** Whether metadata should be kept. */
+  keeps: boolean;
+  /** Whether the result has the EXIF of the source. */
+  exifKept: boolean;
+  /** Whether the result has the XMP of the source. */
+  xmpKept: boolean;
+  /** Whether the result has the IPTC of the source. */
+  iptcKept: boolean;
+  /** Whether the result has the gain map. */
+  gainMapKept: boolean;
+}
+
+/** Returns what a conversion has lost, the most noticeable first. Pure. */
+export function lossesOf(passage: Passage): Warning[] {
+  return [framesLost(passage), cutShort(passage), gainMapLost(passage), metadataLost(passage)].filter(
+    (warning) => warning !== null,
+  );
+}
+
+function framesLost({ frames, moves, animated, format, parts }: Passage): Warning | null {
+  const lost = (message: string): Warning => ({ code: 'frames_dropped', message });
+  if (moves && frames > 1 && !animated) {
+    return lost(
+      `Only the first of ${frames} frames is kept in ${ACCEPTED[format]}; format=webp keeps them all.`,
+    );
+  }
+  const pictures = parts?.pictures ?? frames;
+  if (!moves && pictures > 1) return lost(`The file holds ${pictures} pictures, of which one is kept.`);
+  return parts?.video ? lost('The video of the motion photo is not kept.') : null;
+}
+
+function cutShort({ complete }: Passage): Warning | null {
+  if (complete) return null;
+  return {
+    code: 'truncated',
+    message: 'The file is truncated: frames may be missing, or parts of the last one.',
+  };
+}
+
+function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
+  if (!parts?.gainMap || gainMapKept) return null;
+  const message =
+    'The gain map (extra brightness on HDR screens) is kept only with format=jpeg and strip_exif=false.';
+  return { code: 'gain_map_dropped', message };
+}
+
+function metadataLost({ keeps, header, format, exifKept, xmpKept, iptcKept }: Passage): Warning | null {
+  if (!keeps) return null;
+  const lost = [
+    ...(header.exif && !exifKept ? ['EXIF'] : []),
+    ...(header.xmp && !xmpKept ? ['XMP'] : []),
+    ...(header.iptc && !iptcKept ? ['IPTC'] : []),
+    ...(header.comments?.length ? ['texts'] : []),
+  ];
+  if (lost.length === 0) return null;
+  const message = `${inWords(lost)} of the file cannot be kept in ${ACCEPTED[format]}.`;
+  return { code: 'metadata_dropped', message };
+}

@@ -1,0 +1,185 @@
+import { readFile, stat } from 'node:fs/promises';
+import { AppError, type Message, message } from '../../errors.ts';
+import { parseApng } from '../decoders/apng.ts';
+import { animationOf } from '../decoders/apng-frames.ts';
+import { decodeBmp } from '../decoders/bmp.ts';
+import { withBytesOf } from '../decoders/bytes.ts';
+import { type Cicp, isPlain, toSrgb } from '../decoders/cicp.ts';
+import { heicAsPng } from '../decoders/heic.ts';
+import { readHeifParts } from '../decoders/heif-boxes.ts';
+import { iconAsPng } from '../decoders/ico.ts';
+import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
+import { decodeJxl } from '../decoders/jxl.ts';
+import { writePng } from '../decoders/png.ts';
+import { readPngCicp } from '../decoders/png-chunks.ts';
+import { decodeTiff } from '../decoders/tiff.ts';
+import { kindName } from '../formats.ts';
+import type { InputLimits } from '../workers/protocol.ts';
+import type { Animation } from './animation.ts';
+import { countFrames } from './frames.ts';
+import { type Header, isLosslessWebp, readHeader } from './header.ts';
+import { checkLimits } from './limits.ts';
+import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
+
+/** A picture whose header was read and whose limits were checked. */
+export interface Source {
+  kind: Header['kind'];
+  /** What sharp decodes: the file itself, or the output of another decoder. */
+  input: string | Buffer;
+  /** sharp's metadata of that input; for HEIC, of the file. */
+  header: Metadata;
+  /** Frames of the animation, or pictures in the file. */
+  frames: number;
+  moves: boolean;
+  /** False if the file ends too early. */
+  complete: boolean;
+  /** True if it is lossless and compresses so well that it is a drawing or a screenshot. */
+  isFlat: boolean;
+  /** Set for an animation that sharp cannot decode. */
+  animation: Animation | null;
+  /** What else the file contains, if known. */
+  parts?: Parts;
+}
+
+/**
+ * libvips' levels are truncated < error < warning. `warning` would reject photos that every viewer shows (stray bytes
+ * before a marker, odd SOS parameters of some phones); `error` still rejects truncated and unreadable files.
+ */
+export const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
+
+const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not accept; send it as JPEG.';
+
+/** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
+const FLAT_BYTES_PER_PIXEL = 0.5;
+
+const SEQUENCE_REFUSED =
+  'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
+
+/** The output of another decoder for a file that sharp cannot read: a PNG of its first frame, and the animation. */
+interface Decoded {
+  png: Buffer;
+  frames: number;
+  animation: Animation | null;
+}
+
+const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
+
+type Decode<From> = (
+  from: From,
+  limits: InputLimits,
+  sharp: SharpConstructor,
+) => Decoded | null | Promise<Decoded | null>;
+
+const ofWhole =
+  (decode: Decode<Buffer>): Decode<string> =>
+  async (path, ...rest) =>
+    decode(await readFile(path), ...rest);
+
+/** Those decoders, given a path. Each checks the limits before it allocates memory for the pixels. */
+const DECODERS = new Map<Header['kind'], Decode<string>>([
+  ['bmp', ofWhole((file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 })))],
+  ['ico', ofWhole((file, limits) => still(iconAsPng(file, limits)))],
+  ['jxl', ofWhole(decodeJxl)],
+  ['tiff', tiffAsPng],
+]);
+
+/** Returns `null` if sharp can read this form of TIFF itself. */
+function tiffAsPng(path: string, limits: InputLimits): Decoded | null {
+  const decoded = withBytesOf(path, (file) => decodeTiff(file, limits));
+  return decoded && still(writePng({ ...decoded, level: 1 }));
+}
+
+/**
+ * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for image sequences, and for HEIC
+ * if it is disabled.
+ */
+export async function openSource(
+  path: string,
+  limits: InputLimits,
+  sharp: SharpConstructor,
+): Promise<Source> {
+  const kind = (await readHeader(path))?.kind ?? 'jpeg';
+  const decode = DECODERS.get(kind);
+  const decoded = decode && (await decoding(kind, async () => decode(path, limits, sharp)));
+  const input = decoded?.png ?? path;
+  const heif = kind === 'heif' ? await readHeifParts(path) : null;
+  const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {
+    throw heif?.sequence ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error }) : error;
+  });
+  const isHeic = header.format === 'heif' && header.compression === 'hevc';
+  if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
+
+  const { width, height, pages = 1 } = header;
+  const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
+  const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
+  const animation = decoded?.animation ?? null;
+  const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
+  const frames = apng?.frames.length ?? decoded?.frames ?? pages;
+  checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
+  // In PNG the codes take precedence over a profile, in HEIF the profile does.
+  const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
+  const redrawn = isHeic
+    ? await heicAsPng(path, header, cicp)
+    : await decoding(kind, () => recoloured(path, header, cicp, { sharp, options: INPUT }));
+  return {
+    kind,
+    input: redrawn ?? input,
+    header,
+    frames,
+    moves,
+    complete: apng?.complete ?? complete,
+    isFlat: await isFlat(path, kind, input, header),
+    animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
+    ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
+    ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
+  };
+}
+
+async function isFlat(
+  path: string,
+  kind: Header['kind'],
+  input: string | Buffer,
+  { width, height }: Metadata,
+): Promise<boolean> {
+  const isLossless =
+    ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) || (kind === 'webp' && (await isLosslessWebp(path)));
+  const bytes = typeof input === 'string' ? (await stat(input)).size : input.length;
+  return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
+}
+
+/** Treats anything that a decoder throws as a fault of the file, unless it is already an `AppError`. */
+export async function decoding<T>(kind: Header['kind'], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause;
+    throw new AppError('undecodable_image', damaged(kindName(kind)), { cause });
+  }
+}
+
+/** Says that a file cannot be decoded. `kind`: the name of its format. */
+function damaged(kind: string): Message {
+  const template = 'The {kind} file is damaged, truncated or of a kind that this server cannot read.';
+  return message(template, { kind });
+}
+
+/**
+ * Converts a still picture whose colours are given by codes rather than a profile to a PNG in sRGB, upright and with
+ * its EXIF. Returns `null` if sharp reads the colours correctly itself.
+ */
+async function recoloured(
+  path: string,
+  { depth, hasAlpha, exif }: Metadata,
+  cicp: Cicp | null,
+  { sharp, options }: { sharp: SharpConstructor; options: SharpOptions },
+): Promise<Buffer | null> {
+  if (cicp === null || isPlain(cicp)) return null;
+  const isDeep = depth === 'ushort';
+  // If there is also a profile, the codes take precedence.
+  const opened = sharp(path, options).autoOrient().keepIccProfile().ensureAlpha();
+  const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
+  const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
+  const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
+  const { width, height } = info;
+  return writePng({ pixels: toSrgb(numbers, cicp), width, height, hasAlpha, exif });
+}

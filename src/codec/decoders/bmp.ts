@@ -1,0 +1,249 @@
+import { AppError, message } from '../../errors.ts';
+import { checkLimits } from '../convert/limits.ts';
+import type { InputLimits } from '../workers/protocol.ts';
+import type { Pixels } from './png.ts';
+import { unpackRunLengths } from './run-lengths.ts';
+
+/** Precedes the header in a file, but not in an icon. */
+const FILE_HEADER_BYTES = 14;
+/** Headers by size: OS/2's first, that of Windows 3, and the one with a profile (MS-WMF 2.2.2, wingdi.h). */
+const CORE_BYTES = 12;
+const INFO_BYTES = 40;
+const MASKS_BYTES = 52;
+const ALPHA_BYTES = 56;
+const PROFILE_BYTES = 124;
+const HEADERS = [42, 46, 108, PROFILE_BYTES];
+const EMBEDDED_PROFILE = 0x4d424544;
+
+const [RGB, RLE8, RLE4, BIT_FIELDS, ALPHA_BIT_FIELDS] = [0, 1, 2, 3, 6];
+const DEPTHS = [1, 2, 4, 8, 16, 24, 32];
+
+/** What the header of a bitmap says. */
+interface Bitmap {
+  headerBytes: number;
+  width: number;
+  height: number;
+  topDown: boolean;
+  depth: number;
+  compression: number;
+  colours: number;
+}
+
+/** Offsets of the parts of a bitmap. */
+interface Layout extends Bitmap {
+  /** Masks of red, green, blue and alpha in a pixel; empty for bitmaps with a palette. */
+  masks: number[];
+  paletteAt: number;
+  pixelsAt: number;
+}
+
+/**
+ * Decodes a BMP file: 1 to 32 bits a pixel, palettes, bit fields, both run-length encodings, either row order.
+ * @throws {AppError} `undecodable_image`, also for truncated files; `image_limit`.
+ */
+export function decodeBmp(file: Buffer, limits: InputLimits): Pixels {
+  const dib = file.subarray(FILE_HEADER_BYTES);
+  if (file.length < FILE_HEADER_BYTES + CORE_BYTES) throw damaged();
+  return decodeBitmap(dib, limits, { pixelsAt: file.readUInt32LE(10) - FILE_HEADER_BYTES });
+}
+
+/** Decodes a bitmap of an icon. Its header gives twice the height, and its mask shows where it is transparent. */
+export function decodeIconBitmap(dib: Buffer, limits: InputLimits): Pixels {
+  return decodeBitmap(dib, limits, { isIcon: true });
+}
+
+function decodeBitmap(
+  dib: Buffer,
+  limits: InputLimits,
+  { pixelsAt, isIcon = false }: { pixelsAt?: number; isIcon?: boolean },
+): Pixels {
+  const bitmap = readBitmap(dib);
+  if (isIcon) bitmap.height = Math.floor(bitmap.height / 2);
+  const { width, height } = bitmap;
+  if (width < 1 || height < 1) throw damaged();
+  checkLimits({ width, height, frames: 1 }, limits);
+  const layout = layOut(dib, bitmap, pixelsAt);
+  const pixels = new Uint8ClampedArray(width * height * 4);
+  const rows = rowsOf(dib, layout);
+  if (layout.depth <= 8) drawIndexed(rows, layout, paletteOf(dib, layout), pixels);
+  else drawDirect(rows, layout, pixels, isIcon);
+  let hasAlpha = layout.depth > 8 && (layout.masks[3] !== 0 || (isIcon && layout.depth === 32));
+  if (hasAlpha && isBlank(pixels)) {
+    // Writers without alpha support left zeros.
+    for (let at = 3; at < pixels.length; at += 4) pixels[at] = 255;
+    hasAlpha = false;
+  }
+  if (isIcon && !hasAlpha) {
+    applyMask(dib.subarray(layout.pixelsAt + strideOf(layout) * height), layout, pixels);
+    hasAlpha = true;
+  }
+  return { pixels, width, height, hasAlpha, icc: profileOf(dib, layout) };
+}
+
+function readBitmap(dib: Buffer): Bitmap {
+  const headerBytes = dib.length < 4 ? 0 : dib.readUInt32LE(0);
+  if (headerBytes === CORE_BYTES && dib.length >= CORE_BYTES) {
+    const [width, height, depth] = [dib.readUInt16LE(4), dib.readUInt16LE(6), dib.readUInt16LE(10)];
+    return known({ headerBytes, width, height, topDown: false, depth, compression: RGB, colours: 0 });
+  }
+  // OS/2's second header may end after any field; missing fields are zero.
+  const isKnown =
+    HEADERS.includes(headerBytes) || (headerBytes >= 16 && headerBytes <= 64 && headerBytes % 4 === 0);
+  if (!isKnown || dib.length < headerBytes) throw damaged();
+  const long = (at: number) => (at + 4 > headerBytes ? 0 : dib.readUInt32LE(at));
+  const height = dib.readInt32LE(8);
+  return known({
+    headerBytes,
+    width: dib.readInt32LE(4),
+    height: Math.abs(height),
+    topDown: height < 0,
+    depth: dib.readUInt16LE(14),
+    compression: long(16),
+    colours: long(32),
+  });
+}
+
+function known(bitmap: Bitmap): Bitmap {
+  const { depth, compression, headerBytes } = bitmap;
+  // 64: OS/2, which uses these numbers for other compressions.
+  const packs = headerBytes === 64 ? [RGB, RLE8, RLE4] : [RGB, RLE8, RLE4, BIT_FIELDS, ALPHA_BIT_FIELDS];
+  const fits =
+    compression === RGB ||
+    (compression === RLE8 && depth === 8) ||
+    (compression === RLE4 && depth === 4) ||
+    (compression >= BIT_FIELDS && (depth === 16 || depth === 32));
+  // Other decoders read the number of colours as signed, and reject negative numbers.
+  const isCounted = bitmap.colours < 2 ** 31;
+  if (!DEPTHS.includes(depth) || !packs.includes(compression) || !fits || !isCounted) throw damaged();
+  return bitmap;
+}
+
+function layOut(dib: Buffer, bitmap: Bitmap, pixelsAt: number | undefined): Layout {
+  const { headerBytes, depth, compression, colours } = bitmap;
+  const hasFields = compression >= BIT_FIELDS;
+  const outside = hasFields && headerBytes === INFO_BYTES ? (compression === ALPHA_BIT_FIELDS ? 16 : 12) : 0;
+  const paletteAt = headerBytes + outside;
+  const entries = depth <= 8 ? Math.min(colours || 2 ** depth, 256) : colours;
+  const behind = paletteAt + entries * (headerBytes === CORE_BYTES ? 3 : 4);
+  // Zero in some old files: the pixels then follow the palette.
+  const at = pixelsAt !== undefined && pixelsAt >= headerBytes ? pixelsAt : behind;
+  return { ...bitmap, masks: masksOf(dib, bitmap, outside), paletteAt, pixelsAt: at };
+}
+
+function masksOf(dib: Buffer, { headerBytes, depth, compression }: Bitmap, outside: number): number[] {
+  if (compression < BIT_FIELDS) return depth === 16 ? [0x7c00, 0x3e0, 0x1f, 0] : [0xff0000, 0xff00, 0xff, 0];
+  const end = outside > 0 ? headerBytes + outside : headerBytes;
+  const count = outside === 12 || (outside === 0 && headerBytes < ALPHA_BYTES) ? 3 : 4;
+  if (end < MASKS_BYTES || dib.length < end) throw damaged();
+  return [0, 1, 2, 3].map((mask) => (mask < count ? dib.readUInt32LE(INFO_BYTES + mask * 4) : 0));
+}
+
+/** Blue, green, red, and a fourth byte unless the header is OS/2's first. */
+function paletteOf(dib: Buffer, { headerBytes, paletteAt, pixelsAt, depth }: Layout): Buffer {
+  const bytes = headerBytes === CORE_BYTES ? 3 : 4;
+  const room = Math.max(0, Math.min(pixelsAt, dib.length) - paletteAt);
+  const palette = Buffer.alloc(2 ** depth * 3);
+  for (let entry = 0; entry < Math.min(2 ** depth, Math.floor(room / bytes)); entry++) {
+    dib.copy(palette, entry * 3, paletteAt + entry * bytes, paletteAt + entry * bytes + 3);
+  }
+  return palette;
+}
+
+/** Bytes of a row, padded to a multiple of four. */
+function strideOf({ width, depth }: Pick<Layout, 'width' | 'depth'>): number {
+  return Math.ceil((width * depth) / 32) * 4;
+}
+
+/** Returns the uncompressed rows in the order of the file. */
+function rowsOf(dib: Buffer, layout: Layout): Buffer {
+  const { width, height, depth, compression, pixelsAt } = layout;
+  const packed = dib.subarray(pixelsAt);
+  if (compression === RLE8 || compression === RLE4) {
+    return unpackRunLengths(packed, { width, height, depth: depth === 4 ? 4 : 8, stride: strideOf(layout) });
+  }
+  // Writers leave out the padding of the last row.
+  const last = Math.ceil((width * depth) / 8);
+  if (packed.length < strideOf(layout) * (height - 1) + last) throw damaged();
+  return packed;
+}
+
+function drawIndexed(rows: Buffer, layout: Layout, palette: Buffer, pixels: Uint8ClampedArray): void {
+  const { width, height, topDown, depth } = layout;
+  const stride = strideOf(layout);
+  const mask = 2 ** depth - 1;
+  for (let y = 0; y < height; y++) {
+    const from = y * stride;
+    let to = (topDown ? y : height - 1 - y) * width * 4;
+    for (let x = 0; x < width; x++, to += 4) {
+      const bit = x * depth;
+      const index = ((rows[from + (bit >> 3)] ?? 0) >> (8 - depth - (bit & 7))) & mask;
+      pixels[to] = palette[index * 3 + 2] ?? 0;
+      pixels[to + 1] = palette[index * 3 + 1] ?? 0;
+      pixels[to + 2] = palette[index * 3] ?? 0;
+      pixels[to + 3] = 255;
+    }
+  }
+}
+
+function drawDirect(rows: Buffer, layout: Layout, pixels: Uint8ClampedArray, isIcon: boolean): void {
+  const { width, height, topDown, depth, compression } = layout;
+  const stride = strideOf(layout);
+  const bytes = depth / 8;
+  const plainAlpha = isIcon && depth === 32 && compression === RGB;
+  const channels = layout.masks.map((mask, place) =>
+    channelOf(place === 3 && plainAlpha ? 0xff000000 : mask),
+  );
+  for (let y = 0; y < height; y++) {
+    let from = y * stride;
+    let to = (topDown ? y : height - 1 - y) * width * 4;
+    for (let x = 0; x < width; x++, from += bytes, to += 4) {
+      const value =
+        (rows[from] ?? 0) |
+        ((rows[from + 1] ?? 0) << 8) |
+        (bytes > 2 ? (rows[from + 2] ?? 0) << 16 : 0) |
+        (bytes > 3 ? (rows[from + 3] ?? 0) << 24 : 0);
+      for (let place = 0; place < 4; place++) {
+        const channel = channels[place];
+        pixels[to + place] = channel ? ((value & channel.mask) >>> channel.shift) * channel.scale : 255;
+      }
+    }
+  }
+}
+
+/** How to read a channel; `null` if pixels do not have it. */
+function channelOf(mask: number): { mask: number; shift: number; scale: number } | null {
+  if (mask === 0) return null;
+  const shift = 31 - Math.clz32(mask & -mask);
+  return { mask, shift, scale: 255 / (mask >>> shift) };
+}
+
+function isBlank(pixels: Uint8ClampedArray): boolean {
+  for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== 0) return false;
+  return true;
+}
+
+/** One bit a pixel: if set, the pixel is transparent. Icons without a mask are opaque. */
+function applyMask(mask: Buffer, { width, height, topDown }: Layout, pixels: Uint8ClampedArray): void {
+  const stride = strideOf({ width, depth: 1 });
+  for (let y = 0; y < height; y++) {
+    const to = (topDown ? y : height - 1 - y) * width * 4 + 3;
+    for (let x = 0; x < width; x++) {
+      if (((mask[y * stride + (x >> 3)] ?? 0) >> (7 - (x & 7))) & 1) pixels[to + x * 4] = 0;
+    }
+  }
+}
+
+function profileOf(dib: Buffer, { headerBytes }: Layout): Buffer | undefined {
+  if (headerBytes < PROFILE_BYTES || dib.readUInt32LE(56) !== EMBEDDED_PROFILE) return undefined;
+  const [at, size] = [dib.readUInt32LE(112), dib.readUInt32LE(116)];
+  return size > 0 && at + size <= dib.length ? dib.subarray(at, at + size) : undefined;
+}
+
+function damaged(): AppError {
+  return new AppError(
+    'undecodable_image',
+    message('The {kind} file is damaged, truncated or of a kind that this server cannot read.', {
+      kind: 'BMP',
+    }),
+  );
+}

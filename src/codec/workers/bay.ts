@@ -1,0 +1,89 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { isRunning } from '../../lib/is-running.ts';
+import { storageFull } from '../../lib/storage-full.ts';
+import { readHeader } from '../convert/header.ts';
+import type { Converted, ConvertJob } from './protocol.ts';
+
+/**
+ * The folder of one worker, which is all the data it can see: `given` holds the picture to convert, `made` an empty
+ * file for the result.
+ */
+export interface Bay {
+  readonly folder: string;
+  /** Places the input of a job there. Returns the job with the paths as the worker sees them. */
+  load(job: ConvertJob): Promise<ConvertJob>;
+  /**
+   * Copies the result to where the job wants it, because the worker may still have the file open. Rejects if it is
+   * not what the worker says.
+   */
+  unload(job: ConvertJob, converted: Converted): Promise<void>;
+  /** Removes the files of the last job. */
+  empty(): Promise<void>;
+  /** Removes the folder, or leaves it to `removeOldBays`. Never throws. */
+  remove(): void;
+}
+
+export function createBay(folder: string): Bay {
+  const [given, made] = [join(folder, 'given'), join(folder, 'made')];
+  const [input, output] = [join(given, 'picture'), join(made, 'picture')];
+  rmSync(folder, { recursive: true, force: true });
+  for (const path of [given, made]) mkdirSync(path, { recursive: true, mode: 0o700 });
+
+  return {
+    folder,
+
+    async load(job) {
+      // The file is on another file system, or one without links: copy it.
+      await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
+      await storing(createEmpty(output));
+      return { ...job, input, output };
+    },
+
+    async unload(job, { format, size }) {
+      const found = await lstat(output);
+      const header = await readHeader(output);
+      const kind = header?.kind === 'heif' ? 'avif' : header?.kind;
+      if (!found.isFile() || found.size !== size || kind !== format) {
+        throw new Error('conversion failed: the result is not what the worker says');
+      }
+      await storing(copyFile(output, job.output));
+    },
+
+    async empty() {
+      for (const path of [given, made]) {
+        for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
+      }
+    },
+
+    remove() {
+      try {
+        rmSync(folder, { recursive: true, force: true });
+      } catch {
+        // The disk cannot be written. The next start removes it.
+      }
+    },
+  };
+}
+
+/** Removes the folders of workers whose server no longer runs. Their names begin with its process ID. */
+export async function removeOldBays(root: string): Promise<void> {
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(root)) {
+    const owner = Number.parseInt(name, 10);
+    if (owner === process.pid || !isRunning(owner))
+      await rm(join(root, name), { recursive: true, force: true });
+  }
+}
+
+async function createEmpty(path: string): Promise<void> {
+  await (await open(path, 'wx', 0o600)).close();
+}
+
+async function storing(work: Promise<void>): Promise<void> {
+  await work.catch((cause) => {
+    throw storageFull(cause, 'There is no space left to convert the image.');
+  });
+}

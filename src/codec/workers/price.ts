@@ -1,0 +1,81 @@
+import type { Header } from '../convert/header.ts';
+import { isFormat } from '../format.ts';
+import { MOVING } from '../formats.ts';
+import type { ConvertJob } from './protocol.ts';
+
+/** What is known about a job before anything is decoded. */
+export interface Estimate {
+  kind: Header['kind'];
+  /** Size of one frame, in pixels; `null` if the header does not say. */
+  size: Header['size'];
+  /** As far as the file says; 1 for a still picture. */
+  frames: number;
+  job: Pick<ConvertJob, 'format' | 'maxWidth' | 'maxHeight'>;
+}
+
+/** Estimates the cost of conversions, learning from what earlier ones took. */
+interface Prices {
+  /** Expected CPU time of a job, in ms. */
+  of(estimate: Estimate): number;
+  /** Records what a job took until it ended or was stopped. */
+  learn(estimate: Estimate, ms: number): void;
+}
+
+/**
+ * CPU time in ms a megapixel on the machine on which bench/encoders.ts ran. A few jobs are enough to adapt to another
+ * machine.
+ */
+const DECODE: Record<Header['kind'], number> = {
+  ...{ jpeg: 8, png: 12, webp: 12, gif: 8, heif: 40, tiff: 8 },
+  ...{ bmp: 40, ico: 40, jxl: 700 },
+};
+const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
+/** Fixed cost of a job: reading, writing, messages. */
+const BASE_MS = 5;
+/** Assumed if the header does not say: the size of a phone's photo. */
+const ASSUMED = { width: 4000, height: 3000 };
+/** One job moves the estimate for its kind by an eighth of the difference, which is limited. */
+const WEIGHT = 1 / 8;
+const MAX_SURPRISE = 8;
+
+export function createPrices(): Prices {
+  /** For each pair of formats, the ratio of actual to expected cost. */
+  const factors = new Map<string, number>();
+
+  return {
+    of(estimate) {
+      return BASE_MS + figures(estimate) * (factors.get(pairOf(estimate)) ?? 1);
+    },
+    learn(estimate, ms) {
+      const pair = pairOf(estimate);
+      const believed = factors.get(pair) ?? 1;
+      // Process clocks tick every 10 ms. For small jobs only the mean is accurate, so all of them are counted.
+      const took = Math.max(0, ms - BASE_MS) / figures(estimate);
+      const bounded = Math.min(believed * MAX_SURPRISE, took);
+      factors.set(pair, Math.max(1 / MAX_SURPRISE, believed + (bounded - believed) * WEIGHT));
+    },
+  };
+}
+
+function pairOf({ kind, frames, job }: Estimate): string {
+  return `${kind} ${formatOf(kind, job)} ${frames > 1}`;
+}
+
+function formatOf(kind: Header['kind'], { format }: Estimate['job']) {
+  if (format !== 'auto') return format;
+  if (kind === 'heif') return 'avif';
+  return isFormat(kind) ? kind : 'webp';
+}
+
+function figures(estimate: Estimate): number {
+  const { kind, job } = estimate;
+  const { width, height } = estimate.size ?? ASSUMED;
+  const format = formatOf(kind, job);
+  const frames = MOVING.includes(format) ? estimate.frames : 1;
+  const input = Math.max(1, width * height * frames) / 1e6;
+  const scale = Math.min(1, job.maxWidth / width, (job.maxHeight ?? height) / height);
+  const output = input * scale * scale;
+  // The encoder uses less effort for large pictures; see encode.ts.
+  const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
+  return input * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
+}

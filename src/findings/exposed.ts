@@ -1,0 +1,186 @@
+import { connect } from 'node:net';
+import { readText, reasonOf } from '../cli/client.ts';
+import { CommandError, usageError } from '../cli/exit.ts';
+import { unbracketed } from '../lib/address.ts';
+import { parseForeignJson } from '../lib/foreign-json.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** A server as it can be reached from outside. */
+interface Exposed {
+  /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
+  url: string;
+  /** Port of the server itself, which only the reverse proxy should be able to reach. */
+  port: number;
+}
+
+/** A line of `docs/exposing.md` with the same name. */
+interface ExposedCheck {
+  name: string;
+  check(exposed: Exposed): Promise<Finding>;
+}
+
+const TIMEOUT_MS = 10_000;
+/** An address reserved for documentation, which nobody has. */
+const FORGED = '192.0.2.77';
+const FOREIGN = 'https://elsewhere.example';
+const CONNECT_MS = 3000;
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
+export function exposedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
+    throw usageError(`--exposed takes the public URL of the server, not "${text}".`);
+  }
+  return url.href.replace(/(?<!\/)\/+$/, '');
+}
+
+async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
+  try {
+    const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    return { status: answer.status, headers: answer.headers, text: await readText(answer) };
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(`${url} does not respond (${reasonOf(error)}).`);
+  }
+}
+
+/** Rejects if no picpool server answers, because the other checks would then be about another server. */
+export async function demandServer({ url }: Exposed): Promise<void> {
+  const { status, text } = await ask(`${url}/livez`);
+  if (status === 200 && fieldOf(text, 'success') === true) return;
+  throw new CommandError(`There is no working picpool server at ${url} (${status}).`);
+}
+
+/** The API description has some 200,000 characters. */
+const LONGEST_ANSWER = 2_000_000;
+
+function fieldOf(text: string, name: string): unknown {
+  try {
+    return (parseForeignJson(text, { maxLength: LONGEST_ANSWER }) as Record<string, unknown>)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+async function checkTls({ url }: Exposed): Promise<Finding> {
+  if (!url.startsWith('https:')) {
+    const advice =
+      'Put a reverse proxy with a certificate in front; examples/Caddyfile obtains one automatically.';
+    return fail('passwords and tokens travel unencrypted', advice);
+  }
+  await ask(`${url}/livez`);
+  if (new URL(url).port !== '') return ok('the certificate is valid');
+  const plain = await ask(url.replace(/^https:/, 'http:')).catch(() => null);
+  const leads = plain === null || plain.headers.get('location')?.startsWith('https:');
+  if (leads) return ok('the certificate is valid, and plain HTTP redirects to it or is closed');
+  return warn('plain HTTP also works', 'Have the proxy redirect it to HTTPS.');
+}
+
+async function checkProxy({ url }: Exposed): Promise<Finding> {
+  // A reverse proxy that no setting names is noticed by a request that it has forwarded.
+  await ask(`${url}/api/status`);
+  const { text } = await ask(`${url}/readyz`);
+  const degraded = fieldOf(text, 'degraded');
+  const unnamed = Array.isArray(degraded) && degraded.find((one) => String(one).includes('TRUSTED_PROXIES'));
+  if (unnamed) return fail(String(unnamed), 'Name its address in TRUSTED_PROXIES.');
+  return ok('every proxy in front is listed in the settings');
+}
+
+async function checkForged({ url }: Exposed): Promise<Finding> {
+  const forged = { 'x-forwarded-for': FORGED, 'x-real-ip': FORGED, forwarded: `for=${FORGED}` };
+  const { status, text } = await ask(`${url}/api/judge?token=exposed`, { headers: forged });
+  if (status !== 200) return ok('cannot be seen from outside: the proxy pool is off');
+  if (fieldOf(text, 'address') !== FORGED) return ok('forged addresses are ignored');
+  const advice = 'TRUSTED_PROXIES must name only the proxy in front, which must replace X-Forwarded-For.';
+  return fail('a visitor can forge any address', advice);
+}
+
+async function checkPastProxy({ url, port }: Exposed): Promise<Finding> {
+  const { hostname, port: own, protocol } = new URL(url);
+  if (Number(own || (protocol === 'https:' ? 443 : 80)) === port) {
+    return warn(
+      `port ${port} of the server itself is open to everyone`,
+      'Put a reverse proxy in front, and set HOST=127.0.0.1.',
+    );
+  }
+  const isThere = await new Promise<boolean>((resolve) => {
+    const socket = connect({ host: unbracketed(hostname), port, timeout: CONNECT_MS });
+    socket.once('connect', () => resolve(true)).once('timeout', () => resolve(false));
+    socket.once('error', () => resolve(false)).once('close', () => resolve(false));
+    socket.once('connect', () => socket.destroy()).once('timeout', () => socket.destroy());
+  });
+  if (!isThere) return ok(`port ${port} cannot be reached past the proxy`);
+  return fail(
+    `port ${port} can be reached past the proxy`,
+    'Set HOST=127.0.0.1, or close the port to the outside.',
+  );
+}
+
+async function checkLinks({ url }: Exposed): Promise<Finding> {
+  const { text } = await ask(`${url}/openapi.json`);
+  const [server] = (fieldOf(text, 'servers') as { url?: string }[] | undefined) ?? [];
+  const base = server?.url ?? '/';
+  if (base === '/') return fail('links use the host name of each request', `Set PUBLIC_URL=${url}.`);
+  if (base.replace(/(?<!\/)\/+$/, '') === url) return ok(`links begin with ${base}`);
+  return warn(`links begin with ${base}, not with ${url}`, 'Check PUBLIC_URL.');
+}
+
+async function checkAdmin({ url }: Exposed): Promise<Finding> {
+  const { status } = await ask(`${url}/api/sources/-/retry`, { method: 'POST' });
+  if (status === 401) return ok('refresh and cleanup need a token');
+  const { status: other } = await ask(`${url}/api/status`);
+  if (other === 404) return ok('cannot be seen from outside: the proxy pool is off');
+  return fail('anyone can start a refresh or a cleanup, and nobody can moderate', 'Set ADMIN_TOKEN.');
+}
+
+async function checkMetrics({ url }: Exposed): Promise<Finding> {
+  const { status, text } = await ask(`${url}/metrics`);
+  if (status !== 200 || !text.includes('picpool_')) return ok('not open to everyone');
+  return fail('open to everyone', 'Set METRICS_TOKEN, or refuse /metrics in the proxy.');
+}
+
+async function checkPages({ url }: Exposed): Promise<Finding> {
+  const { status } = await ask(`${url}/api/upload`, { method: 'POST', headers: { origin: FOREIGN } });
+  if (status === 403 || status === 404) return ok('pages of other sites cannot change anything');
+  const advice = 'The proxy must pass on Origin and Sec-Fetch-Site. Is CORS_ORIGINS set to *?';
+  return fail('pages of other sites can upload and delete on behalf of their visitors', advice);
+}
+
+async function checkLimits({ url }: Exposed): Promise<Finding> {
+  const { headers } = await ask(`${url}/livez`);
+  if (headers.has('ratelimit-limit')) return ok('requests are limited');
+  return fail('requests are not limited', 'Set RATE_LIMITS=on.');
+}
+
+async function checkUploads({ url }: Exposed): Promise<Finding> {
+  const { status } = await ask(`${url}/api/upload`, { method: 'POST' });
+  if (status === 404) return ok('not possible: the image host is off');
+  if (status === 401) return ok('only holders of a token can upload');
+  const { text } = await ask(`${url}/api/stats`);
+  if (typeof fieldOf(text, 'abuse_contact') === 'string')
+    return ok('anyone can upload, and a contact for abuse reports is shown');
+  return warn(
+    'anyone can upload, and no contact for abuse reports is shown',
+    'Set ABUSE_CONTACT, or UPLOAD=token.',
+  );
+}
+
+/** What can be seen from outside of the lines of `docs/exposing.md`, in the same order. */
+export const EXPOSED_CHECKS: readonly ExposedCheck[] = [
+  { name: 'encryption', check: checkTls },
+  { name: 'proxy in front', check: checkProxy },
+  { name: 'forged addresses', check: checkForged },
+  { name: 'direct access', check: checkPastProxy },
+  { name: 'links', check: checkLinks },
+  { name: 'administrator', check: checkAdmin },
+  { name: 'metrics', check: checkMetrics },
+  { name: 'other sites', check: checkPages },
+  { name: 'limits', check: checkLimits },
+  { name: 'uploads', check: checkUploads },
+];

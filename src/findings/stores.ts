@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import { access, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { findingsOf, type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
+import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import { withCause } from '../cli/exit.ts';
+import { countOf } from '../cli/format.ts';
+import { masked } from '../cli/masked.ts';
+import type { Config } from '../config.ts';
+import { createDoubts } from '../image/maintenance/doubts.ts';
+import { IDENTITY_STATE, readMark } from '../image/maintenance/store-identity.ts';
+import type { Clock } from '../lib/clock.ts';
+import { within } from '../lib/deadline.ts';
+import type { Log } from '../lib/logger.ts';
+import { credentialsOf } from '../start/credentials.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+import { mayBeMade, type Patient, withFolder } from './system.ts';
+
+const LIMIT_MS = 15_000;
+/** Ten million records on Postgres take seconds to count, and a cold disk makes that minutes. */
+const COMPARE_LIMIT_MS = 120_000;
+/** Pause before a store that did not respond is asked again, in ms. */
+const RETRY_MS = 5000;
+
+const LEVELS = { fail: 'error', warn: 'warn', unknown: 'info', open: 'info', ok: 'info' } as const;
+
+/** Opens the store of the records, reads the statistics and writes a note. Never creates a database. */
+export async function checkRecords(patient: Patient): Promise<readonly Finding[]> {
+  const url = patient.config.METADATA_URL;
+  const shown = masked('METADATA_URL', url);
+  const { path, advice } = recordsAdapter(url);
+  const missing = await missingPath(path(url));
+  if (missing !== null) return [await toBeMade(missing, shown, advice)];
+  return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
+    await state.set('doctor', new Date().toISOString());
+    const [pool, host] = [await proxies.summary(), await images.summary()];
+    const text = `${shown}, ${countOf(pool.total, 'proxy', 'proxies')}, ${countOf(host.images, 'image')}`;
+    const unreadable = Object.values(condition().unreadable).reduce((sum, count) => sum + count, 0);
+    if (unreadable === 0) return [ok(text)];
+    const found = `${text}, ${countOf(unreadable, 'record')} cannot be read`;
+    const advice =
+      "A newer picpool wrote them, or they are damaged. They are skipped; the server's log names them.";
+    return [warn(found, advice)];
+  });
+}
+
+/** Stores a small file, reads it and removes it. Never creates the data folder. */
+export async function checkBlobs(patient: Patient): Promise<readonly Finding[]> {
+  const { BLOBS_URL: url } = patient.config;
+  const shown = masked('BLOBS_URL', url);
+  const { path, advice } = filesAdapter(url);
+  const missing = await missingPath(path(url));
+  if (missing !== null) return [await toBeMade(missing, shown, advice)];
+  const memory = { ...patient, config: { ...patient.config, METADATA_URL: 'sqlite::memory:' } };
+  return examineStores(memory, shown, advice, async ({ blobs }) => {
+    const key = `doctor-${randomUUID()}.txt`;
+    await withFolder(patient.config, async (folder) => {
+      const path = join(folder, 'note');
+      await writeFile(path, key);
+      await blobs.put(key, path, 'text/plain');
+    });
+    const body = await blobs.get(key);
+    const text = body === null ? null : await new Response(body).text();
+    await blobs.remove(key);
+    if (text !== key) throw new Error('what was stored cannot be read back');
+    return [ok(shown)];
+  });
+}
+
+/**
+ * Checks that records and files belong together. Before the first start there is nothing to compare, and stores that
+ * cannot be opened were reported before.
+ */
+export async function checkPair({ config, runtime }: Patient): Promise<readonly Finding[]> {
+  const { METADATA_URL, BLOBS_URL } = config;
+  const paths = [recordsAdapter(METADATA_URL).path(METADATA_URL), filesAdapter(BLOBS_URL).path(BLOBS_URL)];
+  const missing = await Promise.all(paths.map(missingPath));
+  if (missing.some((path) => path !== null)) return [];
+  const access = { runtime, credentials: credentialsOf(config) };
+  const stores = await within(LIMIT_MS, openStores(METADATA_URL, BLOBS_URL, access)).catch(() => null);
+  if (stores === null) return [];
+  return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
+}
+
+async function compare(stores: Stores): Promise<readonly Finding[]> {
+  const marks = [await stores.state.get(IDENTITY_STATE), await readMark(stores.blobs)];
+  const { images } = await stores.images.summary();
+  if (images === 0 && marks.every((mark) => mark === null)) return [];
+  const findings = await createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
+  return findings.length === 0 ? [ok('they belong together')] : findings;
+}
+
+interface DurabilityOptions extends OpenOptions {
+  config: Pick<Config, 'METADATA_URL' | 'BLOBS_URL' | 'SERVICES'>;
+  clock: Pick<Clock, 'sleep'>;
+  log: Log;
+}
+
+/**
+ * Logs once what the stores in use may lose. A store that is unavailable is asked when it is back. Ends when the
+ * signal aborts.
+ */
+export async function logDurability(options: DurabilityOptions, signal: AbortSignal): Promise<void> {
+  await Promise.all(storesInUse(options.config).map((url) => logStore(url, options, signal)));
+}
+
+async function logStore(url: string, options: DurabilityOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log } = options;
+  while (!signal.aborted) {
+    const findings = await findingsOf(url, options).catch(() => null);
+    if (signal.aborted) return;
+    for (const { level, text, advice } of findings ?? [])
+      log(LEVELS[level], 'a store may lose acknowledged changes', { finding: text, advice });
+    if (findings) return;
+    await clock.sleep(RETRY_MS, signal).catch(() => {});
+  }
+}
+
+/**
+ * Asks the stores which of their settings can lose acknowledged changes. Stores that do not respond are reported
+ * elsewhere.
+ */
+export async function checkDurability({ config, runtime }: Patient): Promise<Finding[]> {
+  const options = { runtime, credentials: credentialsOf(config) };
+  const answers = await Promise.all(
+    storesInUse(config).map((url) => within(LIMIT_MS, findingsOf(url, options)).catch(() => null)),
+  );
+  const findings = answers.flatMap((found) => found ?? []);
+  if (findings.length > 0 || answers.includes(null)) return findings;
+  return [ok('no store setting is known to lose acknowledged writes')];
+}
+
+/** Returns the URLs of the stores that the services use. */
+function storesInUse({ METADATA_URL, BLOBS_URL, SERVICES }: DurabilityOptions['config']): string[] {
+  return SERVICES.includes('image') ? [METADATA_URL, BLOBS_URL] : [METADATA_URL];
+}
+
+async function examineStores(
+  { config, runtime }: Patient,
+  shown: string,
+  advice: string,
+  work: (stores: Stores) => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  try {
+    const stores = await within(
+      LIMIT_MS,
+      openStores(config.METADATA_URL, config.BLOBS_URL, {
+        runtime,
+        credentials: credentialsOf(config),
+      }),
+    );
+    try {
+      return await within(LIMIT_MS, work(stores));
+    } finally {
+      await stores.close();
+    }
+  } catch (error) {
+    return [fail(`${shown}: ${withCause(error)}`, advice)];
+  }
+}
+
+async function toBeMade(path: string, shown: string, advice: string): Promise<Finding> {
+  return (await mayBeMade(dirname(path)))
+    ? ok(`${shown} (created by the server)`)
+    : fail(`${shown} cannot be created`, advice);
+}
+
+/** Returns the path if nothing exists there, otherwise `null`. */
+async function missingPath(path: string | null): Promise<string | null> {
+  if (path === null) return null;
+  return access(path).then(
+    () => null,
+    (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? path : null),
+  );
+}

@@ -1,0 +1,175 @@
+import { constants } from 'node:fs';
+import { access, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { formatCount } from '../cli/format.ts';
+import { createCodec } from '../codec/codec.ts';
+import { PARTS, sandboxState } from '../codec/sandbox/report.ts';
+import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
+import type { Config, Environment } from '../config.ts';
+import { within } from '../lib/deadline.ts';
+import { affordableSockets, lowFileLimit } from '../lib/open-files.ts';
+import { readableBytes } from '../lib/readable-bytes.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { socketPath } from '../start/listen.ts';
+import { type Finding, fail, ok, warn } from './finding.ts';
+
+/** What is examined: a server with these settings on this machine. */
+export interface Patient {
+  config: Config;
+  env: Environment;
+  runtime: Runtime;
+}
+
+/** Time limit of a conversion. */
+const CONVERT_LIMIT_MS = 15_000;
+/** One white pixel. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
+
+/** Checks that the server could listen on its port. */
+export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Finding[]> {
+  const path = socketPath(HOST);
+  if (path !== null) return checkSocket(path);
+  const server = createServer();
+  const code = await new Promise<string | null>((done) => {
+    server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? error.message));
+    server.listen(PORT, HOST, () => server.close(() => done(null)));
+  });
+  if (code === null) return [ok(`${HOST} port ${PORT} is free`)];
+  if (code === 'EADDRINUSE') {
+    const advice =
+      'Fine if that is picpool itself, which picpool health shows. Otherwise, choose another PORT.';
+    return [warn(`${HOST} port ${PORT} is taken`, advice)];
+  }
+  const advice =
+    code === 'EACCES'
+      ? 'Ports below 1024 are reserved for root; choose a higher PORT.'
+      : 'Set HOST to an address of this machine.';
+  return [fail(`cannot listen on ${HOST} port ${PORT} (${code})`, advice)];
+}
+
+async function checkSocket(path: string): Promise<Finding[]> {
+  if (await mayBeMade(dirname(path))) return [ok(`a socket can be created at ${path}`)];
+  return [fail(`${dirname(path)} is not writable`, "Make the server's user its owner.")];
+}
+
+/** Checks that the data folder is writable, and how much space is left. */
+export async function checkFolder({ config }: Patient): Promise<Finding[]> {
+  const folder = resolve(config.DATA_DIR);
+  const standing = await nearestStanding(folder);
+  if (!(await mayBeMade(folder))) {
+    const advice = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
+    return [fail(`${standing} is not writable`, advice)];
+  }
+  const { bavail, bsize } = await statfs(standing);
+  const free = bavail * bsize;
+  const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}, ${readableBytes(free)} free`;
+  if (!config.SERVICES.includes('image') || free >= config.IMAGE_MIN_FREE) return [ok(text)];
+  const advice = `Uploads are refused below IMAGE_MIN_FREE (${readableBytes(config.IMAGE_MIN_FREE)}); free some space.`;
+  return [fail(text, advice)];
+}
+
+/** Reports whether a missing folder could be created. */
+export async function mayBeMade(folder: string): Promise<boolean> {
+  return access(await nearestStanding(folder), constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function nearestStanding(folder: string): Promise<string> {
+  const stands = await access(folder).then(
+    () => true,
+    () => false,
+  );
+  return stands || folder === dirname(folder) ? folder : nearestStanding(dirname(folder));
+}
+
+/** Checks that as many checks as configured can run at once. */
+export async function checkOpenFiles({ config }: Patient): Promise<Finding[]> {
+  const low = await lowFileLimit();
+  if (low !== null) {
+    const advice = 'Allow 65536 (ulimit -n, LimitNOFILE=): a few hundred idle connections take the rest.';
+    return [warn(`only ${formatCount(low)} files and sockets at once`, advice)];
+  }
+  const wanted = config.PROXY_CHECK_CONCURRENCY;
+  const possible = await affordableSockets(wanted);
+  const text = `${formatCount(possible)} of ${formatCount(wanted)} checks at once`;
+  if (possible === wanted) return [ok(text)];
+  const advice = `Allow twice that and 200 (ulimit -n, LimitNOFILE=), or lower PROXY_CHECK_CONCURRENCY.`;
+  return [warn(`only ${text}`, advice)];
+}
+
+/** Converts one pixel in a separate process, as the server does. */
+export async function checkConversion(patient: Patient): Promise<Finding[]> {
+  try {
+    return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
+  } catch (error) {
+    const advice =
+      'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
+    return [fail(error instanceof Error ? error.message : String(error), advice)];
+  }
+}
+
+async function convertPixel({ config, env, runtime }: Patient, folder: string): Promise<Finding[]> {
+  const codec = createCodec({
+    folder: join(folder, 'work'),
+    sandbox: config.IMAGE_SANDBOX,
+    command: runtime.selfCommand(),
+    env,
+    workers: 1,
+    timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
+    maxPixels: 1000,
+    maxFrames: 1,
+    log: () => {},
+    now: () => performance.now(),
+  });
+  try {
+    const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
+    await writeFile(input, Buffer.from(PIXEL, 'base64'));
+    const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
+    await within(CONVERT_LIMIT_MS, codec.convert(job, { client: 'doctor' }));
+    return [ok('a PNG became a WebP'), memoryFinding(config), sandboxFinding(config, codec.stats().missing)];
+  } finally {
+    await codec.close();
+  }
+}
+
+function memoryFinding({ IMAGE_WORKERS }: Config): Finding {
+  const capacity = capacityOf(IMAGE_WORKERS);
+  const text = `memory: ${describeCapacity(capacity)}`;
+  if (!capacity.tight) return ok(text);
+  const advice =
+    'Large pictures can run out of memory and get 503. Give the server 300 MB, and 600 MB for each conversion at a time.';
+  return warn(text, advice);
+}
+
+function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
+  const { state, text } = sandboxState(missing);
+  if (state === 'full') return ok('sandbox: full');
+  const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));
+  const advice =
+    IMAGE_SANDBOX === 'off'
+      ? 'A bug in a decoder could read data and keys; set IMAGE_SANDBOX=on.'
+      : `A bug in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
+  return warn(`sandbox: ${text}`, advice);
+}
+
+/**
+ * Creates a folder inside the data folder, because no other has to be writable. Before the first start there is none.
+ */
+export async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
+  const data = resolve(DATA_DIR);
+  const parent = await access(data).then(
+    () => data,
+    () => tmpdir(),
+  );
+  const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

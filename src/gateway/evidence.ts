@@ -1,0 +1,78 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
+import { createAgreement, type Testimony, type Witness } from '../proxy/targets/testimony.ts';
+import { createHedges, type Hedges } from './hedges.ts';
+import { Lane, type Member } from './lane.ts';
+import { Roster } from './roster.ts';
+import type { Failure, Kind } from './upstream.ts';
+
+/** What one account has seen of the upstreams, besides what several accounts agree on. */
+export interface Evidence {
+  readonly lanes: Record<Kind, Lane>;
+  /** When further upstreams are tried, learnt from those that have delivered. */
+  readonly hedges: Record<Kind, Hedges>;
+  /** Credits an upstream that has delivered, and had answered `ms` after its dial, before those that were slower. */
+  worked(kind: Kind, member: Member, ms: number, slower?: readonly Member[]): void;
+  failed(kind: Kind, member: Member, why: Failure): void;
+  /** Records whether an upstream reached the site that was really connected to. */
+  reached(site: string, key: string, reached: boolean): void;
+  /** Returns the chance, 0 to 1, that a member reaches the site, or `undefined` if nothing is known about the site. */
+  chanceAt(site: string, kind: Kind): ((member: Member) => number) | undefined;
+}
+
+interface EvidenceOptions {
+  testimony: Testimony;
+  /** 0 to 1. */
+  random: () => number;
+  monotonic: () => number;
+}
+
+/** Beyond this, the least recently used account is forgotten. */
+const MOST_ACCOUNTS = 1_000;
+
+/** The evidence of all accounts. What one of them says or does changes nothing for another one. */
+export interface EvidenceBook {
+  readonly rosters: Record<Kind, Roster>;
+  of(witness: Witness): Evidence;
+}
+
+export function createEvidence({ testimony, random, monotonic }: EvidenceOptions): EvidenceBook {
+  const rosters = { tunnel: new Roster(random), plain: new Roster(random) };
+  const agreed = { tunnel: createAgreement(monotonic), plain: createAgreement(monotonic) };
+  const accounts = new BoundedMap<string, Evidence>(MOST_ACCOUNTS);
+
+  function evidenceOf(witness: Witness): Evidence {
+    const { id } = witness;
+    const laneOf = (kind: Kind) =>
+      new Lane({ kind, random, monotonic, roster: rosters[kind], opinion: agreed[kind].opinion });
+    const lanes = { tunnel: laneOf('tunnel'), plain: laneOf('plain') };
+    const hedges = { tunnel: createHedges(), plain: createHedges() };
+    return {
+      lanes,
+      hedges,
+      worked(kind, member, ms, slower = []) {
+        lanes[kind].succeeded(member, ms);
+        for (const other of slower) lanes[kind].outrun(other);
+        hedges[kind].observe(ms);
+        agreed[kind].note(member.upstream.key, id, true);
+      },
+      failed(kind, member, why) {
+        lanes[kind].failed(member, why);
+        agreed[kind].note(member.upstream.key, id, false);
+      },
+      reached: (site, key, reached) => testimony.observe(witness, site, key, reached),
+      chanceAt(site, kind) {
+        const draw = testimony.drawAt(witness, site);
+        return draw && ((member) => draw(member.upstream.key, lanes[kind].score(member)));
+      },
+    };
+  }
+
+  return {
+    rosters,
+    of(witness) {
+      const known = accounts.get(witness.id) ?? evidenceOf(witness);
+      accounts.set(witness.id, known);
+      return known;
+    },
+  };
+}

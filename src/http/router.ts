@@ -1,0 +1,58 @@
+import { Elysia } from 'elysia';
+import { coerce } from '../lib/schema.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Call, Route } from './route.ts';
+
+/** Finds the handler of a request, reads and checks its input, and calls it. */
+export interface Router {
+  /** Answers a request; HEAD must be sent as GET. */
+  answer(request: Request, context: RequestContext): Promise<Response>;
+}
+
+/** Returns the answer to what a handler or a check has thrown. */
+type Failed = (error: unknown, request: Request, context: RequestContext) => Response;
+
+type Input = Pick<Parameters<Route['handle']>[0], 'query' | 'params' | 'body'>;
+
+export function createRouter(routes: readonly Route[], failed: Failed): Router {
+  const contexts = new WeakMap<Request, RequestContext>();
+  const contextOf = (request: Request) => contexts.get(request) as RequestContext;
+
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } }).onError(
+    ({ error, request }) => failed(error, request, contextOf(request)),
+  );
+  for (const { method, path: pattern, handle, ...declared } of routes) {
+    app.route(
+      method,
+      pattern,
+      // Elysia prepares what this code mentions.
+      async ({ request, path, query, params, body, set }) => {
+        const input = { query, params, body } as Input;
+        const headers = set.headers as Call['headers'];
+        return handle({ ...input, request, path, headers, context: contextOf(request) });
+      },
+      hooksOf(declared),
+    );
+  }
+  return {
+    answer(request, context) {
+      contexts.set(request, context);
+      return Promise.resolve(app.handle(request));
+    },
+  };
+}
+
+/** Declares the input of a route to Elysia. Texts are converted before they are checked. */
+function hooksOf({ query, params, body }: Pick<Route, 'query' | 'params' | 'body'>) {
+  type Raw = Record<'query' | 'params', Record<string, unknown>>;
+  return {
+    ...(query && { query }),
+    ...(params && { params }),
+    ...(body?.schema && { body: body.schema }),
+    parse: body ? ({ request }: { request: Request }) => body.read(request) : ('none' as const),
+    transform(raw: Raw) {
+      if (query) coerce(query, raw.query);
+      if (params) coerce(params, raw.params);
+    },
+  };
+}

@@ -1,0 +1,198 @@
+import { Type } from '@sinclair/typebox';
+import { readJson } from '../../http/read-json.ts';
+import { type Call, type Caller, parsedJson, type Route, route } from '../../http/route.ts';
+import { oneOf } from '../../lib/schema.ts';
+import type { SiteOf } from '../../web/site.ts';
+import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
+import { ID_PATTERN } from '../records/ids.ts';
+import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
+import type { ImageService } from '../service.ts';
+import { readFields } from '../upload/body.ts';
+import { albumTokenOf } from '../upload/joining.ts';
+import type { AlbumRecord } from './album.ts';
+import type { Albums } from './albums.ts';
+import { albumDetails } from './descriptions.ts';
+import { type CountReads, createDownloads } from './download.ts';
+import { createAlbumPages, createLookCounter } from './pages.ts';
+import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
+import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './wishes.ts';
+
+const pageQuery = Type.Object({
+  page: listQuery.properties.page,
+  cursor: Type.Optional(
+    Type.String({
+      pattern: ID_PATTERN.source,
+      description: 'The `next` of the last response, to get the page after it; `page` is ignored.',
+    }),
+  ),
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: MAX_PER_PAGE,
+      description: `Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`,
+    }),
+  ),
+});
+
+const shownQuery = Type.Object({ page: listQuery.properties.page });
+
+/** `<id>` is the page, `<id>.zip` the file. */
+const FILE = /^([0-9A-Za-z]{12})(\.zip)?$/;
+
+const removeQuery = Type.Object({
+  images: Type.Optional(
+    oneOf(['keep', 'delete'], {
+      default: 'keep',
+      description: '`delete`: also delete those of its images that the caller may delete.',
+    }),
+  ),
+});
+
+interface AlbumRoutesOptions {
+  albums: Albums;
+  service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies'>;
+  siteOf: SiteOf;
+  /** Path under which browsers reach the routes, for links. */
+  basePath: string;
+  /** Counts what albums cost beyond the request. Default: unlimited. */
+  countReads?: CountReads | undefined;
+}
+
+/** What the handlers share. */
+interface Shared extends Pick<AlbumRoutesOptions, 'albums' | 'basePath'> {
+  countLook: ReturnType<typeof createLookCounter>;
+  pages: ReturnType<typeof createAlbumPages>;
+}
+
+/** Albums over HTTP. */
+export function albumRoutes(options: AlbumRoutesOptions): Route[] {
+  const { albums, service, siteOf, basePath, countReads } = options;
+  const download = createDownloads({ service, countReads });
+  const countLook = createLookCounter(countReads);
+  const pages = createAlbumPages({ albums, service, download, countLook, siteOf, basePath });
+  const shared: Shared = { albums, basePath, countLook, pages };
+  return [
+    route('POST /api/albums', (call) => create(shared, call), {
+      body: { read: readWish },
+      limit: 'upload',
+      about: albumDetails.create,
+    }),
+    route('GET /api/albums/:id', (call) => show(shared, call), {
+      query: pageQuery,
+      about: albumDetails.show,
+    }),
+    route('PATCH /api/albums/:id', (call) => change(shared, call), {
+      body: parsedJson(parseAlbumChange),
+      limit: 'upload',
+      about: albumDetails.change,
+    }),
+    route('DELETE /api/albums/:id', (call) => remove(shared, call), {
+      query: removeQuery,
+      about: albumDetails.remove,
+    }),
+    route('POST /api/albums/:id/images', (call) => add(shared, call), {
+      body: parsedJson(parseAddition),
+      limit: 'upload',
+      about: albumDetails.add,
+    }),
+    route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
+      about: albumDetails.takeOut,
+    }),
+    route('GET /a/:file', (call) => showPage(shared, call), { query: shownQuery, about: albumDetails.page }),
+  ];
+}
+
+type OfAlbum = { params: { id: string } };
+
+async function create({ albums, basePath }: Shared, call: Call<{ body: AlbumWish }>): Promise<Response> {
+  const view = newAlbumView(call.context.origin + basePath, await albums.create(call.body));
+  const headers = { location: view.url, 'cache-control': 'no-store' };
+  return Response.json(view, { status: 201, headers });
+}
+
+async function show(
+  { albums, basePath, countLook }: Shared,
+  { params, query, context }: Call<OfAlbum & { query: typeof pageQuery }>,
+): Promise<Response> {
+  const { page = 1, cursor = null, per_page = MAX_PER_PAGE } = query;
+  const album = await albums.find(params.id);
+  await countLook(context.peer, album);
+  const view = albumPageView(context.origin + basePath, album, await albums.pictures(album), {
+    page,
+    after: cursor,
+    perPage: Math.min(per_page, MAX_PER_PAGE),
+    isLocked: ({ passwordHash }) => passwordHash !== null,
+  });
+  return Response.json(view, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function change(
+  shared: Shared,
+  call: Call<OfAlbum & { body: ReturnType<typeof parseAlbumChange> }>,
+): Promise<Response> {
+  return facts(shared, call, await shared.albums.change(call.params.id, call.body, keeperOf(call)));
+}
+
+/** Deletes an album and, if asked, those of its images that the caller may delete. */
+async function remove(
+  { albums }: Shared,
+  call: Call<OfAlbum & { query: typeof removeQuery }>,
+): Promise<Response> {
+  const { request, context, query } = call;
+  const { id } = call.params;
+  const deleter = query.images === 'delete' ? deleterOf(request, context) : null;
+  const { removed, kept } = await albums.remove(id, keeperOf(call), deleter);
+  return Response.json({ success: true, id, removed_images: removed, kept_images: kept });
+}
+
+async function add(
+  shared: Shared,
+  call: Call<OfAlbum & { body: ReturnType<typeof parseAddition> }>,
+): Promise<Response> {
+  return facts(shared, call, await shared.albums.add(call.params.id, call.body.images, keeperOf(call)));
+}
+
+async function takeOut(
+  shared: Shared,
+  call: Call<{ params: { id: string; image: string } }>,
+): Promise<Response> {
+  const { id, image } = call.params;
+  const by = { ...keeperOf(call), deleteToken: tokenOf(call.request) };
+  return facts(shared, call, await shared.albums.takeOut(id, image, by));
+}
+
+/** Shows the page of an album, or sends its ZIP file. */
+function showPage(
+  { pages }: Shared,
+  call: Call<{ params: { file: string }; query: typeof shownQuery }>,
+): Promise<Response> {
+  const [, id = '', isZip] = FILE.exec(call.params.file) ?? [];
+  return isZip ? pages.zip(call, id) : pages.show(call, id, call.query.page ?? 1);
+}
+
+/** Returns who asks to change an album. */
+function keeperOf({ request, context }: Caller) {
+  return { token: albumTokenOf(request), admin: context.admin };
+}
+
+async function facts(
+  { albums, basePath }: Shared,
+  { context }: Caller,
+  album: AlbumRecord,
+): Promise<Response> {
+  const { length } = await albums.pictures(album);
+  const headers = { 'cache-control': 'no-store' };
+  return Response.json(albumFactsView(context.origin + basePath, album, length), { headers });
+}
+
+/** Reads the options of a new album: JSON, a form of either type, or no body at all. */
+async function readWish(request: Request): Promise<AlbumWish> {
+  const type = request.headers.get('content-type');
+  if (type === null && !request.body) return {};
+  if (type?.startsWith('application/json')) return parseAlbum(await readJson(request));
+  const { title, visibility } = await readFields(request);
+  return parseAlbum({
+    ...(title && { title }),
+    ...(visibility && { visibility: visibility.toLowerCase() }),
+  });
+}

@@ -1,0 +1,95 @@
+import { AppError } from '../../errors.ts';
+import type { Caller } from '../../http/route.ts';
+import { html } from '../../web/html.ts';
+import { icon } from '../../web/icons.ts';
+import { pageResponse } from '../../web/page-response.ts';
+import type { Site } from '../../web/site.ts';
+import { type Deleter, deleterOf } from '../access/deletion-rights.ts';
+import type { ImageRecord } from '../image.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import type { PagesOptions } from './page-parts.ts';
+
+/** Deletion in two steps, because opening a link must not delete. */
+export interface DeletePages {
+  /** Asks for confirmation. Rejects with `forbidden` if the visitor may not delete the picture. */
+  askDelete(call: Caller, id: string): Promise<Response>;
+  /** Deletes. `token`: that of the form. Rejects with `forbidden` if the visitor may not delete the picture. */
+  confirmDelete(call: Caller, id: string, token: string | null): Promise<Response>;
+}
+
+export function createDeletePages({ service, siteOf, basePath }: PagesOptions): DeletePages {
+  async function removable(id: string, by: Deleter): Promise<ImageRecord> {
+    const image = (await service.inReview(id)) ?? (await service.find(id));
+    if (service.mayRemove(image, by)) return image;
+    throw new AppError(
+      'forbidden',
+      by.token === null ? 'Only the uploader may delete an image.' : 'The delete token is wrong.',
+    );
+  }
+
+  return {
+    async askDelete(call, id) {
+      const token = new URL(call.request.url).searchParams.get('token');
+      const { filename, passwordHash } = await removable(id, deleter(call, token));
+      // A visitor with only the uploader's address may not know the password, so the name stays hidden.
+      const shown = token === null && passwordHash !== null ? id : filename;
+      const site = siteOf(call.request);
+      const page = deletePage(site, { basePath, id, filename: shown, token });
+      return pageResponse(site, page, { cache: PRIVATE_CACHE });
+    },
+
+    async confirmDelete(call, id, token) {
+      const by = deleter(call, token);
+      await removable(id, by);
+      await service.remove(id, by);
+      const site = siteOf(call.request);
+      return pageResponse(site, deletedPage(site, { basePath, id }), { cache: PRIVATE_CACHE });
+    },
+  };
+}
+
+/** If there is a token, it alone decides; otherwise the address does. */
+function deleter({ request, context }: Caller, token: string | null): Deleter {
+  return token === null ? deleterOf(request, context) : { peer: null, token, admin: false };
+}
+
+interface DeletePage {
+  basePath: string;
+  id: string;
+  filename: string;
+  /** `null` if the visitor's address is enough. */
+  token: string | null;
+}
+
+/** Asks the visitor to confirm the deletion: opening a link must not delete anything. */
+function deletePage(site: Site, { basePath, id, filename, token }: DeletePage): string {
+  const { pictures } = site.words;
+  return site.render({
+    title: pictures.deleteTitle,
+    content: html`<section class="notice-page">
+<p class="notice-icon">${icon('trash')}</p>
+<h1>${pictures.deleteQuestion}</h1>
+<p>${pictures.deleteWarning(html`<strong class="wrap">${filename}</strong>`)}</p>
+<form class="actions" method="post" action="${basePath}/i/${id}/delete">
+${token !== null && html`<input type="hidden" name="token" value="${token}">`}
+<button class="danger" type="submit">${icon('trash')}${pictures.delete}</button>
+<a class="button quiet" href="${basePath}/i/${id}">${pictures.keep}</a>
+</form>
+</section>`,
+  });
+}
+
+/** Confirms that the image was deleted. */
+function deletedPage(site: Site, { basePath, id }: { basePath: string; id: string }): string {
+  const { pictures, frame } = site.words;
+  return site.render({
+    title: pictures.deleted,
+    scripts: ['image.js'],
+    content: html`<section class="notice-page" data-deleted="${id}">
+<p class="notice-icon">${icon('check')}</p>
+<h1>${pictures.deleted}</h1>
+<p>${pictures.deletedNote}</p>
+<p class="actions"><a class="button" href="${site.path}/">${pictures.uploadAnother}</a> <a class="button quiet" href="${basePath}/gallery">${frame.nav.gallery}</a></p>
+</section>`,
+  });
+}

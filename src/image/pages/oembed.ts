@@ -1,0 +1,95 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Description } from '../../http/describe.ts';
+import { oneOf } from '../../lib/schema.ts';
+import type { ImageRecord } from '../image.ts';
+import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
+import { rawUrl } from '../records/links.ts';
+import { parseFileName } from '../serve/direct-link.ts';
+
+const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9, description }));
+
+export const oembedQuery = Type.Object({
+  url: Type.String({ maxLength: 2000, description: 'Page link or direct link of an image on this server.' }),
+  maxwidth: side('Maximum width of the picture, in pixels.'),
+  maxheight: side('Maximum height of the picture, in pixels.'),
+  format: Type.Optional(oneOf(['json'], { description: 'Only JSON is available.' })),
+});
+type OembedQuery = Static<typeof oembedQuery>;
+
+const photo = Type.Object({
+  version: Type.Literal('1.0'),
+  type: Type.Literal('photo'),
+  title: Type.String({ description: 'The file name.' }),
+  url: Type.String({ description: 'URL of the image in the requested size.' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+});
+
+/** Used for a picture with limited views, which an embedding page would use up. */
+const link = Type.Object({
+  version: Type.Literal('1.0'),
+  type: Type.Literal('link'),
+  title: Type.String(),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+});
+
+export const oembedDescription: Description = {
+  id: 'getOembed',
+  tag: 'Image host',
+  summary: 'Get oEmbed data for a link',
+  answers: {
+    200: {
+      description: 'oEmbed 1.0 data of type `photo`, or `link` without the image if it has `max_views`.',
+      schema: Type.Union([photo, link]),
+      example: {
+        version: '1.0',
+        type: 'photo',
+        title: 'harbour.jpg',
+        url: 'https://img.example/i/Zk3vQ8mT1xYb.webp?w=640',
+        width: 640,
+        height: 480,
+        provider_name: 'picpool',
+        provider_url: 'https://img.example/',
+      },
+    },
+  },
+  errors: [400, 401, 404, 410],
+};
+
+/** Returns the ID in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
+export function idInUrl(url: string, base: string): string | null {
+  if (!url.startsWith(`${base}/i/`)) return null;
+  const [file = ''] = url.slice(base.length + 3).split(/[?#]/);
+  return parseFileName(file)?.id ?? null;
+}
+
+/**
+ * Returns the answer for an image: its largest version that fits, or the smallest if none does. `home`: the home
+ * page.
+ */
+export function oembedOf(
+  image: ImageRecord,
+  base: string,
+  { maxwidth, maxheight }: OembedQuery,
+  home: string,
+): Static<typeof photo> | Static<typeof link> {
+  const { width, height, filename } = image;
+  const provider = { provider_name: 'picpool', provider_url: home };
+  if (image.maxViews !== null) return { version: '1.0', type: 'link', title: 'A picture', ...provider };
+  const heightAt = (one: number) => Math.max(1, Math.round((height * one) / width));
+  const widths = [width, ...THUMBNAIL_WIDTHS.filter((one) => one < width).reverse()];
+  const fits = (one: number) => one <= (maxwidth ?? one) && heightAt(one) <= (maxheight ?? heightAt(one));
+  const chosen = widths.find(fits) ?? widths.at(-1) ?? width;
+  return {
+    version: '1.0',
+    type: 'photo',
+    title: filename,
+    url: rawUrl(base, image) + (chosen === width ? '' : `?w=${chosen}`),
+    width: chosen,
+    height: heightAt(chosen),
+    ...provider,
+  };
+}

@@ -1,0 +1,148 @@
+import { AppError } from '../../errors.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import type { Caller } from '../../http/route.ts';
+import { reasonOf } from '../../web/error-page.ts';
+import { type Html, html } from '../../web/html.ts';
+import { icon } from '../../web/icons.ts';
+import { pageResponse } from '../../web/page-response.ts';
+import type { Site } from '../../web/site.ts';
+import { snippet } from '../../web/snippet.ts';
+import { credentialsOf } from '../access/credentials.ts';
+import { deleterOf } from '../access/deletion-rights.ts';
+import { createFlashCookie } from '../access/flash-cookie.ts';
+import { type ImageRecord, visibilityOf } from '../image.ts';
+import { deleteUrl, linksOf } from '../records/links.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import type { ImageService } from '../service.ts';
+import type { Outcome, Uploaded } from '../upload/storing.ts';
+import { createDeletePages, type DeletePages } from './delete-pages.ts';
+import { imagePage, limitedPage } from './image-page.ts';
+import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
+import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
+
+/** The pages of single images. */
+export interface Pages extends PasswordPages, DeletePages {
+  /** Redirects a browser that has uploaded an image by form to its page, which shows the delete link once. */
+  uploaded(call: Caller, uploaded: Uploaded): Response;
+  /** Answers a browser that has uploaded several images by form with a page that shows their delete links once. */
+  uploadedSeveral(call: Caller, outcomes: readonly Outcome[]): Response;
+  /** Shows the page of an image, or the password form with status 401. */
+  show(call: Caller, id: string): Promise<Response>;
+}
+
+export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
+  const flashCookie = createFlashCookie(basePath);
+  const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
+    service.cookies.issue(image, { origin, basePath }).map(asCookie);
+
+  /** Returns the neighbours of the picture. If the store does not answer, the page works without them. */
+  async function beside(image: ImageRecord): ReturnType<ImageService['beside']> {
+    return service.beside(image).catch((error: unknown) => {
+      if (error instanceof AppError) return { newer: null, older: null };
+      throw error;
+    });
+  }
+
+  return {
+    ...createPasswordPages({ service, siteOf, basePath }),
+    ...createDeletePages({ service, siteOf, basePath }),
+
+    uploaded(call, uploaded) {
+      const { request, context } = call;
+      const { image, deleteToken, warnings } = uploaded;
+      if (uploaded.inReview) return this.uploadedSeveral(call, [{ uploaded }]);
+      const { pictures } = siteOf(request).words;
+      const flash = { token: deleteToken, notes: warnings.map(({ code }) => pictures.losses[code]) };
+      const headers = [
+        ...redirectTo(`${basePath}/i/${image.id}`),
+        asCookie(flashCookie.write(image.id, flash, context.origin)),
+      ];
+      if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
+      return new Response(null, { status: 303, headers });
+    },
+
+    uploadedSeveral({ request, context }, outcomes) {
+      const site = siteOf(request);
+      const base = context.origin + basePath;
+      const items = outcomes.map((outcome) =>
+        'uploaded' in outcome
+          ? {
+              filename: outcome.uploaded.image.filename,
+              url: linksOf(base, outcome.uploaded.image).url,
+              deleteLink: deleteUrl(base, outcome.uploaded.image.id, outcome.uploaded.deleteToken),
+              inReview: outcome.uploaded.inReview === true,
+            }
+          : { filename: outcome.filename, fault: reasonOf(site, outcome.fault) },
+      );
+      return pageResponse(site, uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
+    },
+
+    async show({ request, context }, id) {
+      const image = await service.find(id);
+      const headers: [string, string][] = [];
+      const site = siteOf(request);
+      try {
+        const { byPassword } = await service.open(image, credentialsOf(request), context.peer);
+        // The browser requests the picture on the page without the header and the query.
+        if (byPassword) headers.push(...cookiesFor(image, context));
+      } catch (error) {
+        return formAgain(error, site, basePath, id, context.id);
+      }
+      if (!context.head) service.accessed(image);
+      const flash = flashCookie.read(request);
+      const token = flash?.token ?? null;
+      if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
+      const view = {
+        image,
+        origin: context.origin,
+        basePath,
+        deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,
+        deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
+        notes: flash?.notes ?? [],
+      };
+      if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
+      if (image.maxViews !== null) {
+        const page = limitedPage(site, view);
+        return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
+      }
+      const page = imagePage(site, view, await beside(image));
+      // Other pages may contain a link or a button that only this visitor may see.
+      const isPublic = image.passwordHash === null && token === null;
+      return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
+    },
+  };
+}
+
+/** The result of one of several files: its links, or what was wrong. */
+type UploadedItem =
+  | { filename: string; url: string; deleteLink: string; inReview: boolean }
+  | { filename: string | null; fault: string };
+
+/** Renders the answer to a form with several files, for a browser without scripts. */
+function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
+  const { upload: words } = site.words;
+  const stored = items.filter((item) => 'url' in item).length;
+  return site.render({
+    title: words.uploadedTitle,
+    scripts: ['copy.js'],
+    content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
+<p>${words.keepDeleteLinks}</p>
+${items.map((item, index) => itemOf(site, item, index))}
+<p class="actions"><a class="button" href="${site.path}/">${words.uploadMore}</a></p>`,
+  });
+}
+
+function itemOf(site: Site, item: UploadedItem, index: number): Html {
+  const { upload: words } = site.words;
+  if ('fault' in item) {
+    const name = item.filename ?? words.fileNumber(site.formats.number(index + 1));
+    return html`<section class="banner bad"><h2>${icon('warning')}${name}</h2><p>${item.fault}</p></section>
+`;
+  }
+  return html`<section class="banner good"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
+${item.inReview && html`<p>${words.inReview}</p>`}
+${snippet(site, `page-${index}`, words.page, item.url)}
+${snippet(site, `delete-${index}`, words.deleteLink, item.deleteLink)}
+</section>
+`;
+}

@@ -1,0 +1,139 @@
+import { AppError, type ErrorCode } from '../../errors.ts';
+import { errorResponse } from '../../http/errors.ts';
+import { readForm } from '../../http/read-body.ts';
+import type { Caller } from '../../http/route.ts';
+import { html } from '../../web/html.ts';
+import { icon } from '../../web/icons.ts';
+import { acceptsHtml } from '../../web/navigation.ts';
+import { pageResponse } from '../../web/page-response.ts';
+import type { Site } from '../../web/site.ts';
+import { credentialsOf } from '../access/credentials.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
+
+/** How a browser gets the cookie that opens a protected image, and removes it again. */
+export interface PasswordPages {
+  /**
+   * Redirects a browser that has opened a direct link without the password to the form on the page. Rethrows any
+   * other error.
+   */
+  leadToForm(error: unknown, request: Request, id: string): Response;
+  /**
+   * Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form
+   * again.
+   */
+  unlock(call: Caller, id: string): Promise<Response>;
+  /** Removes the cookie of `unlock` from the browser, and redirects to the page, which asks for the password. */
+  lock(call: Caller, id: string): Promise<Response>;
+}
+
+export function createPasswordPages({ service, siteOf, basePath }: PagesOptions): PasswordPages {
+  return {
+    leadToForm(error, request, id) {
+      const isMended = error instanceof AppError && MENDED_BY_FORM.includes(error.code);
+      if (!isMended || !acceptsHtml(request)) throw error;
+      return new Response(null, { status: 303, headers: redirectTo(`${basePath}/i/${id}`) });
+    },
+
+    async unlock({ request, context }, id) {
+      const image = await service.find(id);
+      const password = (await readForm(request)).get('password') ?? '';
+      try {
+        await service.open(
+          image,
+          { passwords: password === '' ? [] : [password], cookie: null },
+          context.peer,
+        );
+      } catch (error) {
+        return formAgain(error, siteOf(request), basePath, id, context.id);
+      }
+      const cookies =
+        image.passwordHash === null
+          ? []
+          : service.cookies.issue(image, { origin: context.origin, basePath }).map(asCookie);
+      if (acceptsHtml(request)) {
+        const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+        return new Response(null, { status: 303, headers });
+      }
+      return Response.json(
+        { success: true, id },
+        { headers: [['cache-control', PRIVATE_CACHE], ...cookies] },
+      );
+    },
+
+    async lock({ request, context: { origin, peer } }, id) {
+      const image = await service.find(id);
+      const { cookie } = credentialsOf(request);
+      const opens = await service.open(image, { passwords: [], cookie }, peer).then(
+        () => image.passwordHash !== null,
+        () => false,
+      );
+      // The path of a cookie reveals the format, which is secret without the password.
+      const cookies = opens ? service.cookies.clear(image, { origin, basePath }).map(asCookie) : [];
+      const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+      return new Response(null, { status: 303, headers });
+    },
+  };
+}
+
+/** Used if it is unknown how long to wait. */
+const DEFAULT_WAIT_MS = 60_000;
+
+/** Errors that a password or a wait can resolve. */
+const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
+
+/** Shows the form if it can resolve the error. Otherwise rethrows the error. */
+export function formAgain(
+  error: unknown,
+  site: Site,
+  basePath: string,
+  id: string,
+  requestId: string,
+): Response {
+  if (!(error instanceof AppError) || !MENDED_BY_FORM.includes(error.code)) throw error;
+  const { status, headers } = errorResponse(error, requestId);
+  const fault = faultWords(error, site);
+  const retryAfter = headers.get('retry-after');
+  return pageResponse(site, passwordPage(site, { basePath, id, fault }), {
+    status,
+    cache: PRIVATE_CACHE,
+    headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
+  });
+}
+
+/** Returns what was wrong with a password, or `null` if none was given yet. */
+function faultWords(
+  { code, retryAfterMs = DEFAULT_WAIT_MS }: AppError,
+  { words, formats }: Site,
+): string | null {
+  if (code === 'password_required') return null;
+  if (code === 'wrong_password') return words.pictures.wrongPassword;
+  return words.pictures.tooManyGuesses(formats.duration(retryAfterMs));
+}
+
+interface PasswordPage {
+  basePath: string;
+  id: string;
+  /** What was wrong with the previous password. */
+  fault: string | null;
+}
+
+/** Renders the form that asks for an image's password. It reveals nothing about the image. */
+function passwordPage(site: Site, { basePath, id, fault }: PasswordPage): string {
+  const { pictures } = site.words;
+  return site.render({
+    title: pictures.passwordTitle,
+    content: html`<section class="notice-page">
+<p class="notice-icon">${icon('lock')}</p>
+<h1>${pictures.passwordQuestion}</h1>
+<form method="post" action="${basePath}/i/${id}" class="stack">
+<p>
+<label for="password">${pictures.password}</label>
+<input id="password" type="password" name="password" required autofocus autocomplete="off"${fault !== null && html` aria-invalid="true" aria-describedby="fault"`}>
+</p>
+${fault !== null && html`<p class="fault" id="fault" role="alert">${icon('warning')}${fault}</p>`}
+<p><button type="submit">${pictures.showPicture}</button></p>
+</form>
+</section>`,
+  });
+}

@@ -1,0 +1,80 @@
+import { EXTENSIONS } from '../../codec/format.ts';
+import { type Html, html } from '../../web/html.ts';
+import { icon } from '../../web/icons.ts';
+import type { ImageRecord } from '../image.ts';
+import { placeholderOf } from '../records/placeholder.ts';
+import { pictureElement } from './picture.ts';
+
+/** Offered by the server, and wide enough for a tile on any screen. */
+const WIDTHS = [320, 640];
+/** Aspect ratios of a tile. Beyond these, its picture has empty space around it. */
+const RATIOS = { least: 0.5, most: 3 };
+/** Height of a row on wide screens, and how much rows grow to fill the line (`images.css`), in rem. */
+const ROW_REM = 14;
+const USUAL_GROWTH = 1.2;
+/** Number of rows that can be above the fold. */
+const EAGER = 8;
+
+/** Renders pictures in rows of equal height, each in its own proportions. Nothing moves while they load. */
+export function pictureRows(tiles: readonly ImageRecord[], basePath: string): Html {
+  return html`<ul class="rows">
+${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER))}</ul>`;
+}
+
+function tileOf(tile: ImageRecord, basePath: string, eager: boolean): Html {
+  const { id, format, filename, width, height, frames } = tile;
+  const path = `${basePath}/i/${id}`;
+  const ratio = ratioOf(tile);
+  const wide = Math.round(ratio * ROW_REM * USUAL_GROWTH);
+  const shown = {
+    path: `${path}.${EXTENSIONS[format]}`,
+    width,
+    height,
+    placeholder: placeholderOf(tile.thumbhash),
+    widths: WIDTHS.filter((one) => one < width),
+  };
+  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot" href="${path}">${pictureElement(
+    shown,
+    {
+      alt: '',
+      sizes: `(min-width: 40rem) ${wide}rem, ${Math.round(wide * 0.7)}rem`,
+      eager,
+    },
+  )}<span class="shot-words"><b>${filename}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a></li>
+`;
+}
+
+/**
+ * Renders empty boxes of the same sizes for the pictures of the next page, for a script: while that page loads, they
+ * take its place. `page`: its URL.
+ */
+export function reservedRows(tiles: readonly ImageRecord[], page: string): Html {
+  const boxes = tiles.map(
+    (tile, index) =>
+      html`<li data-id="${tile.id}" data-ratio="${ratioOf(tile).toFixed(3)}"${index === 0 && html` data-page="${page}"`}></li>`,
+  );
+  return html`<template data-ahead>${boxes}</template>`;
+}
+
+function ratioOf({ width, height }: ImageRecord): number {
+  return Math.min(RATIOS.most, Math.max(RATIOS.least, width / height));
+}
+
+/** Renders thumbnails of equal size. `fold`: where the grid begins on the screen. */
+export function tileGrid(tiles: readonly ImageRecord[], basePath: string, fold: 'above' | 'below'): Html {
+  return html`<ul class="tiles">
+${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < EAGER))}</ul>`;
+}
+
+/** Renders a small picture that links to its page. `eager`: it is visible at once. */
+export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean): Html {
+  const { id, format, filename, width, height, frames } = tile;
+  const path = `${basePath}/i/${id}`;
+  const file = `${path}.${EXTENSIONS[format]}`;
+  return html`<li><a class="tile" href="${path}">
+<img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt=""${!eager && html` loading="lazy"`} decoding="async">
+<span class="tile-name">${filename}</span>
+<span class="tile-facts">${width} × ${height}${frames > 1 && icon('play')}</span>
+</a></li>
+`;
+}

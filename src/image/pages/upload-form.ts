@@ -1,0 +1,134 @@
+import { FORMATS } from '../../codec/format.ts';
+import { readableBytes } from '../../lib/readable-bytes.ts';
+import { type Html, html } from '../../web/html.ts';
+import { icon } from '../../web/icons.ts';
+import type { Site } from '../../web/site.ts';
+import type { ImageRecord } from '../image.ts';
+import type { ImageLimits } from '../upload/limits.ts';
+import { tileGrid } from './picture-rows.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+interface UploadForm {
+  basePath: string;
+  /** Limits of a picture: bytes, pixels a side (maximum and default), views, and expiry in ms. */
+  most: { bytes: number; side: number; usualSide: number; views: number; expiryMs: number };
+  /** True if uploading needs a token. */
+  needsToken: boolean;
+  /** Names of the formats that may be uploaded. */
+  accepted: readonly string[];
+  /** How long images are kept without a view. */
+  retentionMs: number;
+  listing: ImageLimits['listing'];
+  latest: readonly ImageRecord[];
+  /** The store's error if it does not answer. */
+  fault: string | null;
+  /** True if the visitor has an Apple keyboard. */
+  hasCommandKey: boolean;
+}
+
+/**
+ * Renders the image host on the home page: a place to drop pictures, uploads of this browser, and the latest
+ * pictures.
+ */
+export function uploadSection(site: Site, form: UploadForm): Html {
+  const { basePath, latest, fault } = form;
+  const { upload: words } = site.words;
+  return html`<section class="hero" id="uploader" aria-labelledby="upload-title">
+<div class="pitch">
+<h1 id="upload-title">${words.title}</h1>
+<p class="lead">${words.lead}</p>
+<ul class="promises">
+${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}</ul>
+</div>
+<section class="uploads" id="uploads" aria-labelledby="uploads-title" hidden>
+<header class="section-head"><h2 id="uploads-title" tabindex="-1">${words.uploads}</h2>
+<div class="actions" id="uploads-actions" hidden>
+<button class="quiet small" type="button" id="retry-all" hidden>${words.retryAll}</button>
+<button type="button" class="copy-link" id="copy-all" hidden>${icon('copy')}<span>${words.copyAll}</span></button>
+<button type="button" class="quiet" id="make-album" hidden>${icon('picture')}${words.makeAlbum}</button>
+</div></header>
+<div class="album-made" id="album" hidden></div>
+<ul class="cards" id="cards"></ul>
+</section>
+${uploadForm(site, form)}
+</section>
+${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${fault}</p>`}
+<section id="mine" aria-labelledby="mine-title" hidden>
+<header class="section-head"><h2 id="mine-title" tabindex="-1">${words.mine}</h2><button class="quiet small" type="button" id="forget">${words.forget}</button></header>
+<p class="small muted">${words.mineNote}</p>
+<ul class="mine" id="mine-list"></ul>
+<p class="actions"><button class="quiet small" type="button" id="mine-more" hidden></button></p>
+</section>
+<section id="my-albums" aria-labelledby="my-albums-title" hidden>
+<header class="section-head"><h2 id="my-albums-title">${words.myAlbums}</h2></header>
+<p class="small muted">${words.myAlbumsNote}</p>
+<ul class="mine" id="my-albums-list"></ul>
+</section>
+${
+  latest.length > 0 &&
+  html`<section aria-labelledby="latest">
+<header class="section-head"><h2 id="latest">${words.latest}</h2><a href="${basePath}/gallery">${words.allPublic}</a></header>
+${tileGrid(latest, basePath, 'below')}</section>`
+}`;
+}
+
+const ACCEPTED_TYPES =
+  'image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/jxl,image/bmp,image/x-icon';
+
+function uploadForm(site: Site, form: UploadForm): Html {
+  const { basePath, most, needsToken, accepted, hasCommandKey } = form;
+  const { upload: words } = site.words;
+  const names = site.formats.anyOf(accepted);
+  const keys = html`<span class="keys">${hasCommandKey ? html`<kbd>⌘</kbd><kbd>V</kbd>` : html`<kbd>Ctrl</kbd> <kbd>V</kbd>`}</span>`;
+  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${most.bytes}" data-accepted="${names}">
+<div class="dropzone">
+<input class="visually-hidden" id="file" type="file" name="image" multiple required accept="${ACCEPTED_TYPES}" aria-describedby="file-hint">
+<label for="file">${icon('upload')}<span class="dropzone-action">${words.choose}</span><span class="needs-script needs-pointer">${words.dropOrPaste(keys)}</span></label>
+<p class="small muted" id="file-hint">${words.limits(names, readableBytes(most.bytes))}</p>
+<noscript><p class="no-script-file">${words.chosenAreSent}</p><button type="submit">${words.upload}</button></noscript>
+</div>
+<p class="fault" id="held" role="alert" hidden></p>
+${audience(site, form)}
+${needsToken && html`<p class="fields needs-script"><label for="token">${words.token}</label> <input id="token" type="password" autocomplete="off" placeholder="${words.tokenNeeded}"></p>`}
+${options(site, form)}
+</form>`;
+}
+
+const EXPIRIES_MS = { '1h': HOUR_MS, '1d': DAY_MS, '1w': 7 * DAY_MS, '30d': 30 * DAY_MS, '1y': 365 * DAY_MS };
+
+/** Explains beside the button who will see the picture and for how long. */
+function audience({ words: { upload: words }, formats }: Site, { listing, retentionMs, most }: UploadForm) {
+  const others =
+    listing === 'off' ? (['protected'] as const) : (['public', 'unlisted', 'protected'] as const);
+  const usual = listing === 'public' ? 'public' : 'unlisted';
+  const choices = others.filter((other) => other !== usual);
+  const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs && ms <= most.expiryMs);
+  return html`<div class="fields audience">
+<p class="wide"><label for="visibility">${words.whoSeesIt}</label>
+<select id="visibility" name="visibility"><option value="">${words.seenBy[usual]}</option>${choices.map((one) => html`<option value="${one}">${words.seenBy[one]}</option>`)}</select></p>
+<p class="wide password"><label for="password">${words.password}</label>
+<input id="password" type="password" name="password" autocomplete="new-password" maxlength="256"></p>
+<p><label for="expires_in">${words.expires}</label>
+<select id="expires_in" name="expires_in"><option value="">${words.whenUnopened(formats.duration(retentionMs))}</option>${expiries.map(([value, ms]) => html`<option value="${value}">${formats.duration(ms)}</option>`)}</select></p>
+<p><label for="max_views">${words.views}</label>
+<input id="max_views" name="max_views" type="number" min="1" max="${most.views}" placeholder="${words.unlimited}"></p>
+</div>`;
+}
+
+function options({ words: { upload: words }, formats: write }: Site, { most }: UploadForm): Html {
+  const pixels = words.pixels(write.number(most.usualSide));
+  return html`<details class="options">
+<summary>${icon('options')}${words.options}</summary>
+<div class="fields">
+<p><label for="format">${words.format}</label>
+<select id="format" name="format">${FORMATS.map((format) => html`<option value="${format}">${words.formats[format]}</option>`)}<option value="auto">${words.formats.auto}</option></select></p>
+<p><label for="max_width">${words.maxWidth}</label>
+<input id="max_width" name="max_width" type="number" min="1" max="${most.side}" placeholder="${pixels}"></p>
+<p><label for="max_height">${words.maxHeight}</label>
+<input id="max_height" name="max_height" type="number" min="1" max="${most.side}" placeholder="${pixels}"></p>
+<p class="check wide"><input id="keep" type="checkbox" name="strip_exif" value="false"><label for="keep">${words.keepMetadata}</label></p>
+</div>
+</details>`;
+}

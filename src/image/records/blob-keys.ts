@@ -1,0 +1,72 @@
+import { EXTENSIONS, type Format } from '../../codec/format.ts';
+import type { ImageRecord } from '../image.ts';
+
+/** Widths in pixels that a smaller version can have. A fixed list, so that nobody can fill the store. */
+export const THUMBNAIL_WIDTHS = [160, 320, 640, 960, 1280, 1920] as const;
+
+type Keyed = Pick<ImageRecord, 'id' | 'format'>;
+
+/** Returns the key of an image's file. */
+export function originalKey({ id, format }: Keyed): string {
+  return `${id}.${EXTENSIONS[format]}`;
+}
+
+/** Returns the key of the version of an image in that width. */
+export function thumbnailKey({ id, format }: Keyed, width: number): string {
+  return `${id}-${width}.${EXTENSIONS[format]}`;
+}
+
+/** Formats that every viewer reads, whatever it claims to accept. */
+export const READ_EVERYWHERE: readonly Format[] = ['jpeg', 'png', 'gif'];
+
+/**
+ * Returns the formats in which `?auto` offers an image besides its own, best first, with JPEG for clients that accept
+ * nothing else.
+ */
+export function otherFormats({ format }: Pick<ImageRecord, 'format'>): Format[] {
+  const others: Format[] = READ_EVERYWHERE.includes(format) ? ['avif', 'webp'] : ['avif', 'webp', 'jpeg'];
+  return others.filter((other) => other !== format);
+}
+
+/** Selects a file of an image. */
+export interface Shape {
+  /** In pixels; `null`: the width of the image. */
+  width: number | null;
+  /** A format other than that of the image is possible only in its full width. */
+  format: Format;
+}
+
+/** Returns the key of the file of that shape. */
+export function shapeKey(image: Keyed, { width, format }: Shape): string {
+  if (width !== null) return thumbnailKey(image, width);
+  return format === image.format ? originalKey(image) : `${image.id}-auto.${EXTENSIONS[format]}`;
+}
+
+/** Returns every key that can hold a file of the image, its original first. */
+export function keysOf(image: Keyed & Pick<ImageRecord, 'width'>): string[] {
+  const widths = THUMBNAIL_WIDTHS.filter((width) => width < image.width);
+  return [
+    originalKey(image),
+    ...widths.map((width) => thumbnailKey(image, width)),
+    ...otherFormats(image).map((format) => shapeKey(image, { width: null, format })),
+  ];
+}
+
+/** Prefix of the keys of quarantined files. */
+const STRAY = 'stray/';
+
+/** Returns where a file without a record is kept for a while in case it is needed. */
+export function strayKey(key: string): string {
+  return STRAY + key;
+}
+
+/** Returns the key from which a quarantined file was moved, or `null` if the key is not one of those. */
+export function keyOfStray(key: string): string | null {
+  return key.startsWith(STRAY) ? key.slice(STRAY.length) : null;
+}
+
+/** Returns the image that a key belongs to, or `null` if the key is not one of ours. */
+export function ownerOfKey(key: string): { id: string; original: boolean } | null {
+  const [, id, width] = /^([0-9A-Za-z]{12})(-\d+|-auto)?\.[a-z]+$/.exec(key) ?? [];
+  return id === undefined ? null : { id, original: width === undefined };
+}

@@ -1,0 +1,135 @@
+import { MEDIA_TYPES } from '../../codec/format.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { ImageRecord } from '../image.ts';
+import { readPlaced } from '../maintenance/files.ts';
+import { createSmallFiles } from '../serve/small-files.ts';
+import type { Thumbnails, Version } from '../serve/thumbnails.ts';
+import type { BlobStore, ByteRange, ImageStore } from '../store.ts';
+import { keysOf, originalKey, type Shape, shapeKey } from './blob-keys.ts';
+import { notFound } from './missing.ts';
+
+type Body = Blob | ReadableStream<Uint8Array>;
+
+/** Stores, sends and removes the files of images. */
+export interface ImageFiles {
+  /**
+   * Stores the file at `path`, which it takes over, and then the record. If it rejects, either may exist all the same.
+   */
+  store(image: ImageRecord, path: string): Promise<void>;
+  /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
+  read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body>;
+  /** Returns the stored file if it is in memory. */
+  cached(image: ImageRecord): Blob | undefined;
+  /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
+  version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
+  /** Removes all files after the record was removed. What cannot be removed now is removed later. */
+  remove(image: ImageRecord): Promise<void>;
+  /** Removes files that could not be removed with their images. */
+  retryRemovals(): Promise<void>;
+  /** Reports whether files were stored or removed since the last call. */
+  takeChanged(): boolean;
+}
+
+interface ImageFilesOptions {
+  images: Pick<ImageStore, 'insert' | 'get' | 'confirm'>;
+  blobs: BlobStore;
+  thumbnails: Thumbnails;
+  log: Log;
+}
+
+export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesOptions): ImageFiles {
+  const smallFiles = createSmallFiles();
+  const removals = createRemovals(blobs, log);
+  let changed = false;
+
+  return {
+    retryRemovals: removals.retry,
+    cached: (image) => smallFiles.get(originalKey(image)),
+
+    // File first, then record: a crash in between leaves a file without a link, never a dead link.
+    async store(image, path) {
+      await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
+      changed = true;
+      try {
+        await images.insert(image);
+      } catch (cause) {
+        const stored = await images.get(image.id).catch(() => null);
+        if (stored?.deleteTokenHash !== image.deleteTokenHash) throw cause;
+      }
+      await images.confirm(image.id);
+    },
+
+    async read(image, shape, range) {
+      const key = shapeKey(image, shape);
+      const kept = smallFiles.get(key);
+      if (kept) return range ? kept.slice(range.start, range.end) : kept;
+      const body = await readPlaced(blobs, key, range);
+      if (body !== null) {
+        // Images that expire or have limited views must not stay in memory.
+        const keeps = image.maxViews === null && image.expiresAt === null;
+        return range || key !== originalKey(image) || !keeps ? body : smallFiles.offer(key, image.size, body);
+      }
+      thumbnails.forget(key);
+      log('warn', 'file of an image is missing', { id: image.id, key });
+      throw notFound();
+    },
+
+    async version(image, shape, payer) {
+      if (shapeKey(image, shape) === originalKey(image)) return { ...shape, size: image.size };
+      return thumbnails.provide(image, shape, payer);
+    },
+
+    takeChanged() {
+      const was = changed;
+      changed = false;
+      return was;
+    },
+
+    async remove(image) {
+      changed = true;
+      for (const key of keysOf(image)) {
+        thumbnails.forget(key);
+        smallFiles.forget(key);
+        await removals.remove(key);
+      }
+    },
+  };
+}
+
+/** Number of files remembered. The sweep finds the others by their tombstones. */
+const MAX_REMEMBERED = 10_000;
+
+/** Removes the files of images whose record is gone, and remembers those that could not be removed. */
+interface Removals {
+  /** Returns false if the file could not be removed, so that it will be retried. Never rejects. */
+  remove(key: string): Promise<boolean>;
+  /** Retries the failed ones until one fails again. Never rejects. */
+  retry(): Promise<void>;
+}
+
+/** After a restart, failed removals are left to the sweep. */
+export function createRemovals(blobs: Pick<BlobStore, 'remove'>, log: Log): Removals {
+  const failed = new Set<string>();
+
+  async function remove(key: string): Promise<boolean> {
+    try {
+      await blobs.remove(key);
+      return true;
+    } catch (cause) {
+      log('warn', 'file not removed', { key, cause });
+      if (failed.size < MAX_REMEMBERED) failed.add(key);
+      return false;
+    }
+  }
+
+  return {
+    remove,
+    async retry() {
+      for (const key of [...failed]) {
+        // One that fails again goes to the end.
+        failed.delete(key);
+        if (!(await remove(key))) return;
+      }
+    },
+  };
+}

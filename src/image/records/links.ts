@@ -1,0 +1,61 @@
+import { EXTENSIONS } from '../../codec/format.ts';
+import { escapeHtml } from '../../lib/escape-html.ts';
+import type { ImageRecord } from '../image.ts';
+import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
+
+/** The links and snippets of an image, named as in the API. */
+export interface Links {
+  url: string;
+  raw_url: string;
+  markdown: string;
+  html: string;
+  bbcode: string;
+}
+
+type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename'>;
+
+/** `base`: scheme, host and base path, without a trailing slash. */
+export function pageUrl(base: string, id: string): string {
+  return `${base}/i/${id}`;
+}
+
+/** The direct link. */
+export function rawUrl(base: string, { id, format }: Pick<ImageRecord, 'id' | 'format'>): string {
+  return `${base}/i/${id}.${EXTENSIONS[format]}`;
+}
+
+/** Returns the documented URLs of an image that a cache may have stored. */
+export function cachedUrls(base: string, image: Pick<ImageRecord, 'id' | 'format' | 'width'>): string[] {
+  const [page, raw] = [pageUrl(base, image.id), rawUrl(base, image)];
+  const versions = THUMBNAIL_WIDTHS.filter((width) => width < image.width).map(
+    (width) => `${raw}?w=${width}`,
+  );
+  return [page, `${page}?auto`, `${page}?auto=1`, raw, `${raw}?download=1`, ...versions];
+}
+
+/** The page that asks an uploader to confirm the deletion. */
+export function deleteUrl(base: string, id: string, token: string): string {
+  return `${base}/i/${id}/delete?token=${token}`;
+}
+
+/** Returns all links of an image. The file name, which may be any text, cannot break out of a snippet. */
+export function linksOf(base: string, image: Linked): Links {
+  const raw = rawUrl(base, image);
+  return {
+    url: pageUrl(base, image.id),
+    raw_url: raw,
+    markdown: `![${escapeMarkdown(image.filename)}](${raw})`,
+    html: `<img src="${escapeHtml(raw)}" alt="${escapeHtml(onOneLine(image.filename))}">`,
+    bbcode: `[img]${raw}[/img]`,
+  };
+}
+
+/** Escapes any text for use as the description of a Markdown image; `|` would end a table's cell. */
+function escapeMarkdown(text: string): string {
+  return onOneLine(text).replace(/[\\`*_~[\]()<>&!|#$^:]/g, '\\$&');
+}
+
+/** Control characters, line separators and lone surrogates would break a snippet. */
+function onOneLine(text: string): string {
+  return text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
+}

@@ -1,0 +1,185 @@
+import { MEDIA_TYPES } from '../../codec/format.ts';
+import { AppError, inEnglish } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Lease, Locks } from '../../lib/locks.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { ImageRecord } from '../image.ts';
+import { originalKey } from '../records/blob-keys.ts';
+import type { BlobStore, ImageStore } from '../store.ts';
+
+/**
+ * Pictures that nobody sees before the administrator does. Their records are separate from those of images, and their
+ * files are in a separate folder, so that no link leads to them.
+ */
+export interface Reviews {
+  /** Keeps a picture, and takes over its file. Rejects with `unavailable` if there are too many. */
+  hold(image: ImageRecord, path: string): Promise<void>;
+  /** Lists them, oldest first. */
+  list(): Promise<readonly ImageRecord[]>;
+  /** Returns its file. Rejects with `not_found`. */
+  file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
+  /** Turns it into a normal image, or removes it. Rejects with `not_found`. */
+  decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
+  /** Returns the record, or `null` if no such picture is in review. */
+  find(id: string): Promise<ImageRecord | null>;
+  /** Removes it. Returns false if it is no longer in review. */
+  withdraw(id: string): Promise<boolean>;
+  /** Total size of the files. */
+  bytes(): Promise<number>;
+}
+
+interface ReviewsOptions {
+  state: Pick<StateStore, 'get' | 'set'>;
+  locks: Locks;
+  blobs: BlobStore;
+  images: Pick<ImageStore, 'insert' | 'confirm'>;
+  clock: Pick<Clock, 'now' | 'sleep'>;
+  /** Called with each picture that was allowed; again if the decision was interrupted and is repeated. */
+  onStored: (image: ImageRecord) => void;
+  /** Removes the image with that ID, if it is stored. */
+  discard: (image: ImageRecord) => Promise<void>;
+}
+
+const KEY = 'image-reviews';
+const LOCK_TTL_MS = 10_000;
+/** A change takes some milliseconds, and others may compete for the lock. */
+const TRIES = 200;
+const PAUSE_MS = 25;
+/** Takes some 800 KB. */
+const MAX_HELD = 1000;
+
+/** Returns the key of a picture's file while it is in review. */
+export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => `review/${originalKey(image)}`;
+
+/** Returns what is in review, oldest first. */
+export async function readReviews(state: Pick<StateStore, 'get'>): Promise<ImageRecord[]> {
+  const text = await state.get(KEY);
+  const held: ImageRecord[] = text === null ? [] : JSON.parse(text);
+  // Entries of older versions lack newer fields.
+  return held.map((image) => ({ ...image, exif: image.exif ?? null }));
+}
+
+/**
+ * Creates the reviews. A file in review always has a record: the record is added first and removed last, so that a
+ * crash leaves an entry that the administrator can remove, and no orphaned file.
+ */
+export function createReviews({
+  state,
+  locks,
+  blobs,
+  images,
+  clock,
+  onStored,
+  discard,
+}: ReviewsOptions): Reviews {
+  const list = () => readReviews(state);
+
+  async function acquire(): Promise<Lease> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const lease = await locks.acquire('image-reviews', LOCK_TTL_MS);
+      if (lease) return lease;
+      await clock.sleep(PAUSE_MS);
+    }
+    throw busy();
+  }
+
+  /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
+  async function change(
+    work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>,
+  ): Promise<void> {
+    const lease = await acquire();
+    try {
+      const changed = await work(await list());
+      // Another copy may have made a change that this one has not seen.
+      if (lease.lost.aborted) throw busy();
+      await state.set(KEY, JSON.stringify(changed));
+    } finally {
+      await lease.release();
+    }
+  }
+
+  const without = (held: ImageRecord[], id: string) => held.filter((one) => one.id !== id);
+
+  function demand(held: readonly ImageRecord[], id: string): ImageRecord {
+    const image = held.find((one) => one.id === id);
+    if (image) return image;
+    throw new AppError('not_found', inEnglish('This picture is not in review.'));
+  }
+
+  /** The file first: an interrupted change is repeated by the next attempt. */
+  async function letThrough(image: ImageRecord): Promise<void> {
+    await blobs.move(heldKey(image), originalKey(image));
+    if ((await blobs.stat(originalKey(image))) === null) {
+      throw new AppError('not_found', inEnglish('The file of this picture is gone.'));
+    }
+    try {
+      // Nobody could view it before.
+      await images.insert({ ...image, lastAccess: clock.now() });
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'conflict')) throw error;
+    }
+    await images.confirm(image.id);
+    onStored(image);
+  }
+
+  /** An approval that was interrupted may have made it an image. */
+  async function refuse(image: ImageRecord): Promise<void> {
+    await discard(image);
+    await blobs.remove(heldKey(image));
+  }
+
+  return {
+    list,
+    find: async (id) => (await list()).find((one) => one.id === id) ?? null,
+
+    async hold(image, path) {
+      try {
+        await change((held) => {
+          if (held.length < MAX_HELD) return [...held, image];
+          throw new AppError('unavailable', 'Too many pictures are waiting for review.');
+        });
+        await blobs.put(heldKey(image), path, MEDIA_TYPES[image.format]);
+      } catch (error) {
+        await change((held) => without(held, image.id)).catch(() => {});
+        throw error;
+      }
+    },
+
+    async file(id) {
+      const image = demand(await list(), id);
+      const body = await blobs.get(heldKey(image));
+      if (body === null) throw new AppError('not_found', inEnglish('The file of this picture is gone.'));
+      return { image, body };
+    },
+
+    async decide(id, verdict) {
+      await change(async (held) => {
+        const image = demand(held, id);
+        await (verdict === 'allow' ? letThrough(image) : refuse(image));
+        return without(held, id);
+      });
+    },
+
+    async withdraw(id) {
+      let isThere = false;
+      await change(async (held) => {
+        const image = held.find((one) => one.id === id);
+        if (!image) return held;
+        await refuse(image);
+        isThere = true;
+        return without(held, id);
+      });
+      return isThere;
+    },
+
+    async bytes() {
+      return (await list()).reduce((sum, { size }) => sum + size, 0);
+    },
+  };
+}
+
+function busy(): AppError {
+  return new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
+    retryAfterMs: 5000,
+  });
+}

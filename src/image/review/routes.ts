@@ -1,0 +1,96 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { FORMATS, MEDIA_TYPES } from '../../codec/format.ts';
+import type { Description } from '../../http/describe.ts';
+import { json, type Route, route } from '../../http/route.ts';
+import { formatTimestamp } from '../../lib/clock.ts';
+import { oneOf } from '../../lib/schema.ts';
+import type { ImageRecord } from '../image.ts';
+import { PRIVATE_CACHE, SANDBOX } from '../serve/serve.ts';
+import type { Reviews } from './reviews.ts';
+
+const tag = 'Administration';
+const id = Type.String({ description: 'ID of 12 letters and digits.' });
+
+const held = Type.Object({
+  id,
+  filename: Type.String(),
+  format: oneOf(FORMATS),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  size: Type.Integer(),
+  created_at: Type.String(),
+  protected: Type.Boolean(),
+  uploader: Type.String(),
+  hash: Type.String(),
+  phash: Type.Union([Type.String(), Type.Null()]),
+});
+const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(held) });
+const decision = Type.Object({
+  id,
+  verdict: oneOf(['allow', 'block'], {
+    description: '`allow`: publish the image under its ID. `block`: delete it.',
+  }),
+});
+
+const about = (
+  id: string,
+  summary: string,
+  answers: Description['answers'],
+  errors: number[],
+): Description => ({
+  id,
+  tag,
+  summary,
+  answers,
+  errors,
+});
+const listed = { 200: { description: 'The images in review, oldest first.', schema: answer } };
+const file = { 200: { description: 'The file.', content: { 'image/*': { schema: Type.String() } } } };
+
+/** The routes for pictures that wait for the administrator. */
+export function imageReviewRoutes(reviews: Reviews): Route[] {
+  const admin = 'always';
+  return [
+    route('GET /api/admin/reviews', () => list(reviews), {
+      admin,
+      about: about('listReviews', 'List images in review', listed, []),
+    }),
+    route('GET /api/admin/reviews/:id', ({ params }) => showFile(reviews, params.id), {
+      admin,
+      about: about('getReviewedImage', 'Get the file of an image in review', file, [404]),
+    }),
+    route('POST /api/admin/reviews', ({ body }) => decide(reviews, body), {
+      body: json(decision),
+      admin,
+      about: about('decideReview', 'Approve or delete an image in review', listed, [400, 404, 413]),
+    }),
+  ];
+}
+
+async function list(reviews: Reviews): Promise<Response> {
+  const images = (await reviews.list()).map(viewOf);
+  return Response.json({ success: true, images }, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function showFile(reviews: Reviews, id: string): Promise<Response> {
+  const { image, body } = await reviews.file(id);
+  return new Response(body, {
+    headers: {
+      'content-type': MEDIA_TYPES[image.format],
+      'cache-control': PRIVATE_CACHE,
+      'content-security-policy': SANDBOX,
+    },
+  });
+}
+
+/** Publishes or deletes an image, and lists the others. */
+async function decide(reviews: Reviews, { id, verdict }: Static<typeof decision>): Promise<Response> {
+  await reviews.decide(id, verdict);
+  return list(reviews);
+}
+
+function viewOf(image: ImageRecord) {
+  const { id, filename, format, width, height, size, createdAt, passwordHash, uploader, hash, phash } = image;
+  const times = { created_at: formatTimestamp(createdAt), protected: passwordHash !== null };
+  return { id, filename, format, width, height, size, ...times, uploader, hash, phash };
+}

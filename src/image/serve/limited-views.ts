@@ -1,0 +1,112 @@
+import { setTimeout } from 'node:timers/promises';
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { RateLimiter } from '../../lib/rate-limiter.ts';
+import { breathe } from '../../lib/schedule.ts';
+import type { ImageRecord } from '../image.ts';
+import type { Unfinished } from '../maintenance/unfinished.ts';
+import { createDeleteToken, type RandomBytes } from '../records/ids.ts';
+import { gone } from '../records/missing.ts';
+import type { ImageStore } from '../store.ts';
+
+/**
+ * A longer transfer is aborted. A view that its server never ended, because it died, counts as seen after this time.
+ */
+const VIEW_LIFE_MS = 10 * 60_000;
+/** Margin before that time. */
+const SPARE_MS = 60_000;
+/**
+ * Number of interrupted transfers of an image that are not counted, because a client could cancel on purpose after
+ * seeing most of it.
+ */
+const BROKEN = { capacity: 30, perSecond: 30 / 86_400 };
+
+/**
+ * How long the last byte waits for a report that the transfer was interrupted: longer than a message takes around the
+ * world. It is split into many pauses, because a busy machine could sleep through a single one before the client or
+ * this process gets a turn.
+ */
+const SETTLE = { pauses: 10, pauseMs: 25 };
+
+/** A view in progress. */
+export interface View {
+  /** Resolves once an interruption of the transfer would have been noticed. */
+  settle(): Promise<void>;
+  /**
+   * Must be called before the last byte is sent, or when the transfer was interrupted. Only the first call counts.
+   * Never rejects.
+   */
+  end(seen: boolean): Promise<void>;
+  /** Resolves when the view has ended, with true if it took too long. */
+  readonly timedOut: Promise<boolean>;
+}
+
+/** Counts how often the files of images are sent, by all copies of the server together. */
+interface LimitedViews {
+  /**
+   * Takes a view before the first byte is sent. Rejects with `gone`, or with `busy` while the last view is in
+   * progress.
+   */
+  take(image: ImageRecord): Promise<View>;
+}
+
+interface LimitedViewsOptions {
+  images: Pick<ImageStore, 'takeView' | 'endView' | 'get'>;
+  limiter: RateLimiter;
+  random: RandomBytes;
+  now: () => number;
+  sleep: Clock['sleep'];
+  /** Removes everything that belongs to a removed record. */
+  onRemoved: (image: ImageRecord) => Promise<void>;
+  unfinished: Pick<Unfinished, 'settle'>;
+  log: Log;
+}
+
+export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
+  const { images, limiter, random, now, sleep, onRemoved, unfinished, log } = options;
+
+  async function end(image: ImageRecord, token: string, seen: boolean): Promise<void> {
+    const counts = seen || !(await limiter.take(`broken-view ${image.id}`, BROKEN)).allowed;
+    const isLast = await images.endView(image.id, token, counts).catch(async (cause) => {
+      // It may have been the last one, and have removed the record.
+      await unfinished.settle('removal', image);
+      throw cause;
+    });
+    if (isLast) await onRemoved(image);
+  }
+
+  return {
+    async take(image) {
+      const token = createDeleteToken(random);
+      if (!(await images.takeView(image.id, token, now() + VIEW_LIFE_MS))) {
+        if ((await images.get(image.id)) === null) throw gone();
+        throw new AppError('busy', 'The last view of this picture is being sent.', { retryAfterMs: 5000 });
+      }
+      const ended = new AbortController();
+      let work: Promise<void> | null = null;
+      return {
+        async settle() {
+          for (let pause = 0; pause < SETTLE.pauses; pause++) {
+            await sleep(SETTLE.pauseMs);
+            // Process what arrived meanwhile first.
+            await breathe();
+          }
+        },
+        end(seen) {
+          ended.abort();
+          work ??= end(image, token, seen).catch((cause) => {
+            log('warn', 'view not ended', { id: image.id, seen, cause });
+          });
+          return work;
+        },
+        timedOut: afterMs(VIEW_LIFE_MS - SPARE_MS, ended.signal),
+      };
+    },
+  };
+}
+
+/** Resolves with true after the time, or with false when the signal aborts. Keeps no process alive. */
+function afterMs(ms: number, signal: AbortSignal): Promise<boolean> {
+  return setTimeout(ms, true, { signal, ref: false }).catch(() => false);
+}

@@ -1,0 +1,111 @@
+import { mkdir, statfs } from 'node:fs/promises';
+import { AppError } from '../../errors.ts';
+import { cachedFor } from '../../lib/answer-cache.ts';
+import type { ImageStore } from '../store.ts';
+
+/** How long an answer about the disk is used, in ms. */
+const BELIEVED_MS = 1000;
+
+/** Keeps uploads from filling the storage. Reads are not affected. */
+export interface Quota {
+  /** Call before reading a body of at most this many bytes. Rejects with `storage_full`. */
+  admit(bytes: number): Promise<void>;
+  /**
+   * Call before storing a file of that many bytes. Returns a function to call once it is stored or not. Rejects with
+   * `storage_full`.
+   */
+  reserve(bytes: number): Promise<() => void>;
+  /** Free bytes of the fullest file system; `null` if unknown. */
+  freeBytes(): Promise<number | null>;
+}
+
+interface QuotaOptions {
+  images: Pick<ImageStore, 'summary'>;
+  /** Bytes of smaller versions. */
+  versionBytes: () => Promise<number>;
+  /** Maximum size of all stored images and their smaller versions. Default: only the disk counts. */
+  maxBytes: number | undefined;
+  /** Bytes of files in quarantine, which also take space. */
+  strayBytes: () => Promise<number>;
+  /** Bytes of pictures in review. */
+  heldBytes: () => Promise<number>;
+  /** Free bytes that uploads must leave. */
+  reserveBytes: number;
+  /** Folders whose file systems need space. Created if they are missing. */
+  folders: readonly string[];
+  /** Ms since any moment. */
+  now: () => number;
+  /** Returns the free bytes of a file system. Default: asks the system. */
+  freeOf?: (folder: string) => Promise<number>;
+}
+
+export function createQuota(options: QuotaOptions): Quota {
+  const {
+    images,
+    versionBytes,
+    strayBytes,
+    heldBytes,
+    maxBytes,
+    reserveBytes,
+    folders,
+    now,
+    freeOf = freeBytesOf,
+  } = options;
+  /** Bytes of files that are being stored and that the store does not count yet. */
+  let pending = 0;
+
+  const freeBytes = cachedFor(BELIEVED_MS, now, async () => {
+    const known = await Promise.allSettled(folders.map(freeOf));
+    const found = known.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    return found.length === 0 ? null : Math.min(...found);
+  });
+
+  async function checkDisk(bytes: number): Promise<void> {
+    const free = await freeBytes();
+    if (free === null || free - bytes >= reserveBytes) return;
+    throw new AppError('storage_full', 'The server is almost out of disk space; uploads are paused.');
+  }
+
+  async function checkStore(bytes: number): Promise<void> {
+    if (maxBytes === undefined) return;
+    const [{ bytes: stored }, versions, strays, held] = await Promise.all([
+      images.summary(),
+      versionBytes(),
+      strayBytes(),
+      heldBytes(),
+    ]);
+    if (stored + versions + strays + held + pending + bytes <= maxBytes) return;
+    throw new AppError('storage_full', 'The image storage is full; uploads are paused.');
+  }
+
+  return {
+    freeBytes,
+    async admit(bytes) {
+      await checkDisk(bytes);
+      // The stored image may be far smaller than the upload.
+      await checkStore(1);
+    },
+    async reserve(bytes) {
+      // Counted at once, so that two concurrent uploads do not both see the same space.
+      pending += bytes;
+      let released = false;
+      const release = () => {
+        if (!released) pending -= bytes;
+        released = true;
+      };
+      try {
+        await checkStore(0);
+        return release;
+      } catch (error) {
+        release();
+        throw error;
+      }
+    },
+  };
+}
+
+async function freeBytesOf(folder: string): Promise<number> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}

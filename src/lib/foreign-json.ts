@@ -1,0 +1,50 @@
+/** Deeper than anything that this program reads. Nesting makes some work on a value grow with its square. */
+const MOST_DEPTH = 16;
+/** Far more than any JSON of this API needs. */
+export const MAX_JSON_LENGTH = 64 * 1024;
+
+interface ForeignJson {
+  /** Maximum length of the text in characters. Default: 64 Ki. */
+  maxLength?: number;
+}
+
+/**
+ * Parses JSON that somebody else wrote: the only way to do so in this program. Objects and arrays may be nested 16
+ * levels deep.
+ * @throws {SyntaxError} if it is not JSON, too long or too deep.
+ */
+export function parseForeignJson(text: string, { maxLength = MAX_JSON_LENGTH }: ForeignJson = {}): unknown {
+  if (text.length > maxLength) throw new SyntaxError(`it is longer than ${maxLength} characters`);
+  if (isTooDeep(text)) throw new SyntaxError(`it is nested more than ${MOST_DEPTH} levels deep`);
+  return JSON.parse(text);
+}
+
+/** Counts brackets outside strings. In text that is not JSON the count has no meaning, but that is refused anyway. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22:
+        at = endOfString(text, at);
+        break;
+      case 0x5b:
+      case 0x7b:
+        if (++depth > MOST_DEPTH) return true;
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+    }
+  }
+  return false;
+}
+
+/** Returns where the string that begins at `from` ends, or the end of the text. */
+function endOfString(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(quote - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return quote;
+  }
+  return text.length;
+}

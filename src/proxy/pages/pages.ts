@@ -1,0 +1,318 @@
+import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
+import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
+import { reasonOf } from '../../web/error-page.ts';
+import type { HomeSection } from '../../web/home-page.ts';
+import { pageResponse } from '../../web/page-response.ts';
+import type { Site, SiteOf } from '../../web/site.ts';
+import type { JudgesState, Scheme } from '../check/judges.ts';
+import { visible } from '../pool/export.ts';
+import type { PoolStatus, SourceStatus } from '../pool/status.ts';
+import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
+import { toFilter } from '../queries.ts';
+import type { SourceProgress } from '../refresh/progress.ts';
+import type { ProxyService } from '../service.ts';
+import { CODE_FORMATS, SPEAKS } from './code-samples.ts';
+import { COPY_FORMATS, type CopyFormat, codeFetching, codeWith, isCode } from './copies.ts';
+import type { Flags } from './flags.ts';
+import { type PageQuery, readPageQuery } from './page-query.ts';
+import { poolHome } from './pool-home.ts';
+import type { PoolOverview } from './pool-overview.ts';
+import type { Freshness } from './pool-state.ts';
+import { proxiesPage } from './proxies-page.ts';
+import { createLinks } from './proxy-links.ts';
+import { MOST_COPIED } from './proxy-table.ts';
+import type { CodeSample, GatewayPanel } from './use-it.ts';
+
+interface ProxyPagesOptions {
+  service: ProxyService;
+  siteOf: SiteOf;
+  basePath: string;
+  flags: () => Promise<Flags>;
+  /** True if only the administrator may start a refresh. */
+  adminRequired: boolean;
+  /**
+   * Returns what users of the gateway need to know, given the origin of the request; `null` if the gateway is off.
+   */
+  gateway: ((origin: string) => GatewayPanel) | null;
+  /** Ms since 1970. */
+  now: () => number;
+}
+
+const PER_PAGE = 50;
+
+/** Renders the page of the pool. */
+export async function showProxies(
+  options: ProxyPagesOptions,
+  { request, context }: Caller,
+): Promise<Response> {
+  const { service, basePath, adminRequired } = options;
+  const site = options.siteOf(request);
+  const now = options.now();
+  const query = readPageQuery(new URL(request.url).searchParams);
+  const { values, range, page, sort, reverse } = query;
+  const status = service.status();
+  const [pool, poolStatus, lists, freshness, { items, total }, flags] = await Promise.all([
+    service.overview(range === '1d' ? 'day' : 'month'),
+    status,
+    service.sources(),
+    status.then((known) => freshnessOf(options, known, now)),
+    matches(service, query, now),
+    options.flags(),
+  ]);
+  const path = `${basePath}/proxies`;
+  const order = `${reverse ? '-' : ''}${sort}`;
+  const parameters = {
+    ...values,
+    ...(order !== 'dependable' && { sort: order }),
+    ...(range !== '1d' && { range }),
+  };
+  const linkTo = createLinks(path, parameters);
+  const { origin } = context;
+  const sources = withPauses(poolStatus.refresh.sources, lists);
+  const { status: wanted, ...exported } = query.filter;
+  const markup = proxiesPage(site, {
+    gateway: options.gateway?.(origin) ?? null,
+    flags,
+    overview: { ...pool, range, now },
+    freshness,
+    filters: {
+      path,
+      query,
+      sort: order,
+      range: range === '1d' ? '' : range,
+      linkTo,
+      countries: pool.summary.countries,
+      sources: sources.map(({ name }) => name),
+    },
+    list: {
+      path,
+      basePath,
+      linkTo,
+      rows: items,
+      total,
+      page,
+      pages: Math.ceil(total / PER_PAGE),
+      values: query.ids === null ? parameters : { id: query.ids.join(',') },
+      exported: Object.fromEntries(Object.entries(exported).map(([name, value]) => [name, String(value)])),
+      exportable: wanted !== 'dead' && query.ids === null,
+      sort: order,
+      now,
+      poolEmpty: pool.summary.total === 0,
+    },
+    sources: { sources, basePath, retryable: adminRequired ? 'admin' : 'open' },
+    samples: samplesFor(`${origin}${basePath}/api/v1/proxies`, query),
+  });
+  // It shows neither proxies' logins nor tokens, even to the administrator.
+  return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
+}
+
+/** Returns the lists of the last refresh with their current pauses, which may have been ended since. */
+function withPauses(seen: readonly SourceProgress[], lists: readonly SourceStatus[]): SourceProgress[] {
+  const pauses = new Map(lists.map(({ source, health }) => [source.name, health.skipUntil]));
+  return seen.map((source) => {
+    const skipUntil = pauses.get(source.name);
+    return skipUntil === undefined ? source : { ...source, pausedUntil: skipUntil === 0 ? null : skipUntil };
+  });
+}
+
+/** Returns the requested page of the list, or the proxies named by ID. */
+async function matches(
+  service: Pick<ProxyService, 'list' | 'get'>,
+  { filter, ids, page, sort, reverse }: PageQuery,
+  now: number,
+): Promise<{ items: ProxyRecord[]; total: number }> {
+  if (ids === null)
+    return service.list({
+      filter: toFilter(filter, now),
+      sort,
+      reverse,
+      offset: (page - 1) * PER_PAGE,
+      limit: PER_PAGE,
+    });
+  const items = await known(service, ids);
+  return { items, total: items.length };
+}
+
+/** Returns those of the proxies that still exist. */
+async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[]): Promise<ProxyRecord[]> {
+  const found = await Promise.all(
+    ids.map((id) =>
+      service.get(id).catch((error: unknown) => {
+        if (error instanceof AppError && error.code === 'not_found') return null;
+        throw error;
+      }),
+    ),
+  );
+  return found.filter((record) => record !== null);
+}
+
+/** Returns code for each program, which fetches the matches of the filters. */
+function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
+  return CODE_FORMATS.map((format) => {
+    const code = codeFetching(format, api, filter);
+    return code === null ? { format, needs: SPEAKS[format] } : { format, code };
+  });
+}
+
+/**
+ * Returns proxies to copy, either those named or the matches of the filters, as lines, records or code.
+ * @throws {AppError} `invalid_parameter`, `unauthorized`
+ */
+export async function copyProxies(
+  options: ProxyPagesOptions,
+  { request, context }: Caller,
+): Promise<Response> {
+  const { service, basePath } = options;
+  const { searchParams } = new URL(request.url);
+  const as = searchParams.get('as') ?? 'standard';
+  searchParams.delete('as');
+  const format = COPY_FORMATS.find((one) => one === as);
+  if (format === undefined)
+    throw invalidParameter(
+      'as',
+      message('{field} {rule}.', {
+        field: 'as',
+        rule: message('must be one of {choices}', { choices: COPY_FORMATS.join(', ') }),
+      }),
+    );
+  const query = readPageQuery(searchParams);
+  const [problem] = query.problems;
+  if (problem)
+    throw invalidParameter(problem.field, inEnglish(`${problem.field} cannot be ${problem.value}.`));
+  const { origin, admin } = context;
+  const text = await textOf({ service, query, format, admin, now: options.now() }, `${origin}${basePath}`);
+  return new Response(text, {
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
+  });
+}
+
+interface Copying {
+  service: Pick<ProxyService, 'get' | 'export'>;
+  query: PageQuery;
+  format: CopyFormat;
+  admin: boolean;
+  now: number;
+}
+
+async function textOf({ service, query, format, admin, now }: Copying, base: string): Promise<string> {
+  const { ids, filter, sort } = query;
+  const records = ids && (await known(service, ids)).filter(({ login }) => login === null || admin);
+  if (isCode(format)) {
+    const code = records
+      ? codeWith(format, records, admin)
+      : codeFetching(format, `${base}/api/v1/proxies`, filter);
+    if (code !== null) return code;
+    throw invalidParameter('as', inEnglish(`${format} supports only ${SPEAKS[format].join(', ')} proxies.`));
+  }
+  const pieces = service.export({
+    filter: visible(toFilter(filter, now), format, admin),
+    order: sort,
+    ...(records && { ranked: batchOf(records) }),
+    offset: 0,
+    limit: MOST_COPIED,
+    format,
+    remoteDns: false,
+    uniqueExit: false,
+    logins: admin,
+  });
+  return (await Array.fromAsync(pieces)).join('');
+}
+
+async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
+  yield records;
+}
+
+/** Tests a proxy for a form, and redirects back to its row. */
+async function testProxy(
+  { service, basePath }: ProxyPagesOptions,
+  { body, context }: Call<{ body: URLSearchParams }>,
+): Promise<Response> {
+  const id = Number(body.get('id'));
+  if (!Number.isSafeInteger(id) || id < 1)
+    throw invalidParameter('id', inEnglish('id must be the ID of a proxy.'));
+  const { ip, port, protocol } = await service.get(id);
+  await service.testQuick({ ip, port, protocol, proxyId: id }, context);
+  return new Response(null, {
+    status: 303,
+    headers: { location: `${basePath}/proxies?id=${id}#p-${id}`, 'cache-control': 'no-store' },
+  });
+}
+
+/** Returns the state of the pool, with what visitors should know if a judge is down. */
+async function freshnessOf(
+  { service, adminRequired }: Pick<ProxyPagesOptions, 'service' | 'adminRequired'>,
+  status: PoolStatus,
+  now: number,
+): Promise<Freshness> {
+  return { status, checkedAt: await latestChecks(service, status.judges.schemes), now, adminRequired };
+}
+
+/**
+ * Returns when proxies of each kind were last checked if no judge of that kind answers: only then it may be long ago.
+ */
+async function latestChecks(
+  service: Pick<ProxyService, 'list'>,
+  schemes: JudgesState['schemes'],
+): Promise<Partial<Record<Scheme, number | null>>> {
+  const found: Partial<Record<Scheme, number | null>> = {};
+  for (const scheme of ['http', 'https'] as const) {
+    if (schemes[scheme] !== 'down') continue;
+    const protocols = schemeProtocols(scheme, schemes.https !== 'none');
+    const filter: ProxyFilter = { status: 'alive', protocols };
+    const { items } = await service.list({ filter, sort: 'last_checked', offset: 0, limit: 1 });
+    found[scheme] = items[0]?.lastChecked ?? null;
+  }
+  return found;
+}
+
+/** Returns the protocols that a scheme's judges serve. Judges without TLS also serve SOCKS if there are no others. */
+function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
+  const tunnels = ['socks4', 'socks5'] as const;
+  if (scheme === 'https') return ['https', ...tunnels];
+  return hasTls ? ['http'] : ['http', ...tunnels];
+}
+
+/** Returns what the home page shows of the pool, even if the store does not respond. */
+export async function proxyHome(
+  site: Site,
+  options: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now' | 'adminRequired'>,
+  alone: boolean,
+): Promise<HomeSection> {
+  const { service, basePath } = options;
+  const now = options.now();
+  const home = { basePath, alone, overview: null, freshness: null, fault: null, command: null };
+  const section = (content: HomeSection['content']) => ({
+    content,
+    scripts: ['copy.js'],
+    summary: site.words.proxies.summary,
+  });
+  try {
+    const best = {
+      filter: { status: 'alive', login: false },
+      sort: 'dependable',
+      offset: 0,
+      limit: 1,
+    } as const;
+    const [pool, status, { items }] = await Promise.all([
+      service.overview(),
+      service.status(),
+      service.list(best),
+    ]);
+    const overview: PoolOverview = { ...pool, range: '1d', now };
+    const freshness = await freshnessOf(options, status, now);
+    const command = codeWith('curl', items, false)?.trim() ?? null;
+    return section(poolHome(site, { ...home, overview, freshness, command }));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return section(poolHome(site, { ...home, fault: reasonOf(site, error) }));
+  }
+}
+
+/** The page of the proxy pool, and the targets of its forms. */
+export function proxyPageRoutes(options: ProxyPagesOptions): Route[] {
+  return [
+    route('GET /proxies', (call) => showProxies(options, call)),
+    route('GET /proxies/copy', (call) => copyProxies(options, call)),
+    route('POST /proxies/test', (call) => testProxy(options, call), { body: form, limit: 'test' }),
+  ];
+}

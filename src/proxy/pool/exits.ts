@@ -1,0 +1,95 @@
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import { every, type Repetition } from '../../lib/schedule.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { Checker } from '../check/checker.ts';
+import type { ProxyStore } from '../store.ts';
+
+/** The exit addresses of the pool's proxies, which anyone who uses a proxy shares. */
+interface Exits {
+  has(address: string): boolean;
+  /** Wraps the checker so that the exits of working proxies are remembered. */
+  watch(checker: Checker): Checker;
+  /** Reads the pool, and from time to time what other copies of the server have found. */
+  start(): void;
+  /** Idempotent. */
+  stop(): Promise<void>;
+}
+
+interface ExitsOptions {
+  store: Pick<ProxyStore, 'stream'>;
+  /** Keeps the latest exits for longer than the pool keeps its proxies. */
+  state: Pick<StateStore, 'get' | 'set'>;
+  onError: (error: unknown) => void;
+}
+
+const READ_AGAIN_MS = 10 * 60_000;
+/** Takes some 100 MB. No server has seen more exits in its lifetime. */
+const MAX_KNOWN = 1_000_000;
+/** Number of addresses that survive their proxies and the process; they take some 300 KB of state. */
+const MAX_KEPT = 20_000;
+const KEPT = 'proxy:exits';
+
+/**
+ * Remembers an exit address while the process runs, while the pool remembers it, and while it is among the
+ * latest 20,000.
+ */
+export function createExits({ store, state, onError }: ExitsOptions): Exits {
+  const known = new Set<string>();
+  /** In order of age, the newest last. */
+  const latest = new BoundedMap<string, true>(MAX_KEPT);
+  let saved = '';
+  let reading: Repetition | null = null;
+  let first: Promise<void> | null = null;
+
+  function add(address: string | null): void {
+    if (address === null) return;
+    if (known.size < MAX_KNOWN) known.add(address);
+    latest.set(address, true);
+  }
+
+  async function read(filter: Parameters<ProxyStore['stream']>[0], signal?: AbortSignal): Promise<void> {
+    for await (const batch of store.stream(filter)) {
+      for (const { ip, exitIp, lastAlive } of batch) {
+        add(exitIp);
+        if (lastAlive !== null) add(ip);
+      }
+      if (signal?.aborted) return;
+    }
+  }
+
+  /** Also keeps what other copies have saved, which counts as older than what was found here. */
+  async function keep(): Promise<void> {
+    const found = [...latest.keys()];
+    for (const address of (await state.get(KEPT))?.split(' ') ?? []) add(address);
+    for (const address of found) latest.set(address, true);
+    const text = [...latest.keys()].join(' ');
+    if (text === saved || text === '') return;
+    await state.set(KEPT, text);
+    saved = text;
+  }
+
+  return {
+    has: (address) => known.has(address),
+    watch: (checker) => ({
+      ...checker,
+      async check(endpoint, signal) {
+        const result = await checker.check(endpoint, signal);
+        if (result.verdict === 'alive') {
+          add(endpoint.ip);
+          add(result.exitIp);
+        }
+        return result;
+      },
+    }),
+    start() {
+      first ??= read({}).then(keep).catch(onError);
+      const again = (signal: AbortSignal) => read({ status: 'alive' }, signal).then(keep);
+      reading ??= every(READ_AGAIN_MS, again, onError);
+    },
+    async stop() {
+      await reading?.stop();
+      await first;
+      if (first) await keep().catch(onError);
+    },
+  };
+}

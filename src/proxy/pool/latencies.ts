@@ -1,0 +1,45 @@
+import type { Clock } from '../../lib/clock.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
+import type { ProxyStore } from '../store.ts';
+
+/** Upper bounds of response times in ms, inclusive. */
+export const LATENCY_BOUNDS = [100, 250, 500, 1000, 2000, 4000] as const;
+
+/** Counting reads all working proxies, so an answer is used for this long even while a refresh changes them. */
+const KEEP_MS = 15_000;
+
+/**
+ * Counts working proxies by response time: one count for each of `LATENCY_BOUNDS`, and a last one for slower
+ * or unknown times.
+ */
+export function createLatencies(
+  store: Pick<ProxyStore, 'responseTimes' | 'version'>,
+  clock: Pick<Clock, 'now'>,
+): () => Promise<number[]> {
+  let known: { version: string; at: number; counts: Promise<number[]> } | null = null;
+
+  async function count(): Promise<number[]> {
+    const counts = Array.from({ length: LATENCY_BOUNDS.length + 1 }, () => 0);
+    for await (const batch of store.responseTimes()) {
+      for (const ms of batch) {
+        const place = LATENCY_BOUNDS.findIndex((bound) => ms <= bound);
+        const slot = place < 0 ? LATENCY_BOUNDS.length : place;
+        counts[slot] = (counts[slot] ?? 0) + 1;
+      }
+    }
+    return counts;
+  }
+
+  return async () => {
+    const version = await store.version();
+    if (known && (known.version === version || elapsedSince(known.at, clock.now(), 0) < KEEP_MS))
+      return known.counts;
+    const counts = count();
+    const current = { version, at: clock.now(), counts };
+    known = current;
+    counts.catch(() => {
+      if (known === current) known = null;
+    });
+    return counts;
+  };
+}

@@ -1,0 +1,28 @@
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import type { Login } from '../login.ts';
+import { type Endpoint, formatAddress } from '../proxy.ts';
+
+/** Maximum number of logins remembered, which take some 20 MB. */
+const MOST = 100_000;
+
+type Place = Pick<Endpoint, 'ip' | 'port'>;
+
+/** The logins that the operator's lists give for proxies: the same for all protocols of a port. */
+export interface Logins {
+  /** Records a login from a list. Returns true if it is new. */
+  offer(place: Place, login: Login): boolean;
+  of(place: Place): Login | null;
+}
+
+export function createLogins(): Logins {
+  const logins = new BoundedMap<string, Login>(MOST);
+  return {
+    offer(place, login) {
+      const key = formatAddress(place);
+      if (logins.get(key) === login) return false;
+      logins.set(key, login);
+      return true;
+    },
+    of: (place) => logins.get(formatAddress(place)) ?? null,
+  };
+}

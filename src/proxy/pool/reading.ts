@@ -1,0 +1,130 @@
+import { AppError, inEnglish } from '../../errors.ts';
+import {
+  PROTOCOLS,
+  type ProxyFilter,
+  type ProxyRecord,
+  type Sort,
+  STATUSES,
+  UNKNOWN_COUNTRY,
+} from '../proxy.ts';
+import type { PoolSummary, ProxyQuery, ProxyStore } from '../store.ts';
+import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
+import type { PoolHistory, PoolSample } from './pool-history.ts';
+
+/** A page of the matches, and the count of all. */
+interface Found {
+  items: ProxyRecord[];
+  total: number;
+}
+
+interface PoolOverview {
+  summary: PoolSummary;
+  /** Working proxies by response time; see `createLatencies`. */
+  latencies: number[];
+  samples: PoolSample[];
+}
+
+/** How far back the samples go. */
+type Span = 'day' | 'month';
+
+/** Reads the pool. */
+export interface PoolReading {
+  /** `reverse`: counts pages from the end of the order. */
+  list(query: ProxyQuery & { reverse?: boolean }): Promise<Found>;
+  /** Like `list`, but in random order. */
+  sample(filter: ProxyFilter, limit: number): Promise<Found>;
+  /** Returns only the most dependable of the matches with the same exit address. */
+  unique(query: Omit<ProxyQuery, 'sort'> & { sort: Sort | 'random' }): Promise<Found>;
+  /** Returns all matches as text, in chunks of some hundred. */
+  export(query: ExportQuery): AsyncIterable<string>;
+  stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
+  /** Returns what the page draws of the pool: its numbers, working proxies by response time, and its history. */
+  overview(span?: Span): Promise<PoolOverview>;
+  filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
+  /** @throws {AppError} `not_found` */
+  get(id: number): Promise<ProxyRecord>;
+  /** Changes whenever an answer about the pool may change. */
+  version(): string | Promise<string>;
+}
+
+interface PoolReadingOptions {
+  store: Pick<
+    ProxyStore,
+    'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'
+  >;
+  latencies: () => Promise<number[]>;
+  history: Pick<PoolHistory, 'samples' | 'hourly'>;
+  /** 0 to 1. */
+  random: () => number;
+}
+
+const ORDERS: Record<Exclude<Sort, 'dependable'>, (a: ProxyRecord, b: ProxyRecord) => number> = {
+  response_time: (a, b) => (a.responseMs ?? Infinity) - (b.responseMs ?? Infinity) || a.id - b.id,
+  last_checked: (a, b) => b.lastChecked - a.lastChecked || a.id - b.id,
+  first_seen: (a, b) => b.firstSeen - a.firstSeen || a.id - b.id,
+};
+
+/** The Fisher-Yates shuffle. */
+function shuffle(records: ProxyRecord[], random: () => number): void {
+  for (let last = records.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    const [a, b] = [records[last], records[other]];
+    if (a && b) [records[last], records[other]] = [b, a];
+  }
+}
+
+export function createPoolReading({ store, latencies, history, random }: PoolReadingOptions): PoolReading {
+  return {
+    async list({ reverse = false, ...query }) {
+      if (!reverse) return store.find(query);
+      const { total } = await store.find({ ...query, offset: 0, limit: 1 });
+      const end = Math.max(0, total - query.offset);
+      const offset = Math.max(0, end - query.limit);
+      if (end === 0) return { items: [], total };
+      const { items } = await store.find({ ...query, offset, limit: end - offset });
+      return { items: items.reverse(), total };
+    },
+    sample: (filter, limit) => store.sample(filter, limit),
+    export: (query) => exportProxies(store, query),
+    version: () => store.version(),
+
+    async unique({ filter, sort, offset, limit }) {
+      const isFirst = createExitFilter();
+      const found: ProxyRecord[] = [];
+      for await (const batch of store.stream(filter)) found.push(...batch.filter(isFirst));
+      if (sort === 'random') shuffle(found, random);
+      else if (sort !== 'dependable') found.sort(ORDERS[sort]);
+      return { items: found.slice(offset, offset + limit), total: found.length };
+    },
+
+    async stats() {
+      const { alive, total, averageResponseMs, aliveCountries } = await store.summary();
+      return {
+        alive,
+        total,
+        avg_response_time: Math.round(averageResponseMs * 100) / 100,
+        countries: aliveCountries.filter(({ country }) => country !== UNKNOWN_COUNTRY).length,
+      };
+    },
+
+    async overview(span = 'day') {
+      const [summary, counts, samples] = await Promise.all([
+        store.summary(),
+        latencies(),
+        span === 'day' ? history.samples() : history.hourly(),
+      ]);
+      return { summary, latencies: counts, samples };
+    },
+
+    async filters() {
+      const { countries } = await store.summary();
+      return { protocols: PROTOCOLS, countries, statuses: STATUSES };
+    },
+
+    async get(id) {
+      const record = await store.get(id);
+      if (!record) throw new AppError('not_found', inEnglish(`There is no proxy with the ID ${id}.`));
+      return record;
+    },
+  };
+}

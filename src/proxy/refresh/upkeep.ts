@@ -1,0 +1,125 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { Locks } from '../../lib/locks.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { StateStore } from '../../lib/state.ts';
+import { createCheckBudget } from '../check/check-budget.ts';
+import type { Checker } from '../check/checker.ts';
+import { createFleetBudget } from '../check/fleet-budget.ts';
+import { createDiscovery } from '../discovery/discovery.ts';
+import { createPass } from '../discovery/pass.ts';
+import { createTrials } from '../discovery/trials.ts';
+import { createLogins } from '../pool/logins.ts';
+import { runRechecks } from '../recheck/recheck.ts';
+import type { ReadSource } from '../sources/read.ts';
+import type { Source } from '../sources/source.ts';
+import type { ProxyStore } from '../store.ts';
+import { createProgress, type Progress } from './progress.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { createRefresh, type Refresh } from './refresh.ts';
+import type { RefreshObserver } from './run.ts';
+
+export interface UpkeepOptions {
+  store: ProxyStore;
+  state: StateStore;
+  locks: Locks;
+  checker: Checker;
+  readSource: ReadSource;
+  sources: readonly Source[];
+  /** Returns two upper-case letters, `ZZ` if unknown. */
+  countryOf: (address: string) => string;
+  clock: Clock;
+  /** 0 to 1. */
+  random: () => number;
+  log: Log;
+  /** Time between refreshes. */
+  refreshIntervalMs: number;
+  /** How long one refresh may check. */
+  refreshBudgetMs: number;
+  /** Maximum number of checks at once. */
+  concurrency: number;
+  /** Total number of checks an hour. Default: 100,000. */
+  checksPerHour?: number | undefined;
+  deadRetentionMs: number;
+  maxPool: number;
+  observers?: readonly RefreshObserver[] | undefined;
+}
+
+/** Keeps the pool accurate with refreshes, rechecks and discovery, within one budget. */
+export interface Upkeep {
+  recorder: Recorder;
+  refresh: Refresh;
+  progress: Progress;
+  /** Exchanges with other copies of the server how much of the budget each uses. */
+  shareBudget(): Promise<void>;
+  /** Rechecks and discovers until the signal aborts. Resolves when running checks have ended. */
+  run(signal: AbortSignal): Promise<unknown>;
+}
+
+const CHECKS_PER_HOUR = 100_000;
+
+export function createUpkeep(options: UpkeepOptions): Upkeep {
+  const { store, state, locks, checker, readSource, sources, clock, random, log, observers } = options;
+  const { refreshIntervalMs, concurrency, deadRetentionMs, maxPool, countryOf } = options;
+  const newId = () => `${clock.now().toString(36)}${Math.floor(random() * 36 ** 4).toString(36)}`;
+  const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
+  const recorder = createRecorder({
+    store,
+    clock,
+    random,
+    countryOf,
+    checkCostMs: () => budget.checkCostMs,
+  });
+  const progress = createProgress({ state, clock, log });
+  const logins = createLogins();
+  const tryEntry = createTrials({ checker, recorder, budget, logins, sources });
+  const pass = createPass(state, random, clock.now());
+  const discovery = createDiscovery({
+    checker,
+    tryEntry,
+    budget,
+    pass,
+    clock,
+    log,
+    // The rechecks of the same process get as many.
+    concurrency: Math.ceil(concurrency / 2),
+    isLatest: async (id) => (await progress.saved()).id === id,
+  });
+  const refresh = createRefresh({
+    store,
+    state,
+    locks,
+    checker,
+    recorder,
+    readSource,
+    sources,
+    clock,
+    random,
+    log,
+    progress,
+    budget,
+    pass,
+    logins,
+    discovery,
+    tryEntry,
+    refreshIntervalMs,
+    budgetMs: options.refreshBudgetMs,
+    concurrency,
+    deadRetentionMs,
+    maxPool,
+    newId,
+    observers,
+  });
+  const fleetBudget = createFleetBudget({ state, budget, clock, copy: newId() });
+
+  return {
+    recorder,
+    refresh,
+    progress,
+    shareBudget: fleetBudget.sync,
+    run: (signal) =>
+      Promise.all([
+        runRechecks({ store, recorder, checker, locks, clock, log, budget, concurrency }, signal),
+        discovery.run(signal),
+      ]),
+  };
+}

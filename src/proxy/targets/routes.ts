@@ -1,0 +1,112 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Description } from '../../http/describe.ts';
+import { type Call, type Route, route } from '../../http/route.ts';
+import type { TargetFacts, Targets } from './targets.ts';
+
+const MOST_ENTRIES = 500;
+const DEFAULT_ENTRIES = 100;
+
+const targetSchema = Type.Object(
+  {
+    name: Type.Union([Type.String(), Type.Null()], { description: 'Name given by the operator.' }),
+    site: Type.String({ description: 'Domain or IP address that results are kept for.' }),
+    url: Type.Union([Type.String(), Type.Null()], { description: 'URL that proxies are tested with.' }),
+    proxies: Type.Integer({ description: 'Number of proxies with results.' }),
+    working: Type.Integer({ description: 'Number of proxies with more recent successes than failures.' }),
+    success: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Share of recent results that were successes, over all proxies. `null` before the first.',
+    }),
+  },
+  { $id: 'Target' },
+);
+
+const targetsSchema = Type.Object({
+  success: Type.Literal(true),
+  total: Type.Integer({ description: 'Number of targets that you may see.' }),
+  count: Type.Integer({ description: 'Number of targets in this response.' }),
+  targets: Type.Array(targetSchema),
+});
+
+const targetsQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        default: DEFAULT_ENTRIES,
+        description: `Maximum number of targets to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
+      }),
+    ),
+    offset: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1e6,
+        default: 0,
+        description: 'Number of targets to skip.',
+      }),
+    ),
+  },
+  { additionalProperties: true },
+);
+
+const about: Description = {
+  id: 'listTargets',
+  tag: 'Proxy pool',
+  summary: 'List target sites',
+  description:
+    'Sites for which the server knows which proxies reach them. Everyone sees the targets named by the operator. The others show what users visit, so only the administrator sees them.',
+  answers: {
+    200: {
+      description: 'The targets with their results.',
+      schema: targetsSchema,
+      example: {
+        success: true,
+        total: 1,
+        count: 1,
+        targets: [
+          {
+            name: 'search',
+            site: 'example.com',
+            url: 'https://www.example.com/',
+            proxies: 212,
+            working: 140,
+            success: 0.682,
+          },
+        ],
+      },
+    },
+  },
+  errors: [400],
+};
+
+type KnownTargets = Pick<Targets, 'known'>;
+
+export function targetRoutes(targets: KnownTargets): Route[] {
+  return [route('GET /api/targets', (call) => list(targets, call), { query: targetsQuery, about })];
+}
+
+/** Lists the sites that the operator has named and, for the administrator, all others. */
+function list(targets: KnownTargets, { query, context }: Call<{ query: typeof targetsQuery }>): Response {
+  const { limit = DEFAULT_ENTRIES, offset = 0 } = query;
+  const all = targets.known().filter(({ named }) => context.admin || named !== null);
+  const page = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(targetView);
+  return Response.json(
+    { success: true, total: all.length, count: page.length, targets: page },
+    { headers: { 'cache-control': 'no-store' } },
+  );
+}
+
+function targetView({ named, site, facts }: TargetFacts): Static<typeof targetSchema> {
+  const pairs = [...(facts?.pairs.values() ?? [])];
+  return {
+    name: named?.name ?? null,
+    site,
+    url: named?.url ?? null,
+    proxies: pairs.length,
+    working: pairs.filter(({ good, bad }) => good > bad).length,
+    success: facts ? Math.round(shareOf(facts) * 1000) / 1000 : null,
+  };
+}
+
+function shareOf({ good, bad }: { good: number; bad: number }): number {
+  return good / (good + bad);
+}

@@ -1,0 +1,302 @@
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
+import { createReviews } from '../../src/image/review/reviews.ts';
+import type { ImageEvent, ImageServiceOptions } from '../../src/image/service.ts';
+import type { ImageStore } from '../../src/image/store.ts';
+import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { quarters } from '../support/images/images.ts';
+import { json } from '../support/json.ts';
+
+const hosts = imageHosts();
+let png: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  png = new Uint8Array(await quarters(400, 300).png().toBuffer());
+});
+
+const away = () => new AppError('unavailable', inEnglish('The store does not answer.'));
+
+/** The store whose next call of a method is done, but its answer lost. */
+function losing(images: ImageStore): { images: ImageStore; lose(...methods: (keyof ImageStore)[]): void } {
+  const lost = new Set<keyof ImageStore>();
+  const wrapped = Object.entries(images).map(([name, method]) => [
+    name,
+    (...args: unknown[]) => {
+      const answer = (method as (...args: unknown[]) => unknown)(...args);
+      if (!lost.delete(name as keyof ImageStore)) return answer;
+      return Promise.resolve(answer).then(() => Promise.reject(away()));
+    },
+  ]);
+  return {
+    images: Object.fromEntries(wrapped) as ImageStore,
+    lose: (...methods) => {
+      for (const method of methods) lost.add(method);
+    },
+  };
+}
+
+interface World {
+  host: ImageHost;
+  events: string[];
+  lose: ReturnType<typeof losing>['lose'];
+}
+
+async function withHost(
+  work: (world: World) => Promise<void>,
+  change: (parts: ImageServiceOptions) => Partial<ImageServiceOptions> = () => ({}),
+): Promise<void> {
+  const events: string[] = [];
+  let lose: World['lose'] = () => {};
+  const host = await hosts.start({
+    change(parts) {
+      const store = losing(parts.images);
+      lose = store.lose;
+      const onEvent = ({ type }: ImageEvent) => void events.push(type);
+      return { onEvent, images: store.images, ...change({ ...parts, images: store.images }) };
+    },
+  });
+  try {
+    await work({ host, events, lose });
+  } finally {
+    await host.stop();
+  }
+}
+
+const listed = async (host: ImageHost) =>
+  (await json<{ images: { id: string }[] }>(await host.send('/api/list'))).images.map(({ id }) => id);
+const noted = async (host: ImageHost) =>
+  (await host.state.keys()).filter((key) => key.startsWith('image-unfinished:')).length;
+
+/** Expects that nothing is left of what was removed, and that this was told once. */
+async function expectGone({ host, events }: World, link: string, status = 404): Promise<void> {
+  expect((await host.send(pathOf(link))).status).toBe(status);
+  await host.service.removeEnded();
+  await host.service.removeEnded();
+  expect(events).toEqual(['stored', 'removed']);
+  expect([await host.files(), await noted(host)]).toEqual([[], 0]);
+}
+
+describe('a removal whose answer is lost', () => {
+  const remove = (host: ImageHost, { id, delete_token: token }: { id: string; delete_token: string }) =>
+    host.send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
+
+  test('by its uploader is finished, told once, and seen at once', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png);
+      await (await host.send(`${pathOf(image.raw_url)}?w=160`)).arrayBuffer();
+      lose('remove');
+      expect((await remove(host, image)).status).toBe(503);
+      await expectGone(world, image.raw_url);
+    }));
+
+  test('is finished by another copy if the process dies', () =>
+    withHost(async (world) => {
+      const { host, events } = world;
+      const image = await host.upload(png);
+      const record = await host.images.get(image.id);
+      const business = { kind: 'deletion', at: host.clock.ms, images: [record] };
+      await host.state.set('image-unfinished:of-the-dead', JSON.stringify(business));
+      await host.service.removeEnded();
+      expect(events).toEqual(['stored']);
+      host.clock.ms += 11 * 60_000;
+      await host.service.removeEnded();
+      await expectGone(world, image.raw_url);
+    }));
+
+  test('by the cleanup is finished', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png);
+      await host.serve(91 * DAY_MS);
+      lose('removeIdle');
+      expect((await host.send('/api/cleanup', { method: 'POST' })).status).toBe(503);
+      await expectGone(world, image.raw_url);
+    }));
+
+  test('by its expiry is finished', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png, 'expires_in=10m');
+      host.clock.ms += 11 * 60_000;
+      lose('removeEnded');
+      await host.service.removeEnded().catch(() => {});
+      await expectGone(world, image.raw_url, 410);
+    }));
+
+  test('by its last view is finished', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png, 'max_views=1');
+      lose('endView');
+      await (await host.send(pathOf(image.raw_url))).arrayBuffer();
+      await expectGone(world, image.raw_url, 410);
+    }));
+});
+
+test('a change whose answer is lost takes effect at once, and is announced', () =>
+  withHost(async ({ host, events, lose }) => {
+    const image = await host.upload(png);
+    await (await host.send(pathOf(image.raw_url))).arrayBuffer();
+    lose('change');
+    const headers = { 'x-delete-token': image.delete_token, 'content-type': 'application/json' };
+    const body = '{"password":"secret"}';
+    expect((await host.send(`/api/image/${image.id}`, { method: 'PATCH', headers, body })).status).toBe(503);
+    expect((await host.send(pathOf(image.raw_url))).status).toBe(401);
+    await host.service.removeEnded();
+    await host.service.removeEnded();
+    expect(events).toEqual(['stored', 'changed']);
+  }));
+
+describe('an upload that ends in an error', () => {
+  test('does not stay public when the store is away after it has done its work', () => {
+    let isAway = false;
+    return withHost(
+      async ({ host }) => {
+        const { status } = await host.send('/api/upload', { method: 'POST', body: png });
+        expect(status).toBe(503);
+        isAway = false;
+        expect(await listed(host)).toHaveLength(1);
+        await host.service.removeEnded();
+        expect([await listed(host), await host.files()]).toEqual([[], []]);
+      },
+      ({ images }) => {
+        const guarded = Object.entries(images).map(([name, method]) => [
+          name,
+          (...args: unknown[]) =>
+            isAway ? Promise.reject(away()) : (method as (...args: unknown[]) => unknown)(...args),
+        ]);
+        const insert: ImageStore['insert'] = async (image) => {
+          await images.insert(image);
+          isAway = true;
+          throw away();
+        };
+        return { images: { ...(Object.fromEntries(guarded) as ImageStore), insert } };
+      },
+    );
+  });
+
+  test('does not stay public when the store does its work late', () => {
+    const late: (() => Promise<void>)[] = [];
+    return withHost(
+      async ({ host }) => {
+        expect((await host.send('/api/upload', { method: 'POST', body: png })).status).toBe(503);
+        await host.service.removeEnded();
+        await late[0]?.();
+        expect(await listed(host)).toHaveLength(1);
+        await host.service.removeEnded();
+        expect([await listed(host), await noted(host)]).toEqual([[], 0]);
+      },
+      ({ images }) => ({
+        images: {
+          ...images,
+          async insert(image) {
+            late.push(() => images.insert(image));
+            throw away();
+          },
+        },
+      }),
+    );
+  });
+
+  test('of several files leaves none of them behind', () => {
+    let count = 0;
+    return withHost(
+      async ({ host }) => {
+        const body = new FormData();
+        for (const name of ['one.png', 'two.png', 'three.png']) body.append('image', new File([png], name));
+        const answer = await host.send('/api/upload', { method: 'POST', body });
+        expect([answer.status, await listed(host), await host.files()]).toEqual([500, [], []]);
+      },
+      ({ codec }) => ({
+        codec: {
+          async convert(...args) {
+            if (count++ === 2) throw new Error('conversion failed');
+            return codec.convert(...args);
+          },
+        },
+      }),
+    );
+  });
+
+  test('because its client has left is not published, nor is what the form has stored before', () => {
+    const leaving = new AbortController();
+    let scanned = 0;
+    return withHost(
+      async ({ host }) => {
+        const body = new FormData();
+        for (const name of ['one.png', 'two.png']) body.append('image', new File([png], name));
+        const { signal } = leaving;
+        const answer = await host.send('/api/upload', { method: 'POST', body, signal });
+        expect(answer.status).toBe(400);
+        expect([scanned, await listed(host), await host.files()]).toEqual([2, [], []]);
+      },
+      () => ({
+        async holdBack() {
+          if (++scanned === 2) leaving.abort();
+          return false;
+        },
+      }),
+    );
+  });
+
+  test('to a client of another service that wants all or none, is taken back later if need be', () =>
+    withHost(async ({ host, lose }) => {
+      const body = new FormData();
+      body.append('file', new File([png], 'good.png'));
+      body.append('file', new File(['no picture'], 'bad.png'));
+      lose('remove');
+      const answer = await host.send('/picgo/upload', { method: 'POST', body });
+      expect(await json(answer)).toMatchObject({ success: false });
+      await host.service.removeEnded();
+      expect([await listed(host), await host.files()]).toEqual([[], []]);
+    }));
+});
+
+describe('an approval that was interrupted', () => {
+  test('and is followed by a refusal leaves nothing public', () =>
+    withHost(async ({ host, events }) => {
+      let fails = false;
+      const state = {
+        ...host.state,
+        set: (key: string, value: string) => (fails ? Promise.reject(away()) : host.state.set(key, value)),
+      };
+      const reviews = createReviews({
+        ...host,
+        state,
+        clock: { ...host.clock, now: host.clock.now },
+        onStored: () => {},
+        discard: host.service.discard,
+      });
+      const record = await host.images.get((await host.upload(png)).id);
+      if (!record) throw new Error('no record');
+      const path = `${host.folder}/held`;
+      await Bun.write(path, png);
+      await reviews.hold({ ...record, id: 'reviewreview' }, path);
+      fails = true;
+      await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
+      fails = false;
+      expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
+      await reviews.decide('reviewreview', 'block');
+      expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+      expect([await reviews.list(), await listed(host)]).toEqual([[], [record.id]]);
+      expect(events).toEqual(['stored', 'removed']);
+    }));
+});
+
+test('a full store keeps nothing from being deleted', () =>
+  withHost(
+    async ({ host, events }) => {
+      const { id, delete_token: token } = await host.upload(png);
+      const headers = { 'x-delete-token': token };
+      expect((await host.send(`/api/delete/${id}`, { method: 'DELETE', headers })).status).toBe(200);
+      expect(events).toEqual(['stored', 'removed']);
+    },
+    ({ state }) => ({
+      state: {
+        ...state,
+        set: () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.'))),
+      },
+    }),
+  ));

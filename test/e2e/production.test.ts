@@ -1,0 +1,31 @@
+import { expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startServer } from '../support/servers/server-process.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+
+test.each([
+  ['bun', 'main.ts', [process.execPath]],
+  ['deno', 'main.deno.ts', ['deno', 'run', '-A', '--no-check', `--config=${join(ROOT, 'deno.json')}`]],
+])('no library of a server on %s is in its development mode', async (_runtime, main, command) => {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-production-'));
+  try {
+    // When the server ends, it tells how Elysia was loaded at its start.
+    const elysia = join(ROOT, 'node_modules/elysia/dist/error.mjs');
+    const entry = join(folder, 'entry.ts');
+    await writeFile(
+      entry,
+      `import { createRequire } from 'node:module';
+       const require = createRequire(import.meta.url);
+       process.on('exit', () => console.error('production:', require(${JSON.stringify(elysia)}).isProduction));
+       await import(${JSON.stringify(join(ROOT, 'src', main))});`,
+    );
+    const server = await startServer([...command, entry], { NODE_ENV: 'development' });
+    await server.stop();
+    expect(server.stderr()).toContain('production: true');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json } from '../support/json.ts';
+import { cli } from '../support/servers/cli.ts';
+import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../support/stores/s3.ts';
+import { S3_CREDENTIALS, sharedRedis, startS3, until } from '../support/stores/services.ts';
+
+setDefaultTimeout(180_000);
+
+const MARK = 'picpool-files-id';
+let scratch: string;
+const ends: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'picpool-missing-'));
+  ends.push(() => rm(scratch, { recursive: true, force: true }));
+});
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+interface Installation {
+  env: Record<string, string>;
+  /** Where its files are. */
+  files: string;
+}
+
+async function sqliteWithFolder(): Promise<Installation> {
+  const data = join(scratch, 'data');
+  return { env: { DATA_DIR: data }, files: join(data, 'images') };
+}
+
+async function redisWithS3(): Promise<Installation> {
+  const [redis, s3] = await Promise.all([sharedRedis(), startS3()]);
+  ends.push(redis.stop, s3.stop);
+  const url = withFolderOfItsOwn(s3.url);
+  const env = {
+    DATA_DIR: join(scratch, 'temporary'),
+    METADATA_URL: withPrefix(redis.url),
+    BLOBS_URL: url,
+    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+  };
+  return { env, files: join(s3.folder, new URL(url).pathname.slice(1)) };
+}
+
+const begin = ({ env }: Installation, wrapper: string[] = []) =>
+  startServer('bun', { ...QUIET, SERVICES: 'image', ...env }, env.DATA_DIR, wrapper);
+
+async function degradedOf({ url }: ServerProcess): Promise<string> {
+  const { degraded = [] } = await json<{ degraded?: string[] }>(await fetch(`${url}/readyz`));
+  return degraded.join();
+}
+
+async function expectPaused(server: ServerProcess): Promise<void> {
+  const answer = await fetch(`${server.url}/api/upload`, { method: 'POST', body: PNG });
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60']);
+  expect(await json<object>(answer)).toMatchObject({
+    code: 'unavailable',
+    error: expect.stringContaining('The operator has to mount or restore the storage.'),
+  });
+  expect(await degradedOf(server)).toContain('Mount or restore them');
+}
+
+const statusOf = async ({ url }: ServerProcess, id: string) => (await fetch(`${url}/i/${id}.webp`)).status;
+
+test.each([
+  ['SQLite and a folder', sqliteWithFolder],
+  ['Redis and S3', redisWithS3],
+])(
+  'on %s, nothing is stored while all files are missing, until they are back or given up',
+  async (_, install) => {
+    const installation = await install();
+    const { files } = installation;
+    const away = `${files}-away`;
+    const fresh = await begin(installation);
+    const { status, id } = await upload(fresh);
+    expect([status, await degradedOf(fresh)]).toEqual([201, '']);
+    await fresh.stop();
+
+    await rename(files, away);
+    await mkdir(files, { recursive: true });
+    const without = await begin(installation);
+    await expectPaused(without);
+    expect((await readdir(files, { recursive: true })).filter((name) => name.includes(MARK))).toEqual([]);
+    // The files come back under the running server, which goes on by itself.
+    await rm(files, { recursive: true });
+    await rename(away, files);
+    await until(async () => (await upload(without)).status === 201);
+    expect(await statusOf(without, id)).toBe(200);
+    await until(async () => (await degradedOf(without)) === '');
+    await without.stop();
+
+    await rename(files, away);
+    await mkdir(files, { recursive: true });
+    const given = await begin(installation);
+    await expectPaused(given);
+    expect((await cli(['sweep', '--confirm'], { env: installation.env })).code).toBe(0);
+    await until(async () => (await upload(given)).status === 201);
+    await given.stop();
+  },
+);
+
+const mounts = Bun.spawnSync(['unshare', '-m', 'true']).success;
+test.skipIf(!mounts)(
+  'pictures are not stored below a mount point while nothing is mounted there',
+  async () => {
+    const data = join(scratch, 'mounted');
+    const [files, volume] = [join(data, 'images'), join(scratch, 'volume')];
+    await mkdir(files, { recursive: true });
+    await mkdir(volume);
+    const installation = { env: { DATA_DIR: data }, files };
+    const mounted = ['unshare', '-m', 'sh', '-c', `mount --bind '${volume}' '${files}' && exec "$@"`, 'sh'];
+    const first = await begin(installation, mounted);
+    const { id } = await upload(first);
+    await first.stop();
+
+    const second = await begin(installation);
+    await expectPaused(second);
+    await second.stop();
+    const below = await readdir(files, { recursive: true, withFileTypes: true });
+    // What `/readyz` writes to see whether it can.
+    const names = below.filter((entry) => entry.isFile()).map(({ name }) => name);
+    expect(names.filter((name) => name !== 'picpool-readiness')).toEqual([]);
+
+    const third = await begin(installation, mounted);
+    expect([await statusOf(third, id), (await upload(third)).status]).toEqual([200, 201]);
+    expect(await degradedOf(third)).toBe('');
+    await third.stop();
+  },
+);

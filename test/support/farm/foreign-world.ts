@@ -1,0 +1,77 @@
+import type { CheckerOptions } from '../../../src/proxy/check/checker.ts';
+import { createCertificates } from '../certificates.ts';
+import { localChecker } from './checkers.ts';
+import { type Farm, startFarm } from './farm.ts';
+import { type JudgeServer, type JudgeServerOptions, startJudge } from './judge-server.ts';
+import { startWitness, type WitnessServer, type WitnessServerOptions } from './witness-server.ts';
+
+/** A farm among judges and witnesses that are all foreign: no answer is signed, and each has the form of a public page. */
+export interface ForeignWorld {
+  farm: Farm;
+  /** Of plain HTTP. */
+  plain: JudgeServer[];
+  /** Of TLS. */
+  secure: JudgeServer[];
+  witnesses: WitnessServer[];
+  /** What a checker needs to find them. */
+  options: Pick<CheckerOptions, 'judges' | 'witnesses' | 'ca' | 'resolve'>;
+  checker(options?: Partial<CheckerOptions>): ReturnType<typeof localChecker>;
+  close(): Promise<void>;
+}
+
+export interface ForeignWorldOptions {
+  /** Further options of the n-th judge of a kind, and of the n-th witness. */
+  plain?: (n: number) => JudgeServerOptions;
+  secure?: (n: number) => JudgeServerOptions;
+  witness?: (n: number) => WitnessServerOptions;
+}
+
+/** What a balancer before httpbin adds. */
+const TRACED = { balancer: () => ({ 'x-amzn-trace-id': `Root=1-${Math.random().toString(16).slice(2)}` }) };
+
+const PLAIN: JudgeServerOptions[] = [
+  { format: 'azenv', title: 'AZ Environment', path: '/azenv.php' },
+  { format: 'azenv', title: 'Who asks?', path: '/asdfa/azenv.php' },
+  { format: 'httpbin', path: '/get', ...TRACED },
+];
+
+const SECURE: JudgeServerOptions[] = [
+  { format: 'trace', path: '/cdn-cgi/trace' },
+  { format: 'address', path: '/' },
+  { format: 'json', path: '/json' },
+  { format: 'httpbin', path: '/get', ...TRACED },
+  { format: 'azenv', title: 'AZ Environment', path: '/azenv.php' },
+];
+
+export async function openForeignWorld(options: ForeignWorldOptions = {}): Promise<ForeignWorld> {
+  const certificates = await createCertificates();
+  const farm = await startFarm(certificates);
+  const plain = await Promise.all(
+    PLAIN.map((one, n) => startJudge({ ...one, host: `plain${n}.judge.test`, ...options.plain?.(n) })),
+  );
+  const secure = await Promise.all(
+    SECURE.map((one, n) =>
+      startJudge({ ...one, host: `secure${n}.judge.test`, tls: certificates.good, ...options.secure?.(n) }),
+    ),
+  );
+  const witnesses = await Promise.all(
+    [0, 1].map((n) => startWitness({ host: `witness${n}.test`, ...options.witness?.(n) })),
+  );
+  const found = {
+    judges: [...plain, ...secure].map(({ url }) => url),
+    witnesses: witnesses.map(({ url }) => url),
+    ca: certificates.ca,
+    resolve: async () => ['127.0.0.1'],
+  };
+  return {
+    farm,
+    plain,
+    secure,
+    witnesses,
+    options: found,
+    checker: (own) => localChecker({ ...found, ...own }),
+    async close() {
+      await Promise.all([farm, ...plain, ...secure, ...witnesses].map((one) => one.stop()));
+    },
+  };
+}

@@ -1,0 +1,322 @@
+import { gzipSync } from 'node:zlib';
+import type { FarmClient } from './client.ts';
+import { connectFrom, join } from './client.ts';
+import { acceptConnect, acceptSocks5, fetchAnswer, readRequest, sendOn } from './honest.ts';
+import type { Role } from './role.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\n';
+
+/** Waits for the request, then answers these bytes and ends. */
+function answering(text: string | Buffer): Role['play'] {
+  return async (client) => {
+    await client.until('\r\n\r\n');
+    client.socket.end(text);
+  };
+}
+
+/** Answers these bytes and then nothing, without ending. */
+function stalling(text: string): Role['play'] {
+  return async (client) => {
+    await client.until('\r\n\r\n');
+    client.socket.write(text);
+  };
+}
+
+function page(body: string, headers = ''): string {
+  return `${OK}Content-Type: text/html\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** Answers made of what the request says. */
+function making(text: (target: string, client: FarmClient) => string): Role['play'] {
+  return async (client) => {
+    const { target } = await readRequest(client);
+    client.socket.end(text(target, client));
+  };
+}
+
+/** Forwards, and changes what comes back. */
+function altering(change: (body: string) => string): Role['play'] {
+  return async (client) => {
+    client.socket.end(page(change((await fetchAnswer(client)).body)));
+  };
+}
+
+/** Writes as fast as the checker takes it, as long as it stays. */
+function pouring(head: string, piece: string): Role['play'] {
+  return async ({ socket, until }) => {
+    await until('\r\n\r\n');
+    socket.write(head);
+    const block = piece.repeat(Math.ceil(16_384 / piece.length));
+    const pour = () => {
+      while (!socket.destroyed && socket.write(block));
+    };
+    socket.on('drain', pour);
+    pour();
+  };
+}
+
+async function drip({ socket, until }: FarmClient): Promise<void> {
+  await until('\r\n\r\n');
+  socket.write(`${OK}Content-Length: 500\r\n\r\n`);
+  const timer = setInterval(() => socket.write(' '), 1_000);
+  socket.on('close', () => clearInterval(timer));
+}
+
+async function resetMidAnswer(client: FarmClient): Promise<void> {
+  await client.until('\r\n\r\n');
+  client.socket.write(`${OK}Content-Length: 500\r\n\r\n{"token"`, () => client.socket.resetAndDestroy());
+}
+
+/** The judge's answer to another request, as a cache would give it. */
+async function replay(client: FarmClient): Promise<void> {
+  const request = await readRequest(client);
+  const stale = {
+    ...request,
+    target: request.target.replace(/_=.*/, '_=00000000000000000000000000000000'),
+  };
+  join(client, await sendOn(client, stale));
+}
+
+function forged(address: (client: FarmClient) => string): Role['play'] {
+  return making((target, client) => {
+    const token = new URL(target).searchParams.get('_');
+    return page(JSON.stringify({ token, address: address(client), headers: {}, proof: 'x' }));
+  });
+}
+
+/** A tunnel that leads to a server of the farm with a bad certificate instead. */
+function diverting(name: Parameters<FarmClient['tlsPort']>[0]): Role['play'] {
+  return async (client) => {
+    await acceptConnect(client);
+    const upstream = await connectFrom(client, '127.0.0.1', client.tlsPort(name));
+    client.socket.write(`${OK}\r\n`);
+    join(client, upstream);
+  };
+}
+
+/** SOCKS5 as far as the reply, then these bytes. */
+function replying(bytes: number[]): Role['play'] {
+  return async (client) => {
+    await acceptSocks5(client);
+    client.socket.write(Buffer.from(bytes));
+  };
+}
+
+function greeting(bytes: number[]): Role['play'] {
+  return async ({ socket, take }) => {
+    await take(3);
+    socket.write(Buffer.from(bytes));
+  };
+}
+
+function socks4Reply(code: number, version = 0): Role['play'] {
+  return async ({ socket, take }) => {
+    await take(9);
+    socket.write(Buffer.from([version, code, 0, 0, 0, 0, 0, 0]));
+  };
+}
+
+async function replyForever(client: FarmClient): Promise<void> {
+  await acceptSocks5(client);
+  client.socket.write(Buffer.from([5, 0, 0, 3, 255]));
+  const pour = () => {
+    while (!client.socket.destroyed && client.socket.write('a'.repeat(16_384)));
+  };
+  client.socket.on('drain', pour);
+  pour();
+}
+
+const nothing = () => {};
+
+/** Proxies that lie, break the protocol, or never come to an end. */
+export const LYING_ROLES = {
+  silent: { protocol: 'http', expected: 'timeout', play: nothing },
+  'silent https': { protocol: 'https', expected: 'timeout', play: nothing },
+  'silent socks4': { protocol: 'socks4', expected: 'timeout', play: nothing },
+  'silent socks5': { protocol: 'socks5', expected: 'timeout', play: nothing },
+  'accepts, then closes': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: ({ socket }) => void socket.end(),
+  },
+  'wrong token': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: answering(page('{"token":"ffffffffffffffff","address":"127.0.0.1","headers":{}}')),
+  },
+  'replayed answer': { protocol: 'http', expected: 'bad_answer', play: replay },
+  'cached page': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: answering(page('<html>Example Domain</html>', 'Age: 86400\r\nX-Cache: HIT\r\n')),
+  },
+  'captive portal': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: making((target) => page(`<html><a href="http://portal.test/?to=${target}">Log in</a></html>`)),
+  },
+  'captive portal in JSON': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: making((target) => page(JSON.stringify({ login: target }))),
+  },
+  'injected script': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: altering((body) => `${body}<script src="http://ads.test/a.js"></script>`),
+  },
+  'altered answer': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: altering((body) => body.replace('curl', 'wget')),
+  },
+  'forged answer': { protocol: 'http', expected: 'bad_answer', play: forged(({ dialled }) => dialled) },
+  'forged answer with our address': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: forged(({ peer }) => peer),
+  },
+  'another body': { protocol: 'http', expected: 'bad_answer', play: answering(page('It works!')) },
+  'empty body': { protocol: 'http', expected: 'bad_answer', play: answering(page('')) },
+  'endless headers': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: pouring(OK, 'X-Filler: 0123456789\r\n'),
+  },
+  'endless header': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: pouring(`${OK}X-Filler: `, '0123456789'),
+  },
+  'endless body': { protocol: 'http', expected: 'bad_answer', play: pouring(`${OK}\r\n`, '0123456789') },
+  'endless chunks': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: pouring(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '1\r\nx\r\n'),
+  },
+  'dripping body': { protocol: 'http', expected: 'timeout', play: drip },
+  'compressed bomb': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: answering(
+      Buffer.concat([
+        Buffer.from(`${OK}Content-Encoding: gzip\r\nConnection: close\r\n\r\n`),
+        gzipSync(Buffer.alloc(8 * 1024 * 1024)),
+      ]),
+    ),
+  },
+  'reset in the answer': { protocol: 'http', expected: 'protocol_error', play: resetMidAnswer },
+  garbage: { protocol: 'http', expected: 'protocol_error', play: answering('\x00\xff\r\n\r\n\r\n') },
+  'half an answer': {
+    protocol: 'http',
+    expected: 'timeout',
+    play: stalling(`${OK}Content-Length: 99\r\n\r\n{`),
+  },
+  'half a head': { protocol: 'http', expected: 'timeout', play: stalling(`${OK}Content-Le`) },
+  'ends in the body': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: answering(`${OK}Content-Length: 99\r\n\r\n{`),
+  },
+  'wants a password': {
+    protocol: 'http',
+    expected: 'auth_required',
+    play: answering('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n'),
+  },
+  'wants a password for CONNECT': {
+    protocol: 'https',
+    expected: 'auth_required',
+    play: answering('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),
+  },
+  redirect: {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: making((target) => `HTTP/1.1 302 Found\r\nLocation: ${target}\r\nContent-Length: 0\r\n\r\n`),
+  },
+  'server error': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: answering('HTTP/1.1 502 Bad Gateway\r\n\r\n'),
+  },
+  'huge length': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: stalling(`${OK}Content-Length: 99999999999\r\n\r\n`),
+  },
+  'negative length': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: stalling(`${OK}Content-Length: -1\r\n\r\n`),
+  },
+  'two lengths': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: stalling(`${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`),
+  },
+  'huge chunk': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: stalling(`${OK}Transfer-Encoding: chunked\r\n\r\nfffffffffff\r\n`),
+  },
+  'malformed chunk': {
+    protocol: 'http',
+    expected: 'protocol_error',
+    play: stalling(`${OK}Transfer-Encoding: chunked\r\n\r\n-5\r\n`),
+  },
+  'answer before the request': {
+    protocol: 'http',
+    expected: 'bad_answer',
+    play: ({ socket }) => void socket.write(page('{"token":"","address":"127.0.0.1","headers":{}}')),
+  },
+  'CONNECT, then plain text': {
+    protocol: 'https',
+    expected: 'protocol_error',
+    play: answering(`${OK}\r\n${page('{}')}`),
+  },
+  'CONNECT, then garbage for TLS': {
+    protocol: 'https',
+    expected: 'tls_error',
+    play: async (client) => {
+      await acceptConnect(client);
+      client.socket.write(`${OK}\r\n`);
+      await client.take(1);
+      client.socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+    },
+  },
+  'CONNECT, then silence': { protocol: 'https', expected: 'timeout', play: stalling(`${OK}\r\n`) },
+  'CONNECT refused': {
+    protocol: 'https',
+    expected: 'bad_answer',
+    play: answering('HTTP/1.1 403 Forbidden\r\n\r\n'),
+  },
+  'self-signed certificate': { protocol: 'https', expected: 'tls_error', play: diverting('selfSigned') },
+  'certificate of another host': { protocol: 'https', expected: 'tls_error', play: diverting('wrongHost') },
+  'expired certificate': { protocol: 'https', expected: 'tls_error', play: diverting('expired') },
+  'socks5 of version 4': { protocol: 'socks5', expected: 'protocol_error', play: greeting([4, 0]) },
+  'socks5 that speaks HTTP': {
+    protocol: 'socks5',
+    expected: 'protocol_error',
+    play: greeting([...Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')]),
+  },
+  'socks5 with a password': { protocol: 'socks5', expected: 'auth_required', play: greeting([5, 2]) },
+  'socks5 without a method': { protocol: 'socks5', expected: 'auth_required', play: greeting([5, 255]) },
+  'socks5 that declines': {
+    protocol: 'socks5',
+    expected: 'bad_answer',
+    play: replying([5, 2, 0, 1, 0, 0, 0, 0, 0, 0]),
+  },
+  'socks5 with an unknown address type': {
+    protocol: 'socks5',
+    expected: 'protocol_error',
+    play: replying([5, 0, 0, 9, 0, 0, 0, 0, 0, 0]),
+  },
+  'socks5 with an endless name': { protocol: 'socks5', expected: 'protocol_error', play: replyForever },
+  'socks5, then silence': {
+    protocol: 'socks5',
+    expected: 'timeout',
+    play: replying([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]),
+  },
+  'socks4 that declines': { protocol: 'socks4', expected: 'bad_answer', play: socks4Reply(91) },
+  'socks4 that wants an identd': { protocol: 'socks4', expected: 'auth_required', play: socks4Reply(93) },
+  'socks4 of version 5': { protocol: 'socks4', expected: 'protocol_error', play: socks4Reply(90, 5) },
+} as const satisfies Record<string, Role>;

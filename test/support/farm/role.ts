@@ -1,0 +1,12 @@
+import type { CheckError, Protocol } from '../../../src/proxy/proxy.ts';
+import type { FarmClient } from './client.ts';
+
+/** A way to behave as a proxy. */
+export interface Role {
+  /** As which it is listed. */
+  protocol: Protocol;
+  /** What a checker must say of it, when its judge proves its answers. */
+  expected: 'alive' | CheckError;
+  /** Deals with one connection. It may reject when the checker leaves. */
+  play(client: FarmClient): void | Promise<void>;
+}

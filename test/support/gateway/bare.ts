@@ -1,0 +1,83 @@
+import { createLocalRateLimiter } from '../../../adapters/local/rate-limiter.ts';
+import { createAccounts } from '../../../src/gateway/accounts.ts';
+import { createAdmit } from '../../../src/gateway/admission.ts';
+import { type Gateway, type GatewayOptions, startGateway } from '../../../src/gateway/gateway.ts';
+import { createMeter } from '../../../src/gateway/meter.ts';
+import { createSessions } from '../../../src/gateway/sessions.ts';
+import { unknownUpstream } from '../../../src/gateway/upstream.ts';
+import { createMetrics } from '../../../src/lib/metrics.ts';
+import type { Sites } from '../../../src/proxy/targets/sites.ts';
+import { createTestimony } from '../../../src/proxy/targets/testimony.ts';
+import type { Tcp } from '../../../src/runtime/tcp.ts';
+
+export interface BareGateway extends Gateway {
+  sites: Sites;
+  /** Connections of clients that are open. */
+  open(): number;
+}
+
+interface BareOptions {
+  tcp: Tcp;
+  /** `ip:port` of HTTP proxies that have passed a check. */
+  proxies: readonly string[];
+  limits?: Partial<Pick<GatewayOptions, 'idleMs' | 'timeoutMs' | 'connections' | 'random'>>;
+  /** Connections of one user. */
+  each?: number;
+  /** In ms. Default: the clock of the process. */
+  monotonic?: () => number;
+  /** Every password is a token, and the account. Default: an open gateway. */
+  withTokens?: boolean;
+}
+
+/** A gateway in this process, for targets on this machine. */
+export async function startBareGateway(options: BareOptions): Promise<BareGateway> {
+  const {
+    tcp,
+    proxies,
+    limits = {},
+    each = 10_000,
+    withTokens = false,
+    monotonic = () => performance.now(),
+  } = options;
+  const limiter = createLocalRateLimiter({ now: monotonic });
+  const testimony = createTestimony({ random: Math.random, monotonic });
+  const meter = createMeter(createMetrics());
+  let open = 0;
+  const gateway = await startGateway({
+    tcp,
+    testimony,
+    hostname: '127.0.0.1',
+    port: 0,
+    rules: { ports: null, allowPrivate: true, own: new Set() },
+    tries: 8,
+    timeoutMs: 10_000,
+    idleMs: 300_000,
+    lifetimeMs: 86_400_000,
+    connections: 10_000,
+    strict: false,
+    random: Math.random,
+    ...limits,
+    monotonic,
+    meter: {
+      ...meter,
+      opened: () => void open++,
+      closed: () => void open--,
+    },
+    onFailure: () => {},
+    admit: createAdmit({
+      isOpen: () => !withTokens,
+      verify: async (token) => ({ id: token, rate: null, quota: null }),
+      limiter,
+      accounts: createAccounts({ limiter, connections: each }),
+      sessions: createSessions(monotonic),
+      suits: () => true,
+      namedSites: new Map(),
+    }),
+  });
+  for (const place of proxies) {
+    const [ip = '', port] = place.split(':');
+    const upstream = unknownUpstream({ protocol: 'http', ip, port: Number(port) });
+    gateway.engine.set({ ...upstream, proven: { tunnel: true, plain: true } });
+  }
+  return Object.assign(Object.create(gateway) as Gateway, { sites: testimony.common, open: () => open });
+}

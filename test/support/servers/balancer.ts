@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../free-port.ts';
+import { find, until } from '../stores/services.ts';
+
+/** What the example of a balancer says if no copy answers; the servers' own errors have other words. */
+export const AWAY = 'The server does not answer. Please try again in a few seconds.';
+
+/** The header in which a test gives the client's address, because all requests come from one loopback address. */
+export const CLIENT_ADDRESS = 'x-test-client';
+
+export interface Balancer {
+  url: string;
+  /** What it has logged. */
+  errors(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** A real nginx with the configuration of `examples/balancer.conf` in front of the ports. */
+export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+  const example = await readExample('balancer.conf');
+  const [first = ''] = example.match(/^ *server \S+ .*;$/m) ?? [];
+  const servers = ports.map((one) => first.replace('picpool-1:3000', `127.0.0.1:${one}`)).join('\n');
+  return startNginx(example.replace(/(^ *server \S+ .*;\n)+/m, () => `${servers}\n`));
+}
+
+/** A file of `examples/`. */
+export function readExample(name: string): Promise<string> {
+  return readFile(new URL(`../../../examples/${name}`, import.meta.url), 'utf8');
+}
+
+/** A real nginx with this in its `http` block, on a separate port. */
+export async function startNginx(site: string): Promise<Balancer> {
+  const program = await find('nginx', "Debian's package nginx");
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-nginx-'));
+  const port = await freePort();
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${folder}/${name};`)
+    .join('\n');
+  await writeFile(join(folder, 'site.conf'), site.replace('listen 80;', `listen 127.0.0.1:${port};`));
+  await writeFile(
+    join(folder, 'nginx.conf'),
+    `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
+events { worker_connections 2048; }
+http { access_log off; ${temporary}
+  set_real_ip_from 127.0.0.1; real_ip_header ${CLIENT_ADDRESS};
+  include ${folder}/site.conf; }
+`,
+  );
+  await mkdir(join(folder, 'logs'));
+  return startProxy(program, ['-p', folder, '-c', join(folder, 'nginx.conf')], port, folder);
+}
+
+/** A real Caddy with this configuration for `img.example.com`, without TLS and on a separate port. */
+export async function startCaddy(config: string): Promise<Balancer> {
+  const program = await find('caddy', "Debian's package caddy");
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-caddy-'));
+  const port = await freePort();
+  const site = config.replace(/^img\.example\.com/m, `http://127.0.0.1:${port}`);
+  const log = `log {\n output file ${folder}/error.log\n level ERROR\n}`;
+  await writeFile(join(folder, 'Caddyfile'), `{\n admin off\n ${log}\n}\n${site}`);
+  const args = ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
+  return startProxy(program, args, port, folder);
+}
+
+async function startProxy(
+  program: string,
+  args: readonly string[],
+  port: number,
+  folder: string,
+): Promise<Balancer> {
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: folder };
+  const child = spawn(program, args, { stdio: 'ignore', env });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await until(() => accepts(port));
+  return {
+    url: `http://127.0.0.1:${port}`,
+    errors: () => readFile(join(folder, 'error.log'), 'utf8'),
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true));
+    socket.once('error', () => resolve(false)).once('connect', () => socket.destroy());
+  });
+}

@@ -1,0 +1,20 @@
+import { json } from '../json.ts';
+import { PNG } from './running-server.ts';
+import type { ServerProcess } from './server-process.ts';
+
+/** Settings of a server that looks for no proxies and refuses nobody. */
+export const QUIET = {
+  PROXY_JUDGES: 'http://127.0.0.1:9/',
+  PROXY_SOURCES: 'file:/dev/null',
+  IMAGE_WORKERS: '1',
+  RATE_LIMITS: 'off',
+};
+
+/** Sends a picture to a server, and returns the result. */
+export async function upload({
+  url,
+}: ServerProcess): Promise<{ status: number; id: string; retryAfter: string | null }> {
+  const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
+  const { id = '' } = await json<{ id?: string }>(answer);
+  return { status: answer.status, id, retryAfter: answer.headers.get('retry-after') };
+}

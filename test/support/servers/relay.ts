@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { systemClock } from '../../../src/lib/clock.ts';
+
+/** A link between a server and its clients that a test may disturb. */
+export interface Relay {
+  port: number;
+  /** Ends all connections, and takes no new one until it is `open` again. */
+  cut(): void;
+  /** Everything comes so much later, in ms. */
+  slow(delayMs: number): void;
+  /** Nothing comes through, but connections stay, as where a cable is pulled. */
+  stall(): void;
+  open(): void;
+  /** Ends all connections; those that come lead to another port. */
+  lead(port: number): void;
+  stop(): Promise<void>;
+}
+
+/** Takes connections and passes everything on to the port of this machine. */
+export async function startRelay(target: number): Promise<Relay> {
+  const sockets = new Set<Socket>();
+  let to = target;
+  let isCut = false;
+  let delayMs = 0;
+  let gate = Promise.withResolvers<void>();
+  gate.resolve();
+
+  const server = createServer((incoming) => {
+    if (isCut) {
+      incoming.destroy();
+      return;
+    }
+    const outgoing = connect(to, '127.0.0.1');
+    for (const [one, other] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => {});
+      one.once('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+      one.on('data', (chunk) => void pass(one, other, chunk));
+    }
+  });
+
+  async function pass(one: Socket, other: Socket, chunk: Uint8Array | string): Promise<void> {
+    one.pause();
+    await gate.promise;
+    if (delayMs > 0) await systemClock.sleep(delayMs);
+    if (!other.destroyed) other.write(chunk);
+    one.resume();
+  }
+
+  function endAll(): void {
+    for (const socket of sockets) socket.destroy();
+  }
+
+  function open(): void {
+    isCut = false;
+    delayMs = 0;
+    gate.resolve();
+  }
+
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      isCut = true;
+      endAll();
+    },
+    slow(ms) {
+      delayMs = ms;
+    },
+    stall() {
+      gate.resolve();
+      gate = Promise.withResolvers<void>();
+    },
+    open,
+    lead(port) {
+      to = port;
+      endAll();
+    },
+    async stop() {
+      open();
+      endAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

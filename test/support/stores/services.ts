@@ -1,0 +1,208 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { access, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import process from 'node:process';
+import { freePort } from '../free-port.ts';
+
+/** A real server that a test may stop, hold up and start again. */
+export interface Service {
+  url: string;
+  /** Ends it and removes its data. */
+  stop(): Promise<void>;
+  /** Kills it without warning; its data stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port with the data that stands. */
+  start(): Promise<void>;
+  /** It keeps its connections, but does not answer until `resume`. */
+  pause(): void;
+  resume(): void;
+}
+
+/** Key and secret of the S3 servers that tests start. */
+export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'picpool-test-secret' };
+
+const START_MS = 45_000;
+const TOOLS = new URL('../../../.tools/bin', import.meta.url).pathname;
+
+/** Redis with its file synced on every write, so that a kill loses nothing. */
+export async function startRedis(): Promise<Service> {
+  const service = await startRedisServer((port) => ['--port', `${port}`]);
+  return { ...service, url: `redis://127.0.0.1:${service.port}` };
+}
+
+/** Redis with more arguments, which name the port. */
+export async function startRedisServer(
+  more: (port: number, folder: string) => string[],
+  prepare?: (folder: string) => Promise<unknown>,
+): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
+  const program = await find('redis-server', "Debian's package redis-server");
+  return startProgram(
+    (port, folder) => [
+      program,
+      ...['--bind', '127.0.0.1', '--dir', folder, '--save', '', '--loglevel', 'warning'],
+      ...['--appendonly', 'yes', '--appendfsync', 'always', ...more(port, folder)],
+    ],
+    async () => {},
+    prepare,
+  );
+}
+
+/**
+ * An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. `virtualUrl` is the same with the
+ * bucket in the name of the host, which only Bun finds by itself. `folder` holds the objects of the bucket as files.
+ */
+export async function startS3(): Promise<Service & { endpoint: string; virtualUrl: string; folder: string }> {
+  const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
+  const service = await startProgram(
+    (port, folder) => [
+      program,
+      ...['--port', `127.0.0.1:${port}`, '--access', S3_CREDENTIALS.accessKeyId, '--quiet'],
+      ...['--secret', S3_CREDENTIALS.secretAccessKey, '--virtual-domain', 'localhost'],
+      ...['--iam-dir', join(folder, 'users')],
+      ...['posix', join(folder, 'data')],
+    ],
+    async () => {},
+    async (folder) => {
+      await mkdir(join(folder, 'data', 'bucket'), { recursive: true });
+      await mkdir(join(folder, 'users'));
+    },
+  );
+  const endpoint = `http://127.0.0.1:${service.port}`;
+  const url = (at: string, pathStyle: boolean) =>
+    `s3://bucket?endpoint=${at}&region=us-east-1&path_style=${pathStyle}`;
+  const virtualUrl = url(`http://localhost:${service.port}`, false);
+  const folder = join(service.folder, 'data', 'bucket');
+  return { ...service, endpoint, url: url(endpoint, true), virtualUrl, folder };
+}
+
+/** The Redis that `TEST_REDIS_URL` names, or a fresh one. */
+export async function sharedRedis(): Promise<Pick<Service, 'url' | 'stop'>> {
+  const url = process.env.TEST_REDIS_URL;
+  return url ? { url, stop: async () => {} } : startRedis();
+}
+
+/** The S3 server that `TEST_S3_URL` names (with the credentials of AWS_*), or a fresh one. */
+export async function sharedS3(): Promise<
+  Pick<Service, 'url' | 'stop'> & { credentials: typeof S3_CREDENTIALS }
+> {
+  const { TEST_S3_URL: url, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env;
+  if (!url) return { ...(await startS3()), credentials: S3_CREDENTIALS };
+  const credentials = { accessKeyId: AWS_ACCESS_KEY_ID ?? '', secretAccessKey: AWS_SECRET_ACCESS_KEY ?? '' };
+  return { url, credentials, stop: async () => {} };
+}
+
+/** The path of a program; rejects, naming where it comes from, when it is not installed. */
+export async function find(program: string, source: string): Promise<string> {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin', TOOLS];
+  for (const folder of folders) {
+    const path = join(folder, program);
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  }
+  throw new Error(`${program} is missing; install ${source}`);
+}
+
+/**
+ * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. `endWith`: the signal by which
+ * it ends without a word to anybody, with its children.
+ */
+export async function startProgram(
+  args: (port: number, folder: string) => string[],
+  ready: (port: number) => Promise<void>,
+  prepare: (folder: string, port: number) => Promise<unknown> = async () => {},
+  endWith: NodeJS.Signals = 'SIGKILL',
+): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
+  const port = await freePort();
+  await prepare(folder, port);
+  const [program = '', ...rest] = args(port, folder);
+  let child: ChildProcess | null = null;
+  let exited: Promise<unknown> = Promise.resolve();
+
+  async function start(): Promise<void> {
+    const started = spawn(program, rest, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [started.stdout, started.stderr]) {
+      stream.on('data', (chunk) => {
+        output = `${output}${chunk}`.slice(-4000);
+      });
+    }
+    child = started;
+    let ended = false;
+    exited = new Promise((resolve) => started.once('exit', resolve)).then(() => {
+      ended = true;
+      child = null;
+    });
+    await until(async () => {
+      if (ended) throw new Error(`${program} ended: ${output}`);
+      return accepts(port);
+    }).catch((cause) => {
+      throw new Error(`${program} does not listen on port ${port}: ${output}`, { cause });
+    });
+    await ready(port);
+  }
+
+  /** Not by `child.kill`: on Deno that forgets the child, whatever the signal. */
+  function send(signal: NodeJS.Signals): void {
+    if (child?.pid !== undefined) process.kill(child.pid, signal);
+  }
+
+  async function kill(signal: NodeJS.Signals): Promise<void> {
+    send('SIGCONT');
+    send(signal);
+    await exited;
+  }
+
+  await start();
+  return {
+    port,
+    folder,
+    start,
+    kill: () => kill(endWith),
+    pause: () => send('SIGSTOP'),
+    resume: () => send('SIGCONT'),
+    async stop() {
+      await kill(endWith);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/** One command of Redis over a connection of its own; answers what comes first. */
+export function command(port: number, ...words: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${words.join(' ')}\r\n`));
+    socket.once('data', (data) => {
+      socket.destroy();
+      resolve(data.toString());
+    });
+    socket.once('error', reject);
+  });
+}
+
+/** Resolves when the condition holds; rejects when it does not within the time. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  limitMs: number = START_MS,
+): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition did not come to hold in time');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

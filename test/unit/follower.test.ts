@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { AppError, inEnglish } from '../../src/errors.ts';
+import { createFollower } from '../../src/lib/follower.ts';
+
+/** A follower of a list of words, and what its log and its views do. */
+function follow() {
+  const words = ['one'];
+  const state = { words, opened: 0, fails: null as Error | null };
+  const follower = createFollower<Set<string>, string>({
+    log: {
+      end: async () => String(words.length),
+      since: async (place) => ({
+        place: String(words.length),
+        more: false,
+        changes: words.slice(Number(place)),
+      }),
+    },
+    async open() {
+      state.opened++;
+      return new Set();
+    },
+    async *scan() {
+      yield [...words];
+    },
+    apply(view, changes) {
+      for (const word of changes) {
+        if (state.fails && state.opened === 1) throw state.fails;
+        view.add(word);
+      }
+    },
+    late: () => new Error('late'),
+  });
+  return { state, words, follower };
+}
+
+test('a view that the changes do not fit is rebuilt', async () => {
+  const { follower, state, words } = follow();
+  expect([...(await follower.exact()).view]).toEqual(['one']);
+  state.fails = new Error('UNIQUE constraint failed');
+  words.push('two');
+  expect([...(await follower.exact()).view]).toEqual(['one', 'two']);
+  expect([state.opened, follower.lagMs()]).toEqual([2, 0]);
+});
+
+test('a view is not rebuilt because its disk is full', async () => {
+  const { follower, state, words } = follow();
+  await follower.exact();
+  state.fails = new AppError('storage_full', inEnglish('The disk is full.'));
+  words.push('two');
+  await expect(follower.exact()).rejects.toMatchObject({ code: 'storage_full' });
+  expect(state.opened).toBe(1);
+});

@@ -1,0 +1,138 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { connect, createServer, type Server } from 'node:net';
+import { bunTcp } from '../../src/runtime/bun-tcp.ts';
+import { nodeTcp } from '../../src/runtime/node-tcp.ts';
+import { type BareGateway, startBareGateway } from '../support/gateway/bare.ts';
+import { beRude, RUDE, untilEmpty } from '../support/gateway/rude-clients.ts';
+
+const SECOND = 1_000;
+const TARGET = 'a.example:80';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+/** A proxy that says yes to CONNECT, and answers requests with what it is given. */
+async function startProxy(answer: string | null, end: 'stay' | 'end' | 'reset' = 'stay'): Promise<string> {
+  const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
+    let text = '';
+    socket.on('error', () => {});
+    socket.on('end', () => socket.end());
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+      if (text.startsWith('CONNECT')) {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        return;
+      }
+      for (let head = text.indexOf('\r\n\r\n'); head >= 0; head = text.indexOf('\r\n\r\n')) {
+        text = text.slice(head + 4);
+        if (answer === null) continue;
+        socket.write(answer, () => {
+          if (end === 'end') socket.end();
+          if (end === 'reset') setTimeout(() => socket.resetAndDestroy(), 50);
+        });
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+  const address = server.address();
+  return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+}
+
+/** Sends, and returns what came back and how the connection ended. */
+function ask(gateway: BareGateway, bytes: string, half = false): Promise<{ text: string; end: string }> {
+  return new Promise((resolve) => {
+    const socket = connect({ port: gateway.port, host: '127.0.0.1', allowHalfOpen: true });
+    let text = '';
+    let end = 'close';
+    socket.on('data', (data: Buffer) => {
+      text += data.toString('latin1');
+    });
+    socket.on('end', () => {
+      end = 'FIN';
+      socket.end();
+    });
+    socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      end = code;
+    });
+    socket.on('close', () => resolve({ text, end }));
+    if (half) socket.end(bytes);
+    else socket.write(bytes);
+  });
+}
+
+const get = (n: number, more = '') => `GET http://${TARGET}/${n} HTTP/1.1\r\nHost: ${TARGET}\r\n${more}\r\n`;
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+describe.each([
+  ['Bun', bunTcp],
+  ['node:net', nodeTcp],
+] as const)('with the sockets of %s', (_, tcp) => {
+  async function start(proxy: string, limits: { connections?: number; idleMs?: number } = {}, each?: number) {
+    const gateway = await startBareGateway({ tcp, proxies: [proxy], limits, ...(each && { each }) });
+    closers.push(() => gateway.stop());
+    return gateway;
+  }
+
+  test('connections over the limit leave nothing behind', async () => {
+    const gateway = await start(await startProxy(OK), { connections: 5 });
+    for (let round = 0; round < 3; round++) {
+      const sockets = Array.from({ length: 12 }, () => connect(gateway.port, '127.0.0.1'));
+      const gone = sockets.map(
+        (socket) => new Promise<void>((resolve) => socket.on('error', () => {}).on('close', () => resolve())),
+      );
+      await Promise.all(gone.slice(5));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(gone);
+      await untilEmpty(gateway, SECOND);
+      expect(gateway.open()).toBe(0);
+    }
+    expect((await ask(gateway, get(1, 'Connection: close\r\n'))).text).toEndWith('ok');
+  });
+
+  test.each(Object.entries(RUDE))(
+    'a client that leaves after %s gives back its place at once',
+    async (_name, bytes) => {
+      const gateway = await start(await startProxy(null), {}, 10);
+      for (const how of ['end', 'reset'] as const) {
+        await Promise.all(Array.from({ length: 10 }, () => beRude(gateway.port, bytes(TARGET), how)));
+        expect(await untilEmpty(gateway, 5 * SECOND)).toBeLessThan(SECOND);
+      }
+    },
+  );
+
+  test('a whole request may be followed by an end, and several too', async () => {
+    const gateway = await start(await startProxy(OK));
+    const post = `POST http://${TARGET}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`;
+    expect((await ask(gateway, post, true)).text).toEndWith('ok');
+    const { text, end } = await ask(gateway, get(1) + get(2) + get(3), true);
+    expect([text.split('HTTP/1.1 200').length - 1, end]).toEqual([3, 'FIN']);
+  });
+
+  test('any number of requests may be sent ahead', async () => {
+    const gateway = await start(await startProxy(OK));
+    const many = Array.from({ length: 400 }, (_, n) => get(n, `X: ${'x'.repeat(900)}\r\n`)).join('');
+    const { text } = await ask(gateway, many, true);
+    expect(text.split('HTTP/1.1 200').length - 1).toBe(400);
+  });
+
+  test.each([
+    ['end', 'FIN'],
+    ['reset', 'ECONNRESET'],
+  ] as const)('an answer without a length that a proxy ends by %s ends with %s', async (how, end) => {
+    const gateway = await start(await startProxy('HTTP/1.1 200 OK\r\n\r\nthe beginning', how));
+    expect((await ask(gateway, get(1))).end).toBe(end);
+  });
+
+  test("a client's faults do not count against a proxy", async () => {
+    const gateway = await start(await startProxy(OK));
+    await ask(gateway, get(1, 'Connection: close\r\n'));
+    const broken = `POST http://${TARGET}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`;
+    for (let n = 0; n < 8; n++) expect((await ask(gateway, broken)).text).toStartWith('HTTP/1.1 400');
+    expect(
+      gateway.engine.evidenceOf({ id: '127.0.0.1', speaksForAll: true }).lanes.plain.sizes().trusted,
+    ).toBe(1);
+  });
+});
