@@ -46,7 +46,7 @@ export const longSteps: Record<string, Step> = {
     ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
   ),
   // Two at a time, so that a slow test shows the fault and not the load of others.
-  [`${FAULTS} on bun`]: bunTests(100, '--parallel=2', FAULTS),
+  [`${FAULTS} on bun`]: bunTests(80, '--parallel=2', FAULTS),
 };
 
 function check(reads: string, least: number, find: () => Promise<Findings>): Step {
