@@ -8,7 +8,7 @@ import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Locks } from '../../src/lib/locks.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
-import { createSites } from '../../src/proxy/targets/sites.ts';
+import { createSites, MOST_SITES } from '../../src/proxy/targets/sites.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
 import { sharedRedis } from '../support/stores/services.ts';
@@ -89,6 +89,31 @@ describe.each([
     const { good = 0 } = two.pair('a.example', 'p') ?? {};
     expect(good).toBeCloseTo(1 + 0.95 + 0.95 ** 2, 2);
     expect(one.pair('a.example', 'p')?.good).toBeCloseTo(good, 2);
+  });
+
+  test('a copy that dies between a slot and the index gives no site the results of another', async () => {
+    const one = createCopy();
+    for (let n = 0; n < MOST_SITES; n++) one.sites.observe(`${n}.example`, 'p', true);
+    while (one.sites.hasNews) await one.exchange();
+    const { state } = meeting;
+    meeting.state = {
+      ...state,
+      setFenced: (key, value, token) =>
+        key.endsWith(':index') ? Promise.reject(new Error('died')) : state.setFenced(key, value, token),
+    };
+    const dying = createCopy();
+    await dying.exchange();
+    dying.sites.observe('new.example', 'q', false);
+    expect(await dying.exchange().catch(String)).toBe('Error: died');
+    meeting.state = state;
+    const late = createCopy();
+    await late.exchange();
+    const wrong = Array.from({ length: MOST_SITES }, (_, n) => late.pair(`${n}.example`, 'q'));
+    expect(wrong.filter(Boolean)).toEqual([]);
+    one.sites.observe('0.example', 'r', true);
+    await one.exchange();
+    await late.exchange();
+    expect(late.pair('0.example', 'r')).toEqual({ good: 1, bad: 0 });
   });
 
   test('results observed during a write are shared the next time', async () => {

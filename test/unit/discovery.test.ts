@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
-import { createPool } from '../support/pool/pool.ts';
+import { formatUrl } from '../../src/proxy/proxy.ts';
+import { createPool, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
 const HOUR = 3_600_000;
@@ -96,6 +97,27 @@ describe('when lists have more than the pool holds', () => {
     await pool.clock.advance(HOUR);
     expect(new Set(pool.network.asked).size).toBe(300);
   });
+});
+
+test('entries that no judge can decide wait behind those that can be, and come again', async () => {
+  const list = await openCrowded(300, { concurrency: 20, refreshBudgetMs: 0 });
+  const isUndecided = (url: string) => list.indexOf(url) % 3 === 0;
+  const { check } = pool.network;
+  let isDown = true;
+  pool.network.check = async (endpoint, options) => {
+    const result = await check(endpoint, options);
+    return isDown && isUndecided(formatUrl(endpoint)) ? undecided : result;
+  };
+  pool.service.start();
+  await pool.refresh({ all: false });
+  await pool.clock.advance(HOUR / 6);
+  const times = (url: string) => pool.network.asked.filter((asked) => asked === url).length;
+  expect(list.filter((url) => times(url) === 0)).toEqual([]);
+  expect(Math.max(...list.filter(isUndecided).map(times))).toBeLessThan(4);
+  isDown = false;
+  pool.network.asked.length = 0;
+  await pool.clock.advance(HOUR);
+  expect(list.filter(isUndecided).map(times)).toEqual(Array(100).fill(1));
 });
 
 describe('a pass', () => {

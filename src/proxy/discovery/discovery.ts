@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
-import { elapsedSince } from '../../lib/stored-time.ts';
+import { elapsedSince, plannedFor } from '../../lib/stored-time.ts';
 import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
 import { passMs } from '../recheck/schedule.ts';
@@ -52,14 +52,16 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** Rechecks look for a judge while none answers. This is for copies that do not recheck. */
 const JUDGE_RETRY_MS = 30_000;
+/** An undecided trial waits, because the judge of its scheme may be down for long. */
+const UNDECIDED_MS = 5 * MINUTE_MS;
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {
   const { checker, tryEntry, budget, pass, clock, log, concurrency, isLatest } = options;
   const running = new Set<Promise<void>>();
   let leftover: Leftover | null = null;
   let yields: Yields = new Map();
-  /** Turns that no judge could decide. */
-  let undecided: Turn[] = [];
+  /** Turns that no judge could decide, in the order in which they are due again. */
+  let undecided: { turn: Turn; dueAt: number }[] = [];
 
   function note(turn: Turn, alive: boolean): void {
     if (!turn.isNew) return;
@@ -71,7 +73,8 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
 
   /** New entries are tried as fast as the budget allows, the rest evenly over the pass. */
   function wanted({ queue, again }: Leftover): number {
-    if (queue.fresh > 0 || budget.discovery.allowance() < 0) return budget.perHour;
+    const unproven = queue.fresh + undecided.length;
+    if (unproven > 0 || budget.discovery.allowance() < 0) return budget.perHour;
     if (queue.again === 0) return 0;
     const leftMs = passMs(budget.checkCostMs) - elapsedSince(pass.startedAt, clock.now());
     return (again * HOUR_MS) / Math.max(HOUR_MS, leftMs);
@@ -80,7 +83,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   function start(turn: Turn, context: TrialsContext, signal: AbortSignal): void {
     const task = tryEntry(turn, context, signal)
       .then(async (trial) => {
-        if (!trial) undecided.push(turn);
+        if (!trial) undecided.push({ turn, dueAt: clock.now() + UNDECIDED_MS });
         else {
           note(turn, trial.alive);
           await trial.saved;
@@ -95,11 +98,18 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     running.add(task);
   }
 
+  function nextUndecided(): Turn | undefined {
+    const first = undecided[0];
+    if (first === undefined || plannedFor(first.dueAt, clock.now(), UNDECIDED_MS) > clock.now())
+      return undefined;
+    return undecided.shift()?.turn;
+  }
+
   function drawSome(from: Leftover, signal: AbortSignal): void {
     budget.discover(wanted(from));
     const most = Math.min(Math.floor(budget.discovery.allowance()), concurrency - running.size);
     for (let count = 0; count < most; count++) {
-      const turn = undecided.pop() ?? from.queue.next();
+      const turn = from.queue.next() ?? nextUndecided();
       if (!turn) return;
       start(turn, from.context, signal);
     }

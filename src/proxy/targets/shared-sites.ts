@@ -53,7 +53,10 @@ export function createSharedSites(options: SharedSitesOptions): SharedSites {
     for (const [slot, [site, revision]] of index.entries()) {
       if (seen.get(site) === revision) continue;
       const text = await state.get(slotKey(slot));
-      if (text !== null) sites.replace(site, parse(text));
+      const written = text === null ? null : parse(text);
+      // A copy may have died after it gave the slot to another site, and before the index said so.
+      if (written && (written.site ?? site) !== site) continue;
+      if (written) sites.replace(site, written.facts);
       seen.set(site, revision);
       await breathe();
     }
@@ -64,7 +67,7 @@ export function createSharedSites(options: SharedSitesOptions): SharedSites {
   async function write(index: Index, token: number): Promise<void> {
     const news = sites.takeNews(MOST_WRITTEN);
     // Must run in the same turn as taking the news: later observations belong to the next news.
-    const texts = [...news.keys()].map((site) => [site, textOf(sites.facts(site))] as const);
+    const texts = [...news.keys()].map((site) => [site, textOf(site, sites.facts(site))] as const);
     try {
       for (const [site, text] of texts) {
         const slot = slotOf(index, site);
@@ -110,22 +113,30 @@ export function createSharedSites(options: SharedSitesOptions): SharedSites {
   };
 }
 
-type Written = [good: number, bad: number, pairs: [proxy: string, good: number, bad: number][]];
+/** Slots of versions before 0.1 lack the site. */
+type Written = [
+  good: number,
+  bad: number,
+  pairs: [proxy: string, good: number, bad: number][],
+  site?: string,
+];
 
 /** Three decimals are enough. */
 const round = (value: number) => Math.round(value * 1000) / 1000;
 
-function textOf(facts: SiteFacts | null): string {
+function textOf(site: string, facts: SiteFacts | null): string {
   const { good, bad, pairs } = facts ?? { good: 0, bad: 0, pairs: new Map<string, Counts>() };
   const written: Written = [
     round(good),
     round(bad),
     [...pairs].map(([proxy, counts]) => [proxy, round(counts.good), round(counts.bad)]),
+    site,
   ];
   return JSON.stringify(written);
 }
 
-function parse(text: string): SiteFacts {
-  const [good, bad, pairs] = JSON.parse(text) as Written;
-  return { good, bad, pairs: new Map(pairs.map(([proxy, yes, no]) => [proxy, { good: yes, bad: no }])) };
+function parse(text: string): { site: string | undefined; facts: SiteFacts } {
+  const [good, bad, pairs, site] = JSON.parse(text) as Written;
+  const counts = pairs.map(([proxy, yes, no]) => [proxy, { good: yes, bad: no }] as const);
+  return { site, facts: { good, bad, pairs: new Map(counts) } };
 }
