@@ -1,5 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Answer, Description } from '../http/describe.ts';
+import { statsExample, statsSchema } from './pool/stats.ts';
 import * as schemas from './schemas.ts';
 
 /** Examples for the API description. */
@@ -72,8 +73,6 @@ const sourceExample = {
   paused_until: null,
 };
 
-const statsExample = { alive: 1203, total: 48_210, avg_response_time: 873.41, countries: 71 };
-
 const tag = 'Proxy pool';
 
 const ok = (description: string, schema: TSchema, example: unknown): Record<200, Answer> => ({
@@ -83,7 +82,7 @@ const ok = (description: string, schema: TSchema, example: unknown): Record<200,
 /** Schema and example of the statistics, for the path that both services share. */
 export const statsAnswer = {
   description: 'The statistics.',
-  schema: schemas.statsSchema,
+  schema: statsSchema,
   example: statsExample,
 } satisfies Answer;
 

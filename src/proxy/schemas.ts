@@ -138,16 +138,6 @@ export const listSchema = Type.Object(
   { $id: 'ProxyList' },
 );
 
-export const statsSchema = Type.Object(
-  {
-    alive: Type.Integer({ description: 'Number of working proxies.' }),
-    total: Type.Integer({ description: 'Number of proxies.' }),
-    avg_response_time: Type.Number({ description: 'Mean response time of working proxies, in ms.' }),
-    countries: Type.Integer({ description: 'Number of countries with working proxies.' }),
-  },
-  { $id: 'PoolStats' },
-);
-
 export const filtersSchema = Type.Object(
   {
     protocols: Type.Array(Type.String()),

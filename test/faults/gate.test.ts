@@ -102,7 +102,7 @@ test('each step of the gate finds a violation that is planted where it reads', a
   const schemas = join(tree, 'src/proxy/schemas.ts');
   const text = await Bun.file(schemas).text();
   const changed = text.replace(
-    /(statsSchema\b[^\n]*Type\.Object\(\s*\{)/,
+    /(filtersSchema\b[^\n]*Type\.Object\(\s*\{)/,
     "$1 planted: Type.Integer({ description: 'Planted.' }),",
   );
   expect(changed).not.toBe(text);

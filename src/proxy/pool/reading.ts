@@ -1,15 +1,9 @@
 import { AppError, inEnglish } from '../../errors.ts';
-import {
-  PROTOCOLS,
-  type ProxyFilter,
-  type ProxyRecord,
-  type Sort,
-  STATUSES,
-  UNKNOWN_COUNTRY,
-} from '../proxy.ts';
+import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from '../proxy.ts';
 import type { PoolSummary, ProxyQuery, ProxyStore } from '../store.ts';
 import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
 import type { PoolHistory, PoolSample } from './pool-history.ts';
+import { type PoolStats, statsOf } from './stats.ts';
 
 /** A page of the matches, and the count of all. */
 interface Found {
@@ -37,7 +31,7 @@ export interface PoolReading {
   unique(query: Omit<ProxyQuery, 'sort'> & { sort: Sort | 'random' }): Promise<Found>;
   /** Returns all matches as text, in chunks of some hundred. */
   export(query: ExportQuery): AsyncIterable<string>;
-  stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
+  stats(): Promise<PoolStats>;
   /** Returns what the page draws of the pool: its numbers, working proxies by response time, and its history. */
   overview(span?: Span): Promise<PoolOverview>;
   filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
@@ -97,15 +91,7 @@ export function createPoolReading({ store, latencies, history, random }: PoolRea
       return { items: found.slice(offset, offset + limit), total: found.length };
     },
 
-    async stats() {
-      const { alive, total, averageResponseMs, aliveCountries } = await store.summary();
-      return {
-        alive,
-        total,
-        avg_response_time: Math.round(averageResponseMs * 100) / 100,
-        countries: aliveCountries.filter(({ country }) => country !== UNKNOWN_COUNTRY).length,
-      };
-    },
+    stats: async () => statsOf(await store.summary()),
 
     async overview(span = 'day') {
       const [summary, counts, samples] = await Promise.all([

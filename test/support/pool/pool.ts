@@ -19,6 +19,7 @@ import type { ProxyDraft } from '../../../src/proxy/store.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { createFakeClock } from '../fake-clock.ts';
 import { judgeState } from '../farm/judge-state.ts';
+import { draft as anyDraft } from '../stores/records.ts';
 
 export const passed: CheckResult = {
   verdict: 'alive',
@@ -166,30 +167,11 @@ export function endpointOf(url: string): Dialled {
 
 /** A record to save: alive and checked once at `now`, unless told otherwise. */
 export function draft(url: string, now: number, changes: Partial<ProxyDraft> = {}): ProxyDraft {
-  return {
-    login: null,
-    recent: 1,
+  return anyDraft({
     ...endpointOf(url),
-    country: 'ZZ',
-    source: 'a',
-    status: 'alive',
-    responseMs: 100,
-    anonymity: 'elite',
-    exitIp: null,
-    error: null,
-    firstSeen: now,
-    lastChecked: now,
-    lastAlive: now,
-    nextCheck: now,
-    checks: 1,
-    successes: 1,
-    run: 1,
-    runSince: now,
-    uptime: 0.5,
-    uptimeWeight: 0.5,
-    proof: 'relayed',
-    tampering: null,
-    reports: null,
+    ...{ country: 'ZZ', source: 'a', responseMs: 100, exitIp: null, recent: 1 },
+    ...{ firstSeen: now, lastChecked: now, lastAlive: now, nextCheck: now },
+    ...{ checks: 1, successes: 1, run: 1, runSince: now, uptimeWeight: 0.5 },
     ...changes,
-  };
+  });
 }

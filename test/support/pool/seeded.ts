@@ -6,6 +6,7 @@ import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS } from '../../../src/proxy/proxy.t
 import { NO_JOB, type RefreshJob } from '../../../src/proxy/refresh/progress.ts';
 import type { ProxyDraft } from '../../../src/proxy/store.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
+import { draft } from '../stores/records.ts';
 
 /** More of the first than of the last. */
 const COUNTRIES = ['US', 'DE', 'SG', 'FR', 'BR', 'ID', 'IN', 'NL', 'JP', 'VN', 'CO', 'FI', 'ZA', 'ZZ'];
@@ -81,7 +82,7 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
   const uptime = alive ? 1 - random() ** 2 * 0.7 : random() * 0.3;
   const protocol = pick(PROTOCOLS);
   const proof = protocol === 'http' ? 'relayed' : 'tls';
-  return {
+  return draft({
     protocol,
     ip: `${NETWORKS[index % 3]}.${1 + (Math.floor(index / 3) % 250)}`,
     port: (PORTS[index % 5] ?? 80) + Math.floor(index / 750),
@@ -103,11 +104,8 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     uptime,
     uptimeWeight: 1,
     proof: alive ? proof : null,
-    tampering: null,
-    reports: null,
-    login: null,
     recent: recentOf(uptime, alive, random),
-  };
+  });
 }
 
 /** Thirty checks of a proxy that is alive for such a share of the time. */

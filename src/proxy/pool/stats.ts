@@ -1,0 +1,49 @@
+import { type TInteger, type TNumber, Type } from '@sinclair/typebox';
+import { UNKNOWN_COUNTRY } from '../proxy.ts';
+import type { PoolSummary } from '../store.ts';
+
+interface Field {
+  schema: TInteger | TNumber;
+  /** In the API description. */
+  example: number;
+  of: (summary: PoolSummary) => number;
+}
+
+/** The statistics of the pool. A line here is all that a new one needs. */
+const FIELDS = {
+  alive: {
+    schema: Type.Integer({ description: 'Number of working proxies.' }),
+    example: 1203,
+    of: ({ alive }) => alive,
+  },
+  total: {
+    schema: Type.Integer({ description: 'Number of proxies.' }),
+    example: 48_210,
+    of: ({ total }) => total,
+  },
+  avg_response_time: {
+    schema: Type.Number({ description: 'Mean response time of working proxies, in ms.' }),
+    example: 873.41,
+    of: ({ averageResponseMs }) => Math.round(averageResponseMs * 100) / 100,
+  },
+  countries: {
+    schema: Type.Integer({ description: 'Number of countries with working proxies.' }),
+    example: 71,
+    of: ({ aliveCountries }) => aliveCountries.filter(({ country }) => country !== UNKNOWN_COUNTRY).length,
+  },
+} satisfies Record<string, Field>;
+
+type Name = keyof typeof FIELDS;
+export type PoolStats = Record<Name, number>;
+
+function each<T>(take: (field: Field) => T): Record<Name, T> {
+  const taken = Object.entries(FIELDS).map(([name, field]) => [name, take(field)]);
+  return Object.fromEntries(taken);
+}
+
+export const statsSchema = Type.Object(
+  each(({ schema }) => schema),
+  { $id: 'PoolStats' },
+);
+export const statsExample: PoolStats = each(({ example }) => example);
+export const statsOf = (summary: PoolSummary): PoolStats => each(({ of }) => of(summary));
