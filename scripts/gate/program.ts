@@ -1,4 +1,8 @@
 import { writeSync } from 'node:fs';
+import { delimiter, resolve } from 'node:path';
+
+/** With what `scripts/counterparts` fetches, and Debian's servers. */
+const PATH = [resolve('.tools/deno/node_modules/.bin'), process.env.PATH, '/usr/sbin'].join(delimiter);
 
 /**
  * Runs a program, and writes what it says to the file descriptor: all of it, or the lines that `shown` accepts. Default:
@@ -11,7 +15,7 @@ export async function runProgram(
 ): Promise<{ stdout: string; stderr: string; exitCode: number }> {
   const child = Bun.spawn([...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    env: { ...process.env, PATH, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
   });
   const [stdout, stderr] = await Promise.all([
     copy(child.stdout, out, shown),

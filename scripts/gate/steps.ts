@@ -88,12 +88,21 @@ function outcome(passed: boolean, read: number): Counts {
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, read };
 }
 
+let fetched: Promise<unknown> | undefined;
+
+/** Fetches what tests run beside picpool, while the steps that need none of it are under way. */
+function counterparts(out: number): Promise<unknown> {
+  fetched ??= runProgram(['sh', 'scripts/counterparts'], out);
+  return fetched;
+}
+
 /** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
 function suite(least: number, args: (report: string, files?: readonly string[]) => string[]): Step {
   return {
     reads: 'tests',
     least,
     async run(out, files) {
+      await counterparts(out);
       const scratch = await mkdtemp(join(tmpdir(), 'picpool-report-'));
       try {
         const report = join(scratch, 'report.xml');
