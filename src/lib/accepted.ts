@@ -1,6 +1,6 @@
 /**
- * Returns the values that `Accept` or `Accept-Encoding` names and does not refuse by `q=0`, in lower case. Wildcards are
- * not expanded: `image/*` does not show what a client can really read.
+ * Returns the values that `Accept` or `Accept-Encoding` names and does not refuse by `q=0`, in lower case, those with the
+ * highest `q` first. Wildcards are not expanded: `image/*` does not show what a client can really read.
  */
 export function acceptedIn(header: string | null): Set<string> {
   return new Set(
@@ -8,7 +8,16 @@ export function acceptedIn(header: string | null): Set<string> {
       .toLowerCase()
       .split(',')
       .map((part) => part.split(';').map((piece) => piece.trim()))
-      .filter(([, ...options]) => !options.some((option) => /^q=0(\.0*)?$/.test(option)))
-      .map(([value = '']) => value),
+      .map(([value = '', ...options]) => ({ value, q: qOf(options) }))
+      .filter(({ q }) => q > 0)
+      .sort((one, other) => other.q - one.q)
+      .map(({ value }) => value),
   );
+}
+
+/** What cannot be read counts as wanted. */
+function qOf(options: readonly string[]): number {
+  const written = options.find((option) => option.startsWith('q='))?.slice(2);
+  const q = Number(written ?? 1);
+  return q >= 0 && q <= 1 ? q : 1;
 }

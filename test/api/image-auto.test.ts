@@ -23,6 +23,8 @@ describe('the page link with ?auto', () => {
     ['a browser of today', CHROMIUM, 'image/avif'],
     ['a browser that reads no AVIF', 'image/webp,*/*', 'image/webp'],
     ['a browser that refuses AVIF', 'image/avif;q=0, image/webp', 'image/webp'],
+    ['a browser that prefers WebP', 'image/webp, image/avif;q=0.1', 'image/webp'],
+    ['a program that names JPEG last', 'image/webp;q=0.2, image/avif;q=0.9, image/jpeg;q=0.1', 'image/avif'],
     ['a program that takes anything', '*/*', 'image/jpeg'],
     ['a program that says nothing', null, 'image/jpeg'],
     ['a navigation of an old browser', 'text/html,application/xhtml+xml,*/*;q=0.8', 'image/jpeg'],

@@ -279,8 +279,38 @@ describe('a smaller version', () => {
     const answer = await full.send(`${pathOf(large.raw_url)}?w=320`);
     expect([answer.status, (await bodyOf(answer)).length]).toEqual([200, large.size]);
     expect(await full.files()).toEqual([`${large.id}.webp`]);
+    // A cache must not keep what stands in for a version.
+    const auto = await full.send(`${pathOf(large.url)}?auto`, { headers: { accept: 'image/jpeg' } });
+    expect([answer, auto].map(({ headers }) => headers.get('cache-control'))).toEqual([
+      'no-store',
+      'no-store',
+    ]);
     await full.stop();
   });
+
+  test.each(['rate_limited', 'busy', 'image_limit', 'undecodable_image'] as const)(
+    'gives way to the image where it cannot be made: %s',
+    async (code) => {
+      const refusing = await hosts.start({
+        change: ({ codec }) => ({
+          codec: {
+            ...codec,
+            convert: (job, options) =>
+              options?.purpose === 'version'
+                ? Promise.reject(new AppError(code, inEnglish('Not now.')))
+                : codec.convert(job, options),
+          },
+        }),
+      });
+      const large = await refusing.upload(new Uint8Array(await photo(700, 500)));
+      for (const path of [`${pathOf(large.raw_url)}?w=320`, `${pathOf(large.url)}?auto`]) {
+        const answer = await refusing.send(path, { headers: { accept: 'image/avif' } });
+        expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+        expect((await bodyOf(answer)).length).toBe(large.size);
+      }
+      await refusing.stop();
+    },
+  );
 
   test('is made after the folder for temporary files was lost, as in a backup', async () => {
     const restored = await hosts.start();

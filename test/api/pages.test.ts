@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
+import sharp from 'sharp';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
-import { animation, CAMERA_EXIF, quarters } from '../support/images/images.ts';
+import { animation, CAMERA_EXIF, quarters, screenshot } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 /** What a browser sends when a person opens a page. */
@@ -263,6 +264,14 @@ describe('oEmbed', () => {
     const photo = await json<{ url: string; width: number; height: number }>(await ask(url, query));
     expect([photo.width, photo.height]).toEqual([width, width / 2]);
     expect(photo.url).toBe(width === 1000 ? raw_url : `${raw_url}?w=${width}`);
+  });
+
+  test('tells the width of the image where no smaller version would be smaller', async () => {
+    const { url, raw_url } = await host.upload(new Uint8Array(await screenshot(1000, 700)), 'format=png');
+    const photo = await json<{ url: string; width: number }>(await ask(url, '&maxwidth=960'));
+    expect(photo).toMatchObject({ url: raw_url, width: 1000, height: 700 });
+    const file = await host.send(`${pathOf(raw_url)}?w=960`);
+    expect((await sharp(await file.arrayBuffer()).metadata()).width).toBe(1000);
   });
 
   test('tells nothing about a protected picture, or another server', async () => {

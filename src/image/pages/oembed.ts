@@ -66,30 +66,34 @@ export function idInUrl(url: string, base: string): string | null {
   return parseFileName(file)?.id ?? null;
 }
 
-/**
- * Returns the answer for an image: its largest version that fits, or the smallest if none does. `home`: the home
- * page.
- */
+const heightAt = ({ width, height }: ImageRecord, one: number) =>
+  Math.max(1, Math.round((height * one) / width));
+
+/** Returns the width of the largest version that fits, or of the smallest if none does; `null`: the image itself. */
+export function fittingWidth(image: ImageRecord, { maxwidth, maxheight }: OembedQuery): number | null {
+  const widths = [image.width, ...THUMBNAIL_WIDTHS.filter((one) => one < image.width).reverse()];
+  const fits = (one: number) => one <= (maxwidth ?? one) && heightAt(image, one) <= (maxheight ?? Infinity);
+  const chosen = widths.find(fits) ?? widths.at(-1) ?? image.width;
+  return chosen === image.width ? null : chosen;
+}
+
+/** Returns the answer for an image that is sent in this width, `null` for its own. `home`: the home page. */
 export function oembedOf(
   image: ImageRecord,
   base: string,
-  { maxwidth, maxheight }: OembedQuery,
+  sent: number | null,
   home: string,
 ): Static<typeof photo> | Static<typeof link> {
-  const { width, height, filename } = image;
   const provider = { provider_name: 'picpool', provider_url: home };
   if (image.maxViews !== null) return { version: '1.0', type: 'link', title: 'A picture', ...provider };
-  const heightAt = (one: number) => Math.max(1, Math.round((height * one) / width));
-  const widths = [width, ...THUMBNAIL_WIDTHS.filter((one) => one < width).reverse()];
-  const fits = (one: number) => one <= (maxwidth ?? one) && heightAt(one) <= (maxheight ?? heightAt(one));
-  const chosen = widths.find(fits) ?? widths.at(-1) ?? width;
+  const width = sent ?? image.width;
   return {
     version: '1.0',
     type: 'photo',
-    title: filename,
-    url: rawUrl(base, image) + (chosen === width ? '' : `?w=${chosen}`),
-    width: chosen,
-    height: heightAt(chosen),
+    title: image.filename,
+    url: rawUrl(base, image) + (sent === null ? '' : `?w=${sent}`),
+    width,
+    height: heightAt(image, width),
     ...provider,
   };
 }

@@ -5,7 +5,7 @@ import { galleryQuery, showGallery } from '../records/gallery.ts';
 import { openImage } from '../serve/direct-link.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
-import { idInUrl, oembedDescription, oembedOf, oembedQuery } from './oembed.ts';
+import { fittingWidth, idInUrl, oembedDescription, oembedOf, oembedQuery } from './oembed.ts';
 
 interface ImagePageRoutesOptions {
   service: ImageService;
@@ -39,7 +39,10 @@ async function embed(
   const image = await service.find(id);
   await openImage(service, call, image);
   const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
-  return Response.json(oembedOf(image, base, query, `${context.origin}${siteOf(request).path}/`), {
+  const wanted = image.maxViews === null ? fittingWidth(image, query) : null;
+  // The stored file is sent instead of a version that is not smaller.
+  const { width } = await service.version(image, { width: wanted, format: image.format }, context.payer);
+  return Response.json(oembedOf(image, base, width, `${context.origin}${siteOf(request).path}/`), {
     headers: { 'cache-control': cache },
   });
 }

@@ -12,7 +12,7 @@ import { notFound } from '../records/missing.ts';
 import type { ImageService } from '../service.ts';
 import { isNotModified, type Validators } from './conditional.ts';
 import { serveLimited } from './limited.ts';
-import { headersOf, PRIVATE_CACHE, serveImage, validatorsOf } from './serve.ts';
+import { type AskedShape, headersOf, PRIVATE_CACHE, serveImage, validatorsOf } from './serve.ts';
 import { thumbnailWidth } from './thumbnails.ts';
 
 /**
@@ -81,10 +81,9 @@ export async function answerFile(
   }
   if (isAuto && query.has('w'))
     throw invalidParameter('w', inEnglish('w works only with the direct link, without auto.'));
-  const shape = {
-    width: isAuto ? null : thumbnailWidth(query.get('w'), image),
-    format: isAuto ? await negotiated(service, image, request.headers.get('accept'), payer) : image.format,
-  };
+  const shape = isAuto
+    ? await negotiated(service, image, request.headers.get('accept'), payer)
+    : { width: thumbnailWidth(query.get('w'), image), format: image.format };
   const asked = { image, shape, vary: isAuto, download, cors, head, payer };
   return serveImage(service, request, asked, headers);
 }
@@ -105,19 +104,27 @@ async function negotiated(
   image: ImageRecord,
   accept: string | null,
   payer: string,
-): Promise<Format> {
-  const named = acceptedIn(accept);
-  const reads = (format: Format) => READ_EVERYWHERE.includes(format) || named.has(MEDIA_TYPES[format]);
+): Promise<AskedShape> {
+  const named = [...acceptedIn(accept)];
+  const placeOf = (format: Format) => named.indexOf(MEDIA_TYPES[format]) + 1 || Number.POSITIVE_INFINITY;
+  const reads = (format: Format) =>
+    READ_EVERYWHERE.includes(format) || placeOf(format) < Number.POSITIVE_INFINITY;
   const isReadable = reads(image.format);
-  if (image.frames > 1) return isReadable || !reads('webp') ? image.format : 'webp';
+  const shapeIn = (format: Format) => ({ width: null, format });
+  if (image.frames > 1) return shapeIn(isReadable || !reads('webp') ? image.format : 'webp');
   // AVIF is better than WebP, so converting from AVIF would only lose quality.
-  if (isReadable && image.format === 'avif') return image.format;
-  for (const format of otherFormats(image)) {
-    if (!reads(format) || (format === 'jpeg' && isReadable)) continue;
-    const version = await service.version(image, { width: null, format }, payer);
-    if (version.format === format || isReadable) return version.format;
+  if (isReadable && image.format === 'avif') return shapeIn(image.format);
+  const preferred = isReadable ? placeOf(image.format) : Number.POSITIVE_INFINITY;
+  const others = otherFormats(image)
+    .filter((format) => placeOf(format) < preferred || (format === 'jpeg' && !isReadable))
+    .sort((one, other) => placeOf(one) - placeOf(other));
+  let found: AskedShape = shapeIn(image.format);
+  for (const format of others) {
+    const version = await service.version(image, shapeIn(format), payer);
+    if (version.format === format || isReadable) return version;
+    found = version;
   }
-  return image.format;
+  return found;
 }
 
 const ID_LENGTH = 12;

@@ -6,16 +6,19 @@ import type { ImageService } from '../service.ts';
 import { STALE_S } from './caching.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
+import type { Version } from './thumbnails.ts';
 
 /** A browser that opens the file directly runs nothing in it. */
 export const SANDBOX = "default-src 'none'; sandbox";
 /** For everything that a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
 
+/** The file as stored, a smaller version, or another format, which the stored file may stand in for. */
+export type AskedShape = Shape & Pick<Version, 'isStopgap'>;
+
 interface ServeRequest {
   image: ImageRecord;
-  /** The file as stored, a smaller version, or another format. */
-  shape: Shape;
+  shape: AskedShape;
   /** Whether the shape depends on what the client accepts. */
   vary: boolean;
   /** Sends it as a download. */
@@ -67,7 +70,8 @@ async function serveOnce(
     return new Response(null, { status: 304, headers: asked.notModified });
   }
 
-  const version = await service.version(image, shape, payer);
+  const isStopgap = shape.isStopgap === true && { isStopgap: true as const };
+  const version = { ...(await service.version(image, shape, payer)), ...isStopgap };
   const { size } = version;
   const validators = validatorsOf(image, version);
   const { notModified, file } = headersOf(image, { shape: version, vary, download, cors, cacheSeconds });
@@ -116,9 +120,11 @@ export function headersOf(
   const isOpen = passwordHash === null;
   const notModified = {
     etag: validatorsOf(image, shape).etag,
-    'cache-control': isOpen
-      ? `public, max-age=${cacheSeconds}, stale-while-revalidate=${STALE_S}`
-      : PRIVATE_CACHE,
+    'cache-control': !isOpen
+      ? PRIVATE_CACHE
+      : shape.isStopgap
+        ? 'no-store'
+        : `public, max-age=${cacheSeconds}, stale-while-revalidate=${STALE_S}`,
     ...(vary && { vary: 'Accept' }),
     ...(isOpen && { 'cache-tag': id }),
     ...(isOpen && cors && { 'access-control-allow-origin': '*' }),

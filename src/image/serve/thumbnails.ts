@@ -17,10 +17,12 @@ const MAX_KNOWN_SIZES = 20_000;
 /** Only versions up to this width may be made from another version. */
 const SMALLEST = 160;
 
-/** The shape that is sent: the requested one, or the stored file if that is smaller, or if there is no space. */
+/** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
   /** Bytes. */
   size: number;
+  /** Set if the stored file stands in for a version that could not be made now. */
+  isStopgap?: true;
 }
 
 /** Other shapes of stored images, created on first request. */
@@ -28,7 +30,8 @@ export interface Thumbnails {
   /**
    * Makes sure that the version exists. Concurrent requests share one conversion, which the first client pays for. A
    * version that is not smaller than the file itself is not kept, except as JPEG for clients that accept nothing
-   * else. Rejects with `not_found` if the image's own file is missing, and like the codec, except for `storage_full`.
+   * else. If it cannot be made, because there is no space, the client has used up its share or the server is busy,
+   * the stored file stands in. Rejects with `not_found` if that is missing, and if the store fails.
    */
   provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
   /** Must be called when a version is missing or was removed. */
@@ -138,9 +141,9 @@ export function createThumbnails({
         remember(key, size);
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
-        // Reads continue while there is no space.
-        if (error instanceof AppError && error.code === 'storage_full') return asStored;
-        throw error;
+        // Whoever may see a picture gets one.
+        if (!(error instanceof AppError) || error.code === 'not_found') throw error;
+        return { ...asStored, isStopgap: true };
       }
     },
 
