@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Deleter, DeletionRights } from './access/deletion-rights.ts';
 import type { PasswordHasher } from './access/password.ts';
@@ -41,8 +41,8 @@ interface OwnerActionsOptions {
   rights: Pick<DeletionRights, 'mayRemove'>;
   rules: AudienceRules;
   hasher: Pick<PasswordHasher, 'hash'>;
-  /** Rejects with `forbidden` for a file, by its SHA-256, that must not be stored. */
-  mayStore: (hash: string) => Promise<void>;
+  /** Rejects with `forbidden` for a file, by its SHA-256, or a look, that must not be stored. */
+  mayStore: (hash: string, phash: string | null) => Promise<void>;
   onChanged: (image: ImageRecord) => void;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
@@ -83,7 +83,7 @@ export function createOwnerActions({
       if (!rights.mayRemove(image, { ...by, peer: null })) {
         throw new AppError('forbidden', 'Changing an image needs its delete token.');
       }
-      await mayStore(image.hash);
+      await mayStore(image.hash, image.phash);
       // Without an expiry, the time without a view counts from now.
       if (wish.expires_in === null) await images.touch(new Map([[id, now()]]));
       const change = await changeOf(image, wish, { rules, hasher, now: now() });
@@ -91,6 +91,10 @@ export function createOwnerActions({
         // Even if the answer is lost, nobody must see the old record.
         const changed = await images.change(id, change).finally(() => records.forget(id));
         if (changed === null) throw notFound();
+        // Its password was to be kept, but another change at the same time has removed it.
+        if (wish.visibility === 'protected' && changed.passwordHash === null) {
+          throw new AppError('conflict', inEnglish('The password was removed at the same time. Send one.'));
+        }
         log('info', 'image changed', { id });
         onChanged(changed);
         return changed;

@@ -55,7 +55,7 @@ export interface ImageServiceOptions {
    */
   holdBack?: (image: ImageRecord, path: string, payer: string) => Promise<boolean>;
   /** The pictures in review. */
-  reviews?: Pick<Reviews, 'find' | 'withdraw'>;
+  reviews?: Pick<Reviews, 'find' | 'withdraw' | 'removeExpired'>;
   /** Called when images are stored, changed or removed. */
   onEvent?: (event: ImageEvent) => void;
   /** Called after each cleanup of this copy that was complete. */

@@ -64,6 +64,16 @@ export function createNetworkList(networks: readonly string[]): NetworkList {
   };
 }
 
+/** Returns a spelling that all ways to write an address or network share, such as `2001:db8::/32`; other text as it is. */
+export function canonicalNetwork(network: string): string {
+  const [written = '', prefix] = network.split('/');
+  const address = canonicalAddress(written);
+  if (address === null) return network;
+  const bits = isIPv4(address) ? 32 : 128;
+  const length = prefix === undefined ? bits : Number(prefix) - (isIPv4(written) || bits === 128 ? 0 : 96);
+  return length === bits ? address : `${address}/${length}`;
+}
+
 /** Base and mask of each network as signed 32-bit integers, because a list of proxies causes a million lookups. */
 const nonGlobalIpv4 = NON_GLOBAL_IPV4.map((network) => {
   const [address = '', prefix] = network.split('/');

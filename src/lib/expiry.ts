@@ -11,7 +11,7 @@ const isUnit = (unit: string): unit is keyof typeof UNITS_MS => unit in UNITS_MS
 
 /** Describes what `parseExpiry` accepts. */
 export const EXPIRY_FORM = message(
-  'must be never, or a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y',
+  'must be a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y, or never where the server allows it',
   { least: '10m', most: '10y' },
 );
 

@@ -1,5 +1,5 @@
 import { AppError, inEnglish } from '../errors.ts';
-import { createNetworkList, type NetworkList } from '../lib/address.ts';
+import { canonicalNetwork, createNetworkList, type NetworkList } from '../lib/address.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import type { Locks } from '../lib/locks.ts';
@@ -100,7 +100,10 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
 
   function drop(list: BlockList, { network, hash, phash }: BlockTarget): boolean {
     const before = sizeOf(list);
-    if (network !== undefined) list.networks = list.networks.filter((one) => one.network !== network);
+    if (network !== undefined)
+      list.networks = list.networks.filter(
+        (one) => canonicalNetwork(one.network) !== canonicalNetwork(network),
+      );
     if (hash !== undefined) list.hashes = list.hashes.filter((one) => one.hash !== hash);
     if (phash !== undefined) list.phashes = list.phashes.filter((one) => one.phash !== phash);
     return sizeOf(list) < before;

@@ -366,6 +366,26 @@ test(`an album has at most ${MOST_PICTURES} pictures, not counting deleted ones`
   expect((await upload()).status).toBe(409);
 });
 
+test('a form whose pictures do not all fit into its album puts in those that do', async () => {
+  const album = await make();
+  const ids = Array.from({ length: MOST_PICTURES - 2 }, (_, index) => `${200_000_000_000 + index}`);
+  await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
+  await host.albums.append(album.id, ids);
+  const body = new FormData();
+  for (let n = 0; n < 4; n++) body.append('image', new File([picture], `${n}.png`));
+  const answer = await host.send(`/api/upload?album=${album.id}`, {
+    method: 'POST',
+    body,
+    headers: withToken(album),
+  });
+  const { results } = await json<{ results: { album?: string; warnings: { code: string }[] }[] }>(answer);
+  expect(results.map((one) => one.album)).toEqual([album.id, album.id, undefined, undefined]);
+  expect(results.flatMap(({ warnings }) => warnings.map(({ code }) => code))).toEqual([
+    'not_in_album',
+    'not_in_album',
+  ]);
+});
+
 test('an upload whose album goes meanwhile is stored, and says so', async () => {
   const album = await make();
   const { demandRoom } = host.albums;

@@ -167,10 +167,13 @@ describe('an expiry', () => {
     while (images.length < 30) images.push(await upload('expires_in=10m'));
     for (const { raw_url } of images) await (await host.send(`${pathOf(raw_url)}?w=160`)).bytes();
     expect(await host.files()).toHaveLength(60);
+    expect(Number(await host.state.get('image-version-bytes'))).toBeGreaterThan(1000);
     host.clock.ms += 10 * 60_000;
     await Promise.all(copies.map((copy) => copy.removeEnded()));
     expect(await host.files()).toEqual([]);
     expect(removed.sort()).toEqual(images.map(({ id }) => id).sort());
+    // Another copy than those that removed them had made the smaller versions.
+    expect(await host.state.get('image-version-bytes')).toBe('0');
     await Promise.all(copies.map((copy) => copy.stop()));
   });
 

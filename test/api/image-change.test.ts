@@ -20,8 +20,9 @@ beforeAll(async () => {
     change: ({ limits }) => ({
       limits: { ...limits, cacheMaxAgeMs: 3_600_000 },
       onEvent: (event) => void events.push(event),
-      mayStore: async (hash) => {
-        if (blocked.has(hash)) throw new AppError('forbidden', inEnglish('It is blocked.'));
+      mayStore: async (hash, phash) => {
+        if (blocked.has(hash) || blocked.has(phash ?? ''))
+          throw new AppError('forbidden', inEnglish('It is blocked.'));
       },
     }),
   });
@@ -45,6 +46,47 @@ test('a picture that loses its expiry counts from now', async () => {
   expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
   await host.serve(91 * DAY_MS);
   expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 1 });
+});
+
+test('a picture that looks like a blocked one cannot be changed', async () => {
+  const image = await host.upload(picture);
+  const phash = (await host.images.get(image.id))?.phash ?? '';
+  blocked.add(phash);
+  expect((await change(image.id, { visibility: 'public' }, withToken(image))).status).toBe(403);
+  blocked.delete(phash);
+  expect((await change(image.id, { visibility: 'public' }, withToken(image))).status).toBe(200);
+});
+
+test('a picture whose password goes while it is made protected is not said to be', async () => {
+  let meanwhile = async () => {};
+  const racing = await hosts.start({
+    change: ({ images }) => ({
+      images: {
+        ...images,
+        async change(...asked) {
+          const [first, rest] = [meanwhile, async () => {}];
+          meanwhile = rest;
+          await first();
+          return images.change(...asked);
+        },
+      },
+    }),
+  });
+  const image = await racing.upload(picture, 'password=x');
+  const ask = (visibility: string) =>
+    racing.send(`/api/image/${image.id}`, {
+      method: 'PATCH',
+      body: JSON.stringify({ visibility }),
+      headers: { 'content-type': 'application/json', ...withToken(image) },
+    });
+  let first = 0;
+  meanwhile = async () => {
+    first = (await ask('public')).status;
+  };
+  const second = await ask('protected');
+  expect([first, second.status]).toEqual([200, 409]);
+  expect((await racing.send(pathOf(image.raw_url))).status).toBe(200);
+  await racing.stop();
 });
 
 test('a picture becomes protected, unlisted and public again, and lists follow', async () => {

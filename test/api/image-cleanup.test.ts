@@ -49,6 +49,47 @@ describe('the cleanup', () => {
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0, freed_bytes: 0 });
     }));
 
+  test('spares an image that is opened while it runs', async () => {
+    let opened = async () => {};
+    await withHost(
+      async (host) => {
+        const image = await host.upload(png);
+        await host.serve(91 * DAY_MS);
+        opened = async () => void (await host.send(pathOf(image.raw_url)));
+        expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 0 });
+        expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
+      },
+      {
+        change: ({ images }) => ({
+          images: {
+            ...images,
+            async idleSince(...asked) {
+              const idle = await images.idleSince(...asked);
+              await opened();
+              return idle;
+            },
+          },
+        }),
+      },
+    );
+  });
+
+  test('leaves what was opened if that cannot be written', () =>
+    withHost(
+      async (host) => {
+        const image = await host.upload(png);
+        await host.serve(91 * DAY_MS);
+        await host.send(pathOf(image.raw_url));
+        expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 0, complete: false });
+        expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
+      },
+      {
+        change: ({ images }) => ({
+          images: { ...images, touch: () => Promise.reject(new Error('away')) },
+        }),
+      },
+    ));
+
   test('spares an image that was opened a moment ago, before that was written', () =>
     withHost(async (host) => {
       const image = await host.upload(png);
@@ -146,6 +187,7 @@ describe('the scheduled cleanup', () => {
         ...host,
         doubts,
         serviceTime,
+        accesses,
         retentionMs: host.limits.retentionMs,
         now: host.clock.now,
         onRemoved: ({ id }) => host.blobs.remove(`${id}.webp`),

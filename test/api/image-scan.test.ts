@@ -265,6 +265,35 @@ describe('a picture in review', () => {
     expect(inserted).toEqual([5000]);
   });
 
+  test('is dropped when it expires', async () => {
+    const state = new Map<string, string>();
+    const removed: string[] = [];
+    let now = 0;
+    const reviews = createReviews({
+      state: {
+        get: async (key) => state.get(key) ?? null,
+        set: async (key, value) => void state.set(key, value),
+      },
+      locks: createLocalLocks(),
+      blobs: {
+        put: async () => {},
+        remove: async (key: string) => void removed.push(key),
+      } as unknown as BlobStore,
+      images: { insert: async () => {}, confirm: async () => {} },
+      clock: { ...systemClock, now: () => now },
+      onStored: () => {},
+      discard: async () => {},
+    });
+    await reviews.hold(image({ id: 'short', expiresAt: 1000, format: 'webp' }), 'file');
+    await reviews.hold(image({ id: 'long', expiresAt: null }), 'file');
+    await reviews.removeExpired();
+    expect(await reviews.list()).toHaveLength(2);
+    now = 1000;
+    await reviews.removeExpired();
+    expect((await reviews.list()).map(({ id }) => id)).toEqual(['long']);
+    expect(removed).toEqual(['review/short.webp']);
+  });
+
   test('is not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
     const state = new Map<string, string>();
     const held = new AbortController();

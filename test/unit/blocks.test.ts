@@ -1,8 +1,30 @@
 import { expect, test } from 'bun:test';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createBlocks } from '../../src/moderation/blocks.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+
+test('a block of a network is lifted by any spelling of it', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const blocks = createBlocks({
+    state: createSqliteState(database),
+    locks: createLocalLocks(),
+    now: () => 0,
+  });
+  for (const [written, other] of [
+    ['2001:DB8:0::/32', '2001:db8::/32'],
+    ['192.0.2.1', '::ffff:192.0.2.1'],
+    ['192.0.2.0/24', '::ffff:192.0.2.0/120'],
+  ]) {
+    await blocks.add({ network: written }, '');
+    await blocks.add({ network: other }, 'once');
+    expect((await blocks.list()).networks).toHaveLength(1);
+    expect(await blocks.remove({ network: written })).toBe(true);
+    expect((await blocks.list()).networks).toEqual([]);
+  }
+  database.close();
+});
 
 test('blocks are not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');

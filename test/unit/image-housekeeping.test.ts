@@ -85,6 +85,18 @@ describe('accesses', () => {
     await accesses.flush();
     expect(written).toEqual([{ abcDEF123456: 10 * HOUR_MS }]);
   });
+
+  test('are kept while the store is away, however many there are', async () => {
+    const { accesses, written, store } = createLog();
+    store.away = true;
+    for (let n = 0; n < 6_000; n++) accesses.note({ ...image, id: `image-${n}` });
+    await accesses.flush();
+    expect(accesses.has('image-0')).toBe(true);
+    store.away = false;
+    await accesses.flush();
+    expect(written.flatMap((batch) => Object.keys(batch))).toHaveLength(6_000);
+    expect(accesses.has('image-0')).toBe(false);
+  });
 });
 
 describe('the record cache', () => {

@@ -6,6 +6,8 @@ import type { ImageStore } from '../store.ts';
 const RESOLUTION_MS = 3_600_000;
 /** Above this number, accesses are written without waiting for the timer. */
 const MAX_PENDING = 5000;
+/** Maximum number kept while they cannot be written; some 20 MB. */
+const MAX_KEPT = 100_000;
 
 /** Collects accesses and writes them in batches. */
 export interface AccessLog {
@@ -13,6 +15,8 @@ export interface AccessLog {
   note(image: ImageRecord): void;
   /** Writes the recorded accesses. Those that cannot be written are kept for the next time. Never rejects. */
   flush(): Promise<void>;
+  /** Reports whether an access to the image was recorded and is not written yet. */
+  has(id: string): boolean;
 }
 
 interface AccessLogOptions {
@@ -25,18 +29,23 @@ interface AccessLogOptions {
 
 export function createAccessLog({ images, now, log, onWritten }: AccessLogOptions): AccessLog {
   let pending = new Map<string, number>();
+  /** Those that are being written. */
+  let written = new Map<string, number>();
   let flushing: Promise<void> = Promise.resolve();
 
   async function write(): Promise<void> {
     if (pending.size === 0) return;
     const batch = pending;
+    written = batch;
     pending = new Map();
     try {
       await images.touch(batch);
       onWritten(batch.keys());
     } catch (cause) {
       log('warn', 'accesses not written', { images: batch.size, cause });
-      if (batch.size <= MAX_PENDING) pending = new Map([...batch, ...pending]);
+      pending = new Map([...batch, ...pending].slice(0, MAX_KEPT));
+    } finally {
+      written = new Map();
     }
   }
 
@@ -52,5 +61,6 @@ export function createAccessLog({ images, now, log, onWritten }: AccessLogOption
       if (pending.size === MAX_PENDING) void flush();
     },
     flush,
+    has: (id) => pending.has(id) || written.has(id),
   };
 }

@@ -32,6 +32,7 @@ interface CleanupOptions {
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
   serviceTime: Pick<ServiceTime, 'servedFor' | 'doubt'>;
+  accesses: Pick<AccessLog, 'flush' | 'has'>;
   /** Images without a view for this long, while the server ran, are removed. */
   retentionMs: number;
   now: () => number;
@@ -55,6 +56,7 @@ export function createCleanup({
   locks,
   doubts,
   serviceTime,
+  accesses,
   retentionMs,
   now,
   onRemoved,
@@ -75,13 +77,18 @@ export function createCleanup({
       const deadline = now() + budgetMs;
       const fence = { name: CLEANUP_LOCK, token: lease.token };
       while (!lease.lost.aborted && !signal?.aborted && now() < deadline) {
+        // What is viewed while this runs stays.
+        await accesses.flush();
         const idle = await images.idleSince(before, BATCH);
         if (idle.length === 0) return { ...report, complete: true };
-        await unfinished.during('removal', idle, async (done) => {
-          for (const image of idle) {
+        const removable = idle.filter(({ id }) => !accesses.has(id));
+        // Their accesses cannot be written now.
+        if (removable.length === 0) return report;
+        await unfinished.during('removal', removable, async (done) => {
+          for (const image of removable) {
             if (lease.lost.aborted || signal?.aborted) return;
             // It may have been viewed since it was read.
-            if (await images.removeIdle(image.id, before, fence)) {
+            if (!accesses.has(image.id) && (await images.removeIdle(image.id, before, fence))) {
               await onRemoved(image);
               report.removed++;
               report.freedBytes += image.size;
@@ -120,7 +127,6 @@ async function demandTime(serviceTime: Pick<ServiceTime, 'doubt'>): Promise<void
 interface AskedCleanupOptions {
   cleanup: Cleanup;
   serviceTime: Pick<ServiceTime, 'doubt' | 'settle'>;
-  accesses: Pick<AccessLog, 'flush'>;
   state: Pick<StateStore, 'get' | 'set'>;
   now: () => number;
 }
@@ -130,13 +136,12 @@ interface AskedCleanupOptions {
  * in the last ten minutes was complete, so that clients cannot keep the server busy with cleanups. `confirm`: the
  * caller says that the clock is right.
  */
-export function createAskedCleanup({ cleanup, serviceTime, accesses, state, now }: AskedCleanupOptions) {
+export function createAskedCleanup({ cleanup, serviceTime, state, now }: AskedCleanupOptions) {
   return async (budgetMs: number, admin: boolean, confirm = false): Promise<CleanupReport> => {
     if (confirm) await serviceTime.settle();
     else await demandTime(serviceTime);
     const last = Number((await state.get(LAST_ASKED)) ?? 0);
     if (!admin && elapsedSince(last, now()) < REST_MS) return { removed: 0, freedBytes: 0, complete: true };
-    await accesses.flush();
     const report = await cleanup.run(budgetMs);
     if (report.complete) await state.set(LAST_ASKED, String(now()));
     return report;

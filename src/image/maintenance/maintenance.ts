@@ -83,11 +83,10 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
   const { images, blobs, state, locks, doubts, serviceTime, mayStore, folder, clock, limits, log } = options;
-  const { accesses, cleanup } = options;
+  const { cleanup } = options;
   const now = () => clock.now();
   const last = Number((await state.get(LAST_RUN)) ?? 0);
   if (elapsedSince(last, now()) < limits.cleanupIntervalMs || (await serviceTime.doubt()) !== null) return;
-  await accesses.flush();
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
   await options.onCleaned?.(signal, await serviceTime.servedFor(limits.retentionMs));

@@ -8,6 +8,7 @@ import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import type { ImageFiles } from '../records/image-files.ts';
 import type { RecordCache } from '../records/records.ts';
+import type { Reviews } from '../review/reviews.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { ImageLimits } from '../upload/limits.ts';
 import { createAccessLog } from './accesses.ts';
@@ -43,6 +44,7 @@ export interface UpkeepOptions {
   files: Pick<ImageFiles, 'takeChanged' | 'retryRemovals'>;
   state: StateStore;
   locks: Locks;
+  reviews?: Pick<Reviews, 'removeExpired'>;
   records: Pick<RecordCache, 'forget'>;
   clock: Pick<Clock, 'now'>;
   serviceTime: ServiceTime;
@@ -64,7 +66,7 @@ export interface UpkeepOptions {
 }
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { images, blobs, files, state, locks, records, clock, serviceTime, limits, log } = options;
+  const { images, blobs, files, state, locks, reviews, records, clock, serviceTime, limits, log } = options;
   const { folder, mayStore } = options;
   const { onRemoved, unfinished, onCleaned, onDoubt, onVersionBytes } = options;
   const now = () => clock.now();
@@ -83,17 +85,18 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     locks,
     doubts,
     serviceTime,
+    accesses,
     retentionMs,
     now,
     onRemoved,
     unfinished,
   });
-  const removeEnded = createEnds({ images, now, onRemoved, unfinished, serviceTime, log });
+  const removeEnded = createEnds({ images, reviews, now, onRemoved, unfinished, serviceTime, log });
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
 
   return {
-    cleanup: createAskedCleanup({ cleanup, serviceTime, accesses, state, now }),
+    cleanup: createAskedCleanup({ cleanup, serviceTime, state, now }),
     removeEnded: (signal = stopping.signal) => removeEnded(signal),
     async doubts() {
       const [reasons, doubt] = await Promise.all([doubts.recent(), serviceTime.doubt()]);
@@ -143,6 +146,7 @@ const AT_ONCE = 16;
 
 interface EndsOptions {
   images: Pick<ImageStore, 'endedBy' | 'removeEnded'>;
+  reviews: Pick<Reviews, 'removeExpired'> | undefined;
   now: () => number;
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
@@ -157,10 +161,11 @@ interface EndsOptions {
  * clock that is ahead would remove what has not expired; nobody sees it meanwhile. Other doubts do not stop it, as they
  * do not stop a deletion by an uploader.
  */
-function createEnds({ images, now, onRemoved, unfinished, serviceTime, log }: EndsOptions) {
+function createEnds({ images, reviews, now, onRemoved, unfinished, serviceTime, log }: EndsOptions) {
   return async (signal: AbortSignal): Promise<void> => {
     await unfinished.finish();
     if ((await serviceTime.doubt()) !== null) return;
+    await reviews?.removeExpired().catch((cause) => log('warn', 'expired reviews not removed', { cause }));
     while (!signal.aborted) {
       const ended = await images.endedBy(now(), BATCH);
       if (ended.length === 0) break;

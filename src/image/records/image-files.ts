@@ -88,7 +88,7 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
     async remove(image) {
       changed = true;
       for (const key of keysOf(image)) {
-        thumbnails.forget(key);
+        if (key !== originalKey(image)) await thumbnails.discount(key);
         smallFiles.forget(key);
         await removals.remove(key);
       }

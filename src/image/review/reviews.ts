@@ -24,6 +24,8 @@ export interface Reviews {
   find(id: string): Promise<ImageRecord | null>;
   /** Removes it. Returns false if it is no longer in review. */
   withdraw(id: string): Promise<boolean>;
+  /** Removes those that have expired: nobody will see them. */
+  removeExpired(): Promise<void>;
   /** Total size of the files. */
   bytes(): Promise<number>;
 }
@@ -170,6 +172,15 @@ export function createReviews({
         return without(held, id);
       });
       return isThere;
+    },
+
+    async removeExpired() {
+      const isOver = ({ expiresAt }: ImageRecord) => expiresAt !== null && expiresAt <= clock.now();
+      if (!(await list()).some(isOver)) return;
+      await change(async (held) => {
+        for (const image of held.filter(isOver)) await refuse(image);
+        return held.filter((image) => !isOver(image));
+      });
     },
 
     async bytes() {

@@ -34,8 +34,10 @@ export interface Thumbnails {
    * the stored file stands in. Rejects with `not_found` if that is missing, and if the store fails.
    */
   provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
-  /** Must be called when a version is missing or was removed. */
+  /** Must be called when a version is missing. */
   forget(key: string): void;
+  /** Must be called before a version is removed, which any copy of the server may have made. Never rejects. */
+  discount(key: string): Promise<void>;
 }
 
 interface ThumbnailOptions {
@@ -141,7 +143,7 @@ export function createThumbnails({
         remember(key, size);
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
-        // Whoever may see a picture gets one.
+        // A client that may see the picture gets one.
         if (!(error instanceof AppError) || error.code === 'not_found') throw error;
         return { ...asStored, isStopgap: true };
       }
@@ -150,6 +152,12 @@ export function createThumbnails({
     forget(key) {
       void bytes.add(-(sizes.get(key) ?? 0));
       sizes.delete(key);
+    },
+
+    async discount(key) {
+      const size = sizes.get(key) ?? (await blobs.stat(key).catch(() => null))?.size ?? 0;
+      sizes.delete(key);
+      await bytes.add(-size);
     },
   };
 }

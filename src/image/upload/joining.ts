@@ -40,9 +40,21 @@ export function createJoining(
   const inHeader = albumTokenOf(request);
   let asked: string | null = null;
 
-  function joined(outcome: Outcome, album: string, fault: AppError | null): Outcome {
+  /** Returns why the pictures are not in the album, or `null`. */
+  async function faultOf(album: string, pictures: readonly string[]): Promise<AppError | null> {
+    try {
+      await albums.append(album, pictures);
+      return null;
+    } catch (error) {
+      if (error instanceof AppError) return error;
+      throw error;
+    }
+  }
+
+  function joined(outcome: Outcome, album: string, faults: ReadonlyMap<string, AppError | null>): Outcome {
     if (!('uploaded' in outcome)) return outcome;
     const { uploaded } = outcome;
+    const fault = faults.get(uploaded.image.id) ?? null;
     if (fault === null) return { uploaded: { ...uploaded, album } };
     const warning: Uploaded['warnings'][number] = { code: 'not_in_album', message: fault.message };
     return { uploaded: { ...uploaded, warnings: [...uploaded.warnings, warning] } };
@@ -74,14 +86,11 @@ export function createJoining(
         'uploaded' in outcome ? [outcome.uploaded.image.id] : [],
       );
       if (album === null || stored.length === 0) return [...outcomes];
-      const fault = await albums.append(album, stored).then(
-        () => null,
-        (error: unknown) => {
-          if (error instanceof AppError) return error;
-          throw error;
-        },
-      );
-      return outcomes.map((outcome) => joined(outcome, album, fault));
+      const whole = await faultOf(album, stored);
+      const faults = new Map(stored.map((id) => [id, whole]));
+      // An album that is almost full takes those that fit.
+      if (whole?.code === 'conflict') for (const id of stored) faults.set(id, await faultOf(album, [id]));
+      return outcomes.map((outcome) => joined(outcome, album, faults));
     },
   };
 }

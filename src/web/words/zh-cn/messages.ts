@@ -95,8 +95,8 @@ export const messages = {
   'must be a string, at most {most} characters': '最多 {most} 个字符',
   'must be a string': '必须是文本',
   'must be a date such as {example}': '必须是日期，例如 {example}',
-  'must be never, or a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y':
-    '必须是 never，或 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y',
+  'must be a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y, or never where the server allows it':
+    '必须是 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y，或在服务器允许时为 never',
   'must be the next of another answer': '必须是上一页给出的 next 值',
   'is not valid': '无效',
 
