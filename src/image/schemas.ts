@@ -1,5 +1,5 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
-import { PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
+import { Extent, PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
 import { oneOf } from '../lib/schema.ts';
 import { VISIBILITIES } from './image.ts';
@@ -144,9 +144,12 @@ export const uploadAnswer = answer(
       Type.Object({
         code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
         message: Type.String({ description: 'Message for people.' }),
+        from: Type.Optional(Extent),
+        to: Type.Optional(Extent),
       }),
       {
-        description: 'What differs from the request, such as quality lost in conversion. Usually empty.',
+        description:
+          'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
       },
     ),
   },

@@ -55,7 +55,7 @@ export function uploadView(
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
     removed: [...removed],
-    warnings: warnings.map(({ code, message }) => ({ code, message })),
+    warnings: [...warnings],
   };
 }
 

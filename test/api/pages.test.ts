@@ -111,7 +111,10 @@ describe('an error', () => {
     const fields: [Record<string, string>, string][] = [
       [{ max_height: '0' }, '最大高度：必须是 1 到 16384 之间的整数'],
       [{ format: 'bmp' }, '格式：必须是以下之一：webp, jpeg, png, avif, gif, auto'],
-      [{ expires_in: 'soon' }, '有效期：必须是 never，或 10m 到 10y 之间的时长，例如 30m、12h、7d、2w 或 1y'],
+      [
+        { expires_in: 'soon' },
+        '有效期：必须是 10m 到 10y 之间的时长，例如 30m、12h、7d、2w 或 1y，或在服务器允许时为 never',
+      ],
       [{ visibility: 'protected' }, '谁可以查看：选择“知道密码的人”时必须填写密码。'],
     ];
     for (const [field, reason] of fields)

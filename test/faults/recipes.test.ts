@@ -67,7 +67,7 @@ export const command = defineCommand({
     ],
     [
       'adapters/postgres/schema.ts',
-      "  (table) => [`ALTER TABLE ${table('proxies')} ADD COLUMN planted bigint NOT NULL DEFAULT 7`],\n",
+      `  (table) => [\`ALTER TABLE \${table('proxies')} ADD COLUMN planted bigint NOT NULL DEFAULT 7\`],\n`,
       '];\n\n/** The oldest program',
     ],
     ['src/proxy/pool/history.ts', '    planted: record?.planted ?? 7,\n', '    recent: withCheck('],

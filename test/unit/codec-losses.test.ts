@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import type { ConvertJob } from '../../src/codec/codec.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
-import { animation, privatePhoto, quarterColours } from '../support/images/images.ts';
+import { animation, photo, privatePhoto, quarterColours } from '../support/images/images.ts';
 import { gainMapJpeg, motionPhoto, multiPicture, withCaption } from '../support/images/jpeg-files.ts';
 
 let bench: CodecBench;
@@ -35,6 +35,39 @@ describe('no loss is silent', () => {
         message: 'Only the first of 3 frames is kept in AVIF; format=webp keeps them all.',
       },
     ]);
+  });
+
+  test('a picture that was scaled says from which size to which', async () => {
+    const tall = await sharp({ create: { width: 80, height: 700, channels: 3, background: '#246' } })
+      .jpeg()
+      .withMetadata({ orientation: 6 })
+      .toBuffer();
+    const { warnings } = await bench.convert(tall, { maxWidth: 350 });
+    expect(warnings).toEqual([
+      {
+        code: 'resized',
+        message:
+          'The picture was scaled from 700 × 80 to 350 × 40 pixels; max_width and max_height set the limit.',
+        from: { width: 700, height: 80 },
+        to: { width: 350, height: 40 },
+      },
+    ]);
+  });
+
+  test('a picture that takes more bytes than before says how many, unless it is tiny', async () => {
+    const small = await sharp(await photo(900, 600))
+      .avif({ quality: 20 })
+      .toBuffer();
+    const { warnings, size } = await bench.convert(small);
+    expect(warnings).toEqual([
+      {
+        code: 'larger',
+        message: `The picture takes ${size} bytes in WebP, and took ${small.length} before.`,
+        from: { bytes: small.length },
+        to: { bytes: size },
+      },
+    ]);
+    expect(await warningsOf(await animation('gif'), { format: 'png' })).toEqual([]);
   });
 
   test('further pages of a TIFF are reported', async () => {
@@ -134,7 +167,7 @@ describe('what a JPEG file contains besides its picture', () => {
       stripExif: false,
       maxWidth: 160,
     });
-    expect([made.width, made.warnings]).toEqual([160, []]);
+    expect([made.width, made.warnings.map(({ code }) => code)]).toEqual([160, ['resized']]);
     const map = (await sharp(made.bytes).metadata()).gainMap?.image;
     expect((await sharp(map).metadata()).width).toBeLessThanOrEqual(160);
   });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { storageFull } from '../../lib/storage-full.ts';
 import { parseApng } from '../decoders/apng.ts';
 import { writeApng } from '../decoders/apng-write.ts';
@@ -75,6 +75,8 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       frames: source.frames,
       animated,
       keeps: !job.stripExif,
+      sides: { from: animated ? source.header : source.header.autoOrient, to: { width, height } },
+      bytes: { from: (await stat(job.input)).size, to: data.length },
     }),
   };
 }

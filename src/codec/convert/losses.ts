@@ -30,13 +30,19 @@ interface Passage {
   iptcKept: boolean;
   /** Whether the result has the gain map. */
   gainMapKept: boolean;
+  /** One frame of the input as people see it, and of the result. */
+  sides: Record<'from' | 'to', { width: number; height: number }>;
+  /** Bytes of the file and of the result. */
+  bytes: Record<'from' | 'to', number>;
 }
+
+/** Smaller files, in bytes, load in one piece whatever they were. */
+const NOTICEABLE = 4096;
 
 /** Returns what a conversion has lost, the most noticeable first. Pure. */
 export function lossesOf(passage: Passage): Warning[] {
-  return [framesLost(passage), cutShort(passage), gainMapLost(passage), metadataLost(passage)].filter(
-    (warning) => warning !== null,
-  );
+  const rules = [framesLost, cutShort, gainMapLost, metadataLost, madeSmaller, madeLarger];
+  return rules.map((rule) => rule(passage)).filter((warning) => warning !== null);
 }
 
 function framesLost({ frames, moves, animated, format, parts }: Passage): Warning | null {
@@ -77,4 +83,17 @@ function metadataLost({ keeps, header, format, exifKept, xmpKept, iptcKept }: Pa
   if (lost.length === 0) return null;
   const message = `${inWords(lost)} of the file cannot be kept in ${ACCEPTED[format]}.`;
   return { code: 'metadata_dropped', message };
+}
+
+function madeSmaller({ sides: { from, to } }: Passage): Warning | null {
+  if (to.width >= from.width && to.height >= from.height) return null;
+  const [before, after] = [from, to].map(({ width, height }) => `${width} × ${height}`);
+  const message = `The picture was scaled from ${before} to ${after} pixels; max_width and max_height set the limit.`;
+  return { code: 'resized', message, from, to };
+}
+
+function madeLarger({ bytes: { from, to }, format }: Passage): Warning | null {
+  if (to <= from || to < NOTICEABLE) return null;
+  const message = `The picture takes ${to} bytes in ${ACCEPTED[format]}, and took ${from} before.`;
+  return { code: 'larger', message, from: { bytes: from }, to: { bytes: to } };
 }

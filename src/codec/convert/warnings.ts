@@ -1,23 +1,37 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { oneOf } from '../../lib/schema.ts';
 import { hasCoordinates } from '../decoders/exif.ts';
 import type { Metadata } from './sharp.ts';
 
-/** What a conversion may lose without being asked to. */
-export const WARNING_CODES = ['frames_dropped', 'gain_map_dropped', 'truncated', 'metadata_dropped'] as const;
-type WarningCode = (typeof WARNING_CODES)[number];
+/** What a conversion may lose, or make worse, without being asked to. */
+export const WARNING_CODES = [
+  'frames_dropped',
+  'gain_map_dropped',
+  'truncated',
+  'metadata_dropped',
+  'resized',
+  'larger',
+] as const;
 
-/** A loss as a sentence, with a code for programs. */
-export interface Warning {
-  code: WarningCode;
-  message: string;
-}
+/** Sides in pixels, or bytes. */
+export const Extent = Type.Union([
+  Type.Object({ width: Type.Integer({ minimum: 1 }), height: Type.Integer({ minimum: 1 }) }),
+  Type.Object({ bytes: Type.Integer({ minimum: 0 }) }),
+]);
+
+/** A loss as a sentence, with a code for programs. `resized` and `larger` say what it was and what it is. */
+export const Warning = Type.Object({
+  code: oneOf(WARNING_CODES),
+  message: Type.String({ maxLength: 300 }),
+  from: Type.Optional(Extent),
+  to: Type.Optional(Extent),
+});
+export type Warning = Static<typeof Warning>;
 
 /** Differences from what the uploader asked for: losses, or a picture that could not be added to its album. */
 export const UPLOAD_WARNING_CODES = [...WARNING_CODES, 'not_in_album'] as const;
 
-export interface UploadWarning {
-  code: (typeof UPLOAD_WARNING_CODES)[number];
-  message: string;
-}
+export type UploadWarning = Omit<Warning, 'code'> & { code: (typeof UPLOAD_WARNING_CODES)[number] };
 
 /** What a picture's metadata reveal about its owner: where it was taken, or anything else. */
 export const PRIVATE_PARTS = ['location', 'metadata'] as const;

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { oneOf } from '../../lib/schema.ts';
 import { TakenWith } from '../../lib/taken-with.ts';
-import { PRIVATE_PARTS, WARNING_CODES } from '../convert/warnings.ts';
+import { PRIVATE_PARTS, WARNING_CODES, Warning } from '../convert/warnings.ts';
 import { FORMATS, type Format } from '../format.ts';
 
 /** One conversion. Paths are absolute. The codec creates `output`, and removes it if the conversion fails. */
@@ -67,10 +67,7 @@ export const Converted = Type.Object({
   /** What its metadata revealed, if they were to be removed. */
   removed: Type.Array(oneOf(PRIVATE_PARTS), { maxItems: PRIVATE_PARTS.length }),
   /** What was lost in the conversion. */
-  warnings: Type.Array(
-    Type.Object({ code: oneOf(WARNING_CODES), message: Type.String({ maxLength: 300 }) }),
-    { maxItems: WARNING_CODES.length },
-  ),
+  warnings: Type.Array(Warning, { maxItems: WARNING_CODES.length }),
 });
 export type Converted = Static<typeof Converted>;
 

@@ -11,8 +11,10 @@ import { showQrCode } from './qr-code.js';
  *   raw_url: string, markdown: string, html: string, bbcode: string,
  *   width: number, height: number, size: number, format: string,
  *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
- *   review?: true, removed: string[], warnings: { code: string, message: string }[],
+ *   review?: true, removed: string[], warnings: Warning[],
  * }} Uploaded
+ * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
+ * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
  */
 
 /**
@@ -24,6 +26,8 @@ const WARNINGS = {
   gain_map_dropped: () => say('gainMapDropped'),
   truncated: () => say('truncated'),
   metadata_dropped: () => say('metadataDropped'),
+  resized: () => say('wasResized'),
+  larger: () => say('becameLarger'),
 };
 
 const SEEN_BY = {
@@ -225,7 +229,17 @@ function fromNow(time) {
   return new Intl.RelativeTimeFormat(language).format(Math.max(1, Math.floor(ms / length)), unit);
 }
 
-/** @param {{ code: string, message: string }} warning */
-function wordsFor({ code, message }) {
-  return WARNINGS[code]?.() ?? message;
+/**
+ * `The picture was scaled down to the size limit: 800 × 7000 to 468 × 4096.`
+ * @param {Warning} warning
+ */
+function wordsFor({ code, message, from, to }) {
+  const words = WARNINGS[code]?.();
+  if (words === undefined) return message;
+  return from && to ? say('changedBy', { words, from: extentOf(from), to: extentOf(to) }) : words;
+}
+
+/** @param {Extent} extent */
+function extentOf({ width, height, bytes = 0 }) {
+  return width === undefined ? readableBytes(bytes) : `${width}\u00a0×\u00a0${height}`;
 }

@@ -12,6 +12,8 @@ export const pictures = {
     gain_map_dropped: 'The extra brightness for HDR screens was not kept.',
     truncated: 'The file was incomplete. Everything readable was kept.',
     metadata_dropped: 'Some metadata was not kept: this format cannot hold it.',
+    resized: 'The picture was scaled down to the size limit.',
+    larger: 'The picture takes more bytes in this format than your file did.',
     not_in_album: 'The picture was stored, but not added to the album.',
   },
   dimensions: 'Dimensions',
