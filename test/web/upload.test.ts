@@ -310,6 +310,20 @@ describe('a picture that is chosen', () => {
   });
 });
 
+test('a long picture is kept in full size, and a large one says that it was scaled down', async () => {
+  const [tall, wide] = await Promise.all(
+    [quarters(300, 6000), quarters(6000, 2400)].map((one) => one.png().toBuffer()),
+  );
+  await visit('/', async (page) => {
+    await choose(page, file('chat.png', tall), file('wide.png', wide));
+    await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
+    expect(await cardOf(page, 'chat.png').textContent()).toContain('300\u00a0×\u00a06000');
+    expect(await cardOf(page, 'wide.png').textContent()).toContain(
+      'Scaled down to the size limit: 6000\u00a0×\u00a02400 to 4096\u00a0×\u00a01638.',
+    );
+  });
+});
+
 describe('many pictures', () => {
   test('are one list, copied all at once, with one failure among them', async () => {
     await visit(
@@ -319,7 +333,7 @@ describe('many pictures', () => {
         await choose(page, ...names.map((name) => file(name)), file('letter.png', Buffer.from('Dear all,')));
         await page.getByRole('heading', { name: '4 of 5 uploaded' }).waitFor();
         await cardOf(page, 'letter.png')
-          .getByText(/not a picture in a supported format: JPEG/)
+          .getByText(/is not in a known picture format; JPEG/)
           .waitFor();
         await page.locator('#uploads-actions').getByLabel('What to copy').selectOption('BBCode');
         await page.getByRole('button', { name: 'Copy all' }).click();

@@ -1,5 +1,5 @@
 // @ts-check
-import { faultIn, readableBytes, readableNumber, say } from './dom.js';
+import { faultIn, language, readableBytes, readableNumber, say } from './dom.js';
 
 /** Statuses after which a retry may succeed; 0: the connection was lost. */
 const PASSING = [0, 408, 429, 500, 502, 503, 504, 507];
@@ -19,6 +19,8 @@ const WORDS = {
   storage_full: () => say('storageFull'),
   unauthorized: () => say('tokenRefused'),
 };
+/** Errors whose cause differs from file to file. */
+const OF_FILE = ['not_an_image', 'undecodable_image'];
 /** Fields of the form that the server checks. */
 const FIELDS = /** @type {const} */ (['max_width', 'max_height', 'max_views', 'expires_in', 'password']);
 
@@ -73,7 +75,8 @@ function wordsFor(status, body, form) {
   if (status === 0) return say('connectionLost');
   if (status === 413) return say('tooLargeForServer', { most: readableBytes(Number(form.dataset.maxBytes)) });
   const known = WORDS[body?.code];
-  if (known) return known(form);
+  // The server says what kind of file it is, and what to send instead.
+  if (known && !(OF_FILE.includes(body.code) && language === 'en')) return known(form);
   const details = Array.isArray(body?.details) ? body.details : [];
   const isFilled = (/** @type {string} */ name) => {
     const input = form.elements.namedItem(name);

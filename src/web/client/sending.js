@@ -94,6 +94,32 @@ export function bodyOf(form, file) {
   return body;
 }
 
+/** Scaled to fit, a picture with such sides, as of a conversation, cannot be read. */
+const LONG = 3;
+const MOST_PIXELS = 40e6;
+/** Of WebP, in pixels. */
+const MOST_SIDE = 16_383;
+
+/**
+ * Asks for the full size of a long picture, unless the visitor has chosen a size.
+ * @param {HTMLFormElement} form
+ * @param {FormData} body
+ * @param {{ width: number, height: number } | null} sides
+ */
+export function keepReadable(form, body, sides) {
+  if (sides === null) return;
+  const [short, long] = [sides.width, sides.height].sort((a, b) => a - b);
+  const isLong = long !== undefined && short !== undefined && long > LONG * short;
+  if (!isLong || long * short > MOST_PIXELS) return;
+  const names = ['max_width', 'max_height'];
+  if (names.some((name) => body.get(name))) return;
+  for (const name of names) {
+    const input = form.elements.namedItem(name);
+    const most = input instanceof HTMLInputElement ? Number(input.max) : 0;
+    if (most > 0) body.set(name, String(Math.min(long, most, MOST_SIDE)));
+  }
+}
+
 /**
  * Calls back when the network may be back. Returns a function that cancels it.
  * @param {() => void} then

@@ -39,6 +39,9 @@ const SEEN_BY = {
 /** The reduction is mentioned if the file became at least this much smaller. */
 const SMALLER = 0.95;
 
+/** How long an upload waits until its sides are known. */
+const LONGEST_LOOK_MS = 500;
+
 /** A picture being uploaded, as the visitor sees it. */
 export class UploadCard {
   /** @type {Uploaded | null} */
@@ -51,8 +54,20 @@ export class UploadCard {
   constructor(file, onCancel) {
     this.file = file;
     const picture = make('img', { src: URL.createObjectURL(file), alt: '' });
-    // Browsers can show fewer formats than the server accepts.
-    picture.addEventListener('error', () => picture.remove());
+    /** Resolves with the sides of the picture, or `null` if the browser cannot show it or takes long. */
+    this.sides = /** @type {Promise<{ width: number, height: number } | null>} */ (
+      new Promise((resolve) => {
+        picture.addEventListener('load', () =>
+          resolve({ width: picture.naturalWidth, height: picture.naturalHeight }),
+        );
+        // Browsers can show fewer formats than the server accepts.
+        picture.addEventListener('error', () => {
+          picture.remove();
+          resolve(null);
+        });
+        setTimeout(resolve, LONGEST_LOOK_MS, null);
+      })
+    );
     this.thumb = make('span', { class: 'thumb' }, picture);
     this.name = make('span', { class: 'upload-name' }, file.name);
     this.facts = make('p', { class: 'small muted' }, say('waiting', { size: readableBytes(file.size) }));

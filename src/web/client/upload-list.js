@@ -7,7 +7,7 @@ import { chosenForm, formMenu } from './link-forms.js';
 import { addMine, MINE_KEY } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { checkPicture, deletePicture, GONE, takeOut } from './removal.js';
-import { bodyOf, sendFile } from './sending.js';
+import { bodyOf, keepReadable, sendFile } from './sending.js';
 import { UploadCard } from './upload-card.js';
 
 /** Uploads at once, because the server has few cores. */
@@ -80,7 +80,15 @@ function uploadOf(form, file) {
       const fault = faultOfFile(file, form);
       if (fault !== null) return failed(fault, false);
       upload.state = 'sending';
-      upload.stop = sendFile(form, body, { ...progress, done, failed });
+      let isWanted = true;
+      upload.stop = () => {
+        isWanted = false;
+      };
+      void card.sides.then((sides) => {
+        if (!isWanted) return;
+        keepReadable(form, body, sides);
+        upload.stop = sendFile(form, body, { ...progress, done, failed });
+      });
     },
   };
   const progress = {
