@@ -344,7 +344,7 @@ describe('many pictures', () => {
         const heights = await page
           .locator('.upload-card')
           .evaluateAll((cards) => cards.map((card) => card.clientHeight));
-        expect(Math.max(...heights)).toBeLessThan(120);
+        expect(Math.max(...heights)).toBeLessThan(140);
       },
       { ...CLIPBOARD, expected: SPOILT },
     );
