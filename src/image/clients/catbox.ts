@@ -65,7 +65,7 @@ async function removeAll(call: Caller, host: Host, { files = '', userhash }: Fie
       inEnglish(`The field files must name 1 to ${MOST_DELETED} files, separated by spaces.`),
     );
   }
-  for (const name of names) await host.remove(call, name, userhash || null);
+  await host.removeEach(call, names, userhash || null);
   return text('Files successfully deleted.');
 }
 

@@ -36,6 +36,11 @@ export interface Host {
    * address. Rejects with `forbidden` or `not_found`.
    */
   remove(call: Caller, named: string, token?: string | null): Promise<void>;
+  /**
+   * Removes several, and goes on after one that fails, so that a repeated request ends what an earlier one began. Returns
+   * how many were not found. Rejects with the first other error.
+   */
+  removeEach(call: Caller, names: readonly string[], token?: string | null): Promise<number>;
 }
 
 export type Fields = Readonly<Record<string, string>>;

@@ -1,3 +1,4 @@
+import { AppError } from '../../errors.ts';
 import { deleterOf } from '../access/deletion-rights.ts';
 import { deleteUrl, linksOf } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
@@ -44,8 +45,17 @@ export function createHost({ service, intake, basePath }: HostOptions): Host {
     return { shared: stored.map((uploaded) => share(base, uploaded)), fields };
   };
 
+  const remove: Host['remove'] = async ({ request, context }, named, token = null) => {
+    const [, id = '', ownToken] = NAMED.exec(named) ?? [];
+    const deleter = deleterOf(request, context);
+    // Any page that shows a picture can send a GET, so only the token in it counts.
+    const peer = request.method === 'GET' ? null : deleter.peer;
+    await service.remove(id, { ...deleter, peer, token: ownToken ?? token ?? deleter.token });
+  };
+
   return {
     store,
+    remove,
 
     async storeOne(call, taking) {
       const [only] = (await store(call, taking)).shared;
@@ -53,12 +63,13 @@ export function createHost({ service, intake, basePath }: HostOptions): Host {
       return only;
     },
 
-    async remove({ request, context }, named, token = null) {
-      const [, id = '', ownToken] = NAMED.exec(named) ?? [];
-      const deleter = deleterOf(request, context);
-      // Any page that shows a picture can send a GET, so only the token in it counts.
-      const peer = request.method === 'GET' ? null : deleter.peer;
-      await service.remove(id, { ...deleter, peer, token: ownToken ?? token ?? deleter.token });
+    async removeEach(call, names, token) {
+      const faults: unknown[] = [];
+      for (const name of names) await remove(call, name, token).catch((fault) => void faults.push(fault));
+      const isMissing = (fault: unknown) => fault instanceof AppError && fault.code === 'not_found';
+      const other = faults.find((fault) => !isMissing(fault));
+      if (other !== undefined) throw other;
+      return faults.length;
     },
   };
 }

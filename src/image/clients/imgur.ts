@@ -50,8 +50,14 @@ function urlOf({ files: [file] }: Received): Promise<string | null> | null {
   return file === undefined ? null : readUrl(file);
 }
 
-function optionsOf({ name, ...fields }: Fields): Record<string, string> {
-  return { ...fields, ...(name && { filename: name }) };
+/** An album is named by its ID and token in one word; those of imgur's own that a client remembers say nothing here. */
+function optionsOf({ name, album = '', ...fields }: Fields): Record<string, string> {
+  const [, id, token] = /^([0-9A-Za-z]{12})([0-9A-Za-z]{32})$/.exec(album) ?? [];
+  return {
+    ...fields,
+    ...(id && token && { album: id, album_token: token }),
+    ...(name && { filename: name }),
+  };
 }
 
 function dataOf({ image, links, key }: Shared, { title, description, name }: Fields) {

@@ -57,8 +57,9 @@ const remove: ClientRoute = {
       throw new AppError('invalid_body', inEnglish('list must hold the results of 1 to 20 uploads.'));
     }
     const { list }: Static<typeof removal> = asked;
-    for (const { hash } of list) await host.remove(call, hash);
-    return json({ success: true, message: `delete success: ${list.length}, fail: 0` });
+    const hashes = list.map(({ hash }) => hash);
+    const missing = await host.removeEach(call, hashes);
+    return json({ success: true, message: `delete success: ${list.length - missing}, fail: ${missing}` });
   },
 };
 

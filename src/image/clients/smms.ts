@@ -1,6 +1,6 @@
 import { EXTENSIONS } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { type Client, type ClientRoute, json } from './client.ts';
+import { type Client, type ClientRoute, type Fields, json } from './client.ts';
 
 function refusal(status: number, { error, code, request_id }: Parameters<Dialect['refusal']>[0]) {
   return { status, body: { success: false, code, message: error, RequestId: request_id } };
@@ -14,7 +14,7 @@ const upload: ClientRoute = {
   // Clients ignore the body of any other status.
   dialect: { refusal: (refused) => refusal(200, refused) },
   async answer(call, host) {
-    const shared = await host.storeOne(call, { shape: { names: ['smfile'], most: 1 } });
+    const shared = await host.storeOne(call, { shape: { names: ['smfile'], most: 1 }, optionsOf });
     const { image, links, key } = shared;
     const storename = `${image.id}.${EXTENSIONS[image.format]}`;
     const data = {
@@ -33,6 +33,11 @@ const upload: ClientRoute = {
     return json({ success: true, code: 'success', message: 'success', data, RequestId: '' });
   },
 };
+
+/** SM.MS' own `format` is that of the answer. */
+function optionsOf({ format, ...fields }: Fields): Record<string, string> {
+  return format === undefined || format === 'json' ? fields : { ...fields, format };
+}
 
 const remove: ClientRoute = {
   method: 'GET',
