@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBay } from '../src/codec/workers/bay.ts';
+import { createWorkspace } from '../src/codec/workers/workspace.ts';
 import { startCodec } from '../test/support/codec/codec.ts';
 import { WORKER_COMMAND } from '../test/support/codec/worker-command.ts';
 import { photo } from '../test/support/images/images.ts';
@@ -31,14 +31,14 @@ async function started(args: readonly string[]): Promise<{ ms: number; cpu: numb
 }
 
 async function starts(): Promise<void> {
-  const bay = createBay(join(folder, 'bay'));
+  const workspace = createWorkspace(join(folder, 'workspace'));
   const free: { ms: number; cpu: number }[] = [];
   const sandboxed: { ms: number; cpu: number }[] = [];
   for (let round = 0; round < rounds; round++) {
     free.push(await started(['convert-worker']));
-    sandboxed.push(await started(['convert-sandbox', bay.folder, String(2 ** 31), 'must', '']));
-    await bay.empty();
-    await rm(join(bay.folder, 'modules'), { recursive: true, force: true });
+    sandboxed.push(await started(['convert-sandbox', workspace.folder, String(2 ** 31), 'must', '']));
+    await workspace.empty();
+    await rm(join(workspace.folder, 'modules'), { recursive: true, force: true });
   }
   const of = (runs: typeof free) =>
     `${median(runs.map(({ ms }) => ms)).toFixed(0)} ms, CPU ${median(runs.map(({ cpu }) => cpu)).toFixed(0)} ms`;

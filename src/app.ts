@@ -131,7 +131,7 @@ export function createApp(options: AppOptions): App {
 
   function fail(exchange: Exchange, error: unknown): Response | Promise<Response> {
     const { request, context, route } = exchange;
-    const response = sealed(failed(error, request, context.id));
+    const response = withCommonHeaders(failed(error, request, context.id));
     if (response.status === 405) response.headers.set('allow', route.allow);
     return finish(exchange, response);
   }
@@ -255,7 +255,7 @@ function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step
       if (route.queued) await admission.next();
       const head = request.method === 'HEAD';
       const asGet = head ? new Request(request, { method: 'GET' }) : request;
-      const response = sealed(await router.answer(asGet, context));
+      const response = withCommonHeaders(await router.answer(asGet, context));
       return head ? withoutBody(response) : response;
     } finally {
       leave?.();
@@ -307,7 +307,7 @@ function describedRoutes({ features, health, metrics, routes = [], now }: AppOpt
 }
 
 /** Adds the headers of every answer. */
-function sealed(response: Response): Response {
+function withCommonHeaders(response: Response): Response {
   response.headers.set('x-content-type-options', 'nosniff');
   const { headers } = response;
   if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer');

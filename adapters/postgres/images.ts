@@ -7,8 +7,8 @@ import { batches, slices } from '../../src/lib/batches.ts';
 import { arrayOf } from './arrays.ts';
 import type { Ask, PostgresConnection } from './connection.ts';
 import { createFences } from './fence.ts';
-import { createImageCare } from './image-care.ts';
 import { createImageList, createNewer } from './image-list.ts';
+import { createImageRepair } from './image-repair.ts';
 import { createImageRows, type ImageRows, RECORD } from './image-rows.ts';
 
 /** Ids in one statement. */
@@ -48,8 +48,8 @@ export function createPostgresImages(
   }
 
   return {
-    ...createImageCare(connection, rows),
-    ...createImageEnds(connection, rows),
+    ...createImageRepair(connection, rows),
+    ...createImageExpiry(connection, rows),
 
     async insert(image) {
       const mark = randomBytes(6).toString('base64url');
@@ -147,7 +147,7 @@ type Ends = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 're
 const atMost = (place: string) => `least(${place}::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)`;
 
 /** Changes of images over Postgres, their views and their expiry. */
-export function createImageEnds(connection: PostgresConnection, rows: ImageRows): Ends {
+export function createImageExpiry(connection: PostgresConnection, rows: ImageRows): Ends {
   const { table, ask, transaction } = connection;
   const [images, views, tombstones] = [table('images'), table('image_views'), table('tombstones')];
   const lock = `SELECT ${RECORD} FROM ${images} i WHERE i.id = $1 FOR UPDATE`;

@@ -6,11 +6,11 @@ import { slices } from '../../src/lib/batches.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { fenceArgs, unfenced } from './fence.ts';
-import { createImageCare } from './image-care.ts';
 import { encodeImage } from './image-codec.ts';
-import { createImageEnds, newMark } from './image-ends.ts';
+import { createImageExpiry, newMark } from './image-expiry.ts';
 import { createImageList, type ImageReplica } from './image-list.ts';
 import { createImageReader } from './image-reader.ts';
+import { createImageRepair } from './image-repair.ts';
 import { EXISTING, IDLE, INSERT, NEWER, READ, RECENT, REMOVE_IDLE, REMOVE_ONE } from './image-scripts.ts';
 import { pairs } from './log.ts';
 import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
@@ -131,7 +131,7 @@ export function createRedisImages(
       };
     },
 
-    ...createImageEnds({ redis, keys: all, find, toRecords, catchUp }),
-    ...createImageCare(redis, all),
+    ...createImageExpiry({ redis, keys: all, find, toRecords, catchUp }),
+    ...createImageRepair(redis, all),
   };
 }

@@ -45,7 +45,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const checkFence = createFences(database, 'images');
   const index = createImageSearch(database, searchSteps);
   const rows = createImageRows(database, index);
-  const { dropOld, ...ends } = createImageEnds(database, rows);
+  const { dropOld, ...expiry } = createImageExpiry(database, rows);
 
   return {
     async insert(image) {
@@ -86,7 +86,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       });
     },
 
-    ...ends,
+    ...expiry,
 
     async change(id, change) {
       const changed = database.transaction(() => rows.change(id, change));
@@ -113,7 +113,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
 
     summary: async () => summarise(counts.all()),
 
-    ...createImageCare(database, dropOld),
+    ...createImageRepair(database, dropOld),
   };
 }
 
@@ -122,7 +122,7 @@ type Ends = Pick<ImageStore, 'takeView' | 'endView' | 'endedBy' | 'removeEnded' 
 const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
 
 /** Counted views, expired and used-up images. */
-export function createImageEnds(
+export function createImageExpiry(
   database: Database,
   rows: Pick<ImageRows, 'remove'>,
 ): Ends & { dropOld(): void } {
@@ -190,7 +190,7 @@ export function createImageEnds(
 /**
  * Finds and repairs inconsistencies of image records over SQLite. `dropOldEnds`: forgets images that ended long ago.
  */
-export function createImageCare(
+export function createImageRepair(
   database: Database,
   dropOldEnds: () => void,
 ): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {

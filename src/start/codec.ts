@@ -2,9 +2,9 @@ import { platform } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Codec, createCodec } from '../codec/codec.ts';
 import { lackingMeans, sandboxState } from '../codec/sandbox/report.ts';
-import { removeOldBays } from '../codec/workers/bay.ts';
 import { createBudget } from '../codec/workers/budget.ts';
 import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
+import { removeOldWorkspaces } from '../codec/workers/workspace.ts';
 import type { Config } from '../config.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import { observeCodec } from '../image/metrics.ts';
@@ -26,7 +26,7 @@ export async function openCodec({
   operations: { metrics, now },
 }: CodecParts): Promise<Codec> {
   const workFolder = join(resolve(config.DATA_DIR), 'work');
-  await removeOldBays(workFolder);
+  await removeOldWorkspaces(workFolder);
   const plainCodec = createCodec({
     folder: workFolder,
     sandbox: config.IMAGE_SANDBOX,

@@ -3,7 +3,7 @@ import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 import { image } from '../support/stores/records.ts';
-import { imageEndsConformance } from './image-ends.ts';
+import { imageExpiryConformance } from './image-expiry.ts';
 import { imageSearchConformance } from './image-search.ts';
 
 const EMPTY = { items: [], total: 0, exact: true, next: null };
@@ -358,6 +358,6 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.buried([]), new Set());
   });
 
-  imageEndsConformance(runner, open);
+  imageExpiryConformance(runner, open);
   imageSearchConformance(runner, open);
 }

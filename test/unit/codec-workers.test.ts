@@ -8,9 +8,9 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import type { CodecOptions, ConvertJob } from '../../src/codec/codec.ts';
-import type { Bay } from '../../src/codec/workers/bay.ts';
 import { type Child, type Ending, startChild } from '../../src/codec/workers/child.ts';
 import { PooledWorker } from '../../src/codec/workers/pooled-worker.ts';
+import type { Workspace } from '../../src/codec/workers/workspace.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/images/hostile-images.ts';
 import { photo, privatePhoto } from '../support/images/images.ts';
@@ -190,10 +190,10 @@ describe('a worker', () => {
   test('that dies while its job is prepared does not fail the job, which the pool does again', async () => {
     const [prepared, dead] = [Promise.withResolvers<ConvertJob>(), Promise.withResolvers<Ending>()];
     const calls: string[] = [];
-    const bay = { load: () => prepared.promise, remove: () => {} } as unknown as Bay;
+    const workspace = { load: () => prepared.promise, remove: () => {} } as unknown as Workspace;
     const child = { cpuMs: () => null, kill: () => {}, ended: dead.promise } as unknown as Child;
     const worker = new PooledWorker(
-      bay,
+      workspace,
       { timeoutMs: 60_000, memoryLimitBytes: 1, input: { maxPixels: 1, maxFrames: 1, heic: true } },
       () => child,
       { ready: () => {}, idle: () => {}, ended: (_, lost) => void calls.push(`lost ${lost?.task.client}`) },

@@ -41,7 +41,7 @@ export interface Child {
 
 /** A sandbox for a child. */
 interface SandboxOptions {
-  /** The only folder that it can see; see `bay.ts`. */
+  /** The only folder that it can see; see `workspace.ts`. */
   folder: string;
   memoryBytes: number;
   /** Whether it must not start if a part of the sandbox is unavailable. */

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
-import { type Bay, createBay } from './bay.ts';
 import { type Ending, startChild } from './child.ts';
 import type { Environment } from './environment.ts';
 import { type JobLimits, PooledWorker, type Run, type Task } from './pooled-worker.ts';
+import { createWorkspace, type Workspace } from './workspace.ts';
 
 interface PoolOptions<T extends Task> {
   /** Absolute path and arguments that start the server again; `convert-worker` is appended. */
@@ -62,7 +62,7 @@ export class ProcessPool<T extends Task> {
   readonly #workers = new Set<PooledWorker<T>>();
   readonly #totals = { timeouts: 0, crashes: 0, outOfMemory: 0, started: 0 };
   /** Begins the names of the folders of its workers. */
-  readonly #bays = `${process.pid}-${randomUUID().slice(0, 8)}`;
+  readonly #workspaces = `${process.pid}-${randomUUID().slice(0, 8)}`;
   #failedStarts = 0;
   #backOff: { until: number; timer: ReturnType<typeof setTimeout> } | null = null;
   #missing: readonly string[] | null = null;
@@ -111,24 +111,26 @@ export class ProcessPool<T extends Task> {
   #start(): void {
     this.#totals.started++;
     try {
-      this.#startIn(createBay(join(this.#options.folder, `${this.#bays}-${this.#totals.started}`)));
+      this.#startIn(
+        createWorkspace(join(this.#options.folder, `${this.#workspaces}-${this.#totals.started}`)),
+      );
     } catch (cause) {
       // The disk may be full.
       this.#startLater({ code: null, signal: null, killedByOthers: false, stderr: String(cause) });
     }
   }
 
-  #startIn(bay: Bay): void {
+  #startIn(workspace: Workspace): void {
     const { command, env, sandbox, limits } = this.#options;
     const inSandbox = sandbox && {
-      folder: bay.folder,
+      folder: workspace.folder,
       memoryBytes: limits.memoryLimitBytes,
       must: sandbox.must,
       // The single-file program has no other arguments.
       load: !this.#hasBeenReady && command.length === 1,
     };
     const worker: PooledWorker<T> = new PooledWorker(
-      bay,
+      workspace,
       limits,
       (onReply) => startChild(command, env, onReply, inSandbox ?? undefined),
       {

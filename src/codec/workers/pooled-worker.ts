@@ -1,7 +1,7 @@
 import { AppError, Message, message } from '../../errors.ts';
-import type { Bay } from './bay.ts';
 import type { Child, Ending } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
+import type { Workspace } from './workspace.ts';
 
 /** A job in the pool. */
 export interface Task {
@@ -73,19 +73,19 @@ export class PooledWorker<T extends Task> {
   retired = false;
   run: Run<T> | null = null;
   readonly #child: Child;
-  readonly #bay: Bay;
+  readonly #workspace: Workspace;
   readonly #limits: JobLimits;
   readonly #events: WorkerEvents<T>;
   readonly #startLimit: ReturnType<typeof setTimeout>;
   #jobs = 0;
 
   constructor(
-    bay: Bay,
+    workspace: Workspace,
     limits: JobLimits,
     start: (onReply: (reply: JobReply) => void) => Child,
     events: WorkerEvents<T>,
   ) {
-    this.#bay = bay;
+    this.#workspace = workspace;
     this.#limits = limits;
     this.#events = events;
     this.#child = start((reply) => this.#onReply(reply));
@@ -118,7 +118,7 @@ export class PooledWorker<T extends Task> {
     };
     this.run = run;
     this.usedAt = run.startedAt;
-    this.#bay.load(task.job).then(
+    this.#workspace.load(task.job).then(
       (job) => this.#child.send({ id, job, limits }),
       (error: Error) => {
         // If the process has died, so has its folder, and the pool has settled the task.
@@ -183,12 +183,12 @@ export class PooledWorker<T extends Task> {
   async #complete({ task }: Run<T>, reply: Answer): Promise<void> {
     try {
       if (!('converted' in reply)) throw failure(reply.failed);
-      await this.#bay.unload(task.job, reply.converted);
+      await this.#workspace.unload(task.job, reply.converted);
       task.resolve(reply.converted);
     } catch (error) {
       task.reject(error instanceof Error ? error : new Error(String(error)));
     }
-    await this.#bay.empty().catch(() => this.retire());
+    await this.#workspace.empty().catch(() => this.retire());
     this.run = null;
     if (this.#jobs >= JOBS_PER_WORKER || this.#child.memory() > IDLE_BYTES) this.retire();
     this.#events.idle();
@@ -196,7 +196,7 @@ export class PooledWorker<T extends Task> {
 
   #onEnded(ending: Ending): void {
     clearTimeout(this.#startLimit);
-    this.#bay.remove();
+    this.#workspace.remove();
     const lost = this.run?.answered ? null : this.run;
     if (lost) answer(lost);
     this.#events.ended(ending, lost);

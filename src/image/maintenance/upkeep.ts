@@ -91,7 +91,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     onRemoved,
     unfinished,
   });
-  const removeEnded = createEnds({ images, reviews, now, onRemoved, unfinished, serviceTime, log });
+  const removeEnded = createExpiry({ images, reviews, now, onRemoved, unfinished, serviceTime, log });
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
 
@@ -144,7 +144,7 @@ const BATCH = 100;
  */
 const AT_ONCE = 16;
 
-interface EndsOptions {
+interface ExpiryOptions {
   images: Pick<ImageStore, 'endedBy' | 'removeEnded'>;
   reviews: Pick<Reviews, 'removeExpired'> | undefined;
   now: () => number;
@@ -161,7 +161,7 @@ interface EndsOptions {
  * clock that is ahead would remove what has not expired; nobody sees it meanwhile. Other doubts do not stop it, as they
  * do not stop a deletion by an uploader.
  */
-function createEnds({ images, reviews, now, onRemoved, unfinished, serviceTime, log }: EndsOptions) {
+function createExpiry({ images, reviews, now, onRemoved, unfinished, serviceTime, log }: ExpiryOptions) {
   return async (signal: AbortSignal): Promise<void> => {
     await unfinished.finish();
     if ((await serviceTime.doubt()) !== null) return;

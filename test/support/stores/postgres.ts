@@ -18,7 +18,7 @@ import type { Page, Place } from '../../../src/image/store.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../../conformance/album-store.ts';
-import { imageEndsConformance } from '../../conformance/image-ends.ts';
+import { imageExpiryConformance } from '../../conformance/image-expiry.ts';
 import { imageLossConformance } from '../../conformance/image-loss.ts';
 import { imageSearchConformance } from '../../conformance/image-search.ts';
 import { imageStoreConformance } from '../../conformance/image-store.ts';
@@ -123,7 +123,7 @@ export function postgresConformance(test: Test, tables: TestTables, timed: Test 
       advance: (ms: number) => systemClock.sleep(ms),
     })),
   );
-  imageEndsConformance(
+  imageExpiryConformance(
     test,
     opener((connection) => createPostgresImages(connection)),
   );

@@ -9,7 +9,7 @@ const PAST = 1_700_000_000_000;
 const FUTURE = 4_000_000_000_000;
 
 /** The promises of `ImageStore` about who sees an image, and for how long. */
-export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void {
+export function imageExpiryConformance(runner: Test, open: Open<ImageStore>): void {
   const test = storeTest(runner, open);
   const ids = (images: readonly ImageRecord[]) => images.map(({ id }) => id);
   const listed = async (store: ImageStore, text?: string) => {

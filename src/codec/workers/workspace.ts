@@ -11,7 +11,7 @@ import type { Converted, ConvertJob } from './protocol.ts';
  * The folder of one worker, which is all the data it can see: `given` holds the picture to convert, `made` an empty
  * file for the result.
  */
-export interface Bay {
+export interface Workspace {
   readonly folder: string;
   /** Places the input of a job there. Returns the job with the paths as the worker sees them. */
   load(job: ConvertJob): Promise<ConvertJob>;
@@ -22,11 +22,11 @@ export interface Bay {
   unload(job: ConvertJob, converted: Converted): Promise<void>;
   /** Removes the files of the last job. */
   empty(): Promise<void>;
-  /** Removes the folder, or leaves it to `removeOldBays`. Never throws. */
+  /** Removes the folder, or leaves it to `removeOldWorkspaces`. Never throws. */
   remove(): void;
 }
 
-export function createBay(folder: string): Bay {
+export function createWorkspace(folder: string): Workspace {
   const [given, made] = [join(folder, 'given'), join(folder, 'made')];
   const [input, output] = [join(given, 'picture'), join(made, 'picture')];
   rmSync(folder, { recursive: true, force: true });
@@ -69,7 +69,7 @@ export function createBay(folder: string): Bay {
 }
 
 /** Removes the folders of workers whose server no longer runs. Their names begin with its process ID. */
-export async function removeOldBays(root: string): Promise<void> {
+export async function removeOldWorkspaces(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const name of await readdir(root)) {
     const owner = Number.parseInt(name, 10);

@@ -13,7 +13,7 @@ const BATCH = 1000;
 const LIMIT_MS = 5 * 60_000;
 
 /** Finds and repairs inconsistencies of image records over Postgres. */
-export function createImageCare(
+export function createImageRepair(
   { table, ask, transaction }: PostgresConnection,
   rows: ImageRows,
 ): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {

@@ -128,7 +128,7 @@ interface ImageEndsOptions {
 }
 
 /** Changes of images over Redis, their views and their expiry. */
-export function createImageEnds({ redis, keys, find, toRecords, catchUp }: ImageEndsOptions): Ends {
+export function createImageExpiry({ redis, keys, find, toRecords, catchUp }: ImageEndsOptions): Ends {
   const ended = keys[9] ?? '';
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 

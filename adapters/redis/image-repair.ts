@@ -54,7 +54,7 @@ redis.call('HSET', KEYS[4], 'changes', ARGV[1], unpack(ARGV, 2))
 return 1`);
 
 /** Finds and repairs inconsistencies of image records over Redis. `keys`: as the scripts need them. */
-export function createImageCare(
+export function createImageRepair(
   redis: RedisConnection,
   keys: string[],
 ): Pick<ImageStore, 'looks' | 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {
