@@ -113,9 +113,9 @@ local ends = redis.call('ZSCORE', KEYS[8], ARGV[1])
 if not ends or tonumber(ends) > atMost(ARGV[2]) then return 0 end
 return endNow(ARGV[1])`);
 
-type Ends = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
+type Expiry = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
 
-interface ImageEndsOptions {
+interface ImageExpiryOptions {
   redis: RedisConnection;
   /** As the scripts need them. */
   keys: string[];
@@ -128,7 +128,7 @@ interface ImageEndsOptions {
 }
 
 /** Changes of images over Redis, their views and their expiry. */
-export function createImageExpiry({ redis, keys, find, toRecords, catchUp }: ImageEndsOptions): Ends {
+export function createImageExpiry({ redis, keys, find, toRecords, catchUp }: ImageExpiryOptions): Expiry {
   const ended = keys[9] ?? '';
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 

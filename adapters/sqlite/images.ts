@@ -117,7 +117,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   };
 }
 
-type Ends = Pick<ImageStore, 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
+type Expiry = Pick<ImageStore, 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
 
 const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
 
@@ -125,7 +125,7 @@ const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
 export function createImageExpiry(
   database: Database,
   rows: Pick<ImageRows, 'remove'>,
-): Ends & { dropOld(): void } {
+): Expiry & { dropOld(): void } {
   const take = database.prepare<{ left: number }>(
     `UPDATE images SET views_left = views_left - 1, views_open = views_open + 1,
        ends_at = CASE WHEN views_left = 1 THEN min(ifnull(expires_at, ?), ?) ELSE ends_at END
