@@ -112,3 +112,21 @@ describe('light beyond white', () => {
     expect(brightest[0]).toBeGreaterThan(250);
   });
 });
+
+test.each([8, 10])(
+  'grey AVIF of %d bits in the limited range keeps its black, white and greys',
+  async (bits) => {
+    // A ramp of 64 columns from 0 to 252, by libavif.
+    const file = Buffer.from(
+      await Bun.file(`test/fixtures/grey-narrow${bits === 8 ? '' : '-10'}.avif`).arrayBuffer(),
+    );
+    const { bytes } = await bench.convert(file, { format: 'png' });
+    const { data, info } = await sharp(bytes)
+      .toColourspace('srgb')
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    for (const column of [0, 16, 32, 48, 63]) {
+      expect(Math.abs((data[column * info.channels] ?? 0) - column * 4)).toBeLessThan(3);
+    }
+  },
+);

@@ -120,7 +120,9 @@ export async function openSource(
   const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
   const redrawn = isHeic
     ? await heicAsPng(path, header, cicp)
-    : await decoding(kind, () => recoloured(path, header, cicp, { sharp, options: INPUT }));
+    : await decoding(kind, () =>
+        recoloured(path, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
+      );
   return {
     kind,
     input: redrawn ?? input,
@@ -164,22 +166,35 @@ function damaged(kind: string): Message {
 }
 
 /**
- * Converts a still picture whose colours are given by codes rather than a profile to a PNG in sRGB, upright and with
- * its EXIF. Returns `null` if sharp reads the colours correctly itself.
+ * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow`, to a PNG in sRGB,
+ * upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
  */
 async function recoloured(
   path: string,
-  { depth, hasAlpha, exif }: Metadata,
-  cicp: Cicp | null,
-  { sharp, options }: { sharp: SharpConstructor; options: SharpOptions },
+  { depth, bitsPerSample, hasAlpha, exif }: Metadata,
+  { cicp, narrow }: { cicp: Cicp | null; narrow: boolean },
+  sharp: SharpConstructor,
 ): Promise<Buffer | null> {
-  if (cicp === null || isPlain(cicp)) return null;
+  if (!narrow && (cicp === null || isPlain(cicp))) return null;
   const isDeep = depth === 'ushort';
   // If there is also a profile, the codes take precedence.
-  const opened = sharp(path, options).autoOrient().keepIccProfile().ensureAlpha();
+  const whole = sharp(path, INPUT).autoOrient().keepIccProfile();
+  const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;
+  const opened = stretched.ensureAlpha();
   const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
   const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
   const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
   const { width, height } = info;
-  return writePng({ pixels: toSrgb(numbers, cicp), width, height, hasAlpha, exif });
+  const pixels = toSrgb(numbers, cicp ?? { primaries: SRGB, transfer: SRGB_CURVE });
+  return writePng({ pixels, width, height, hasAlpha, exif });
+}
+
+/** The codes of sRGB. */
+const [SRGB, SRGB_CURVE] = [1, 13];
+
+/** Returns factor and offset that make black and white, 16 and 235 in 8 bits, the ends of the range. */
+function stretch(bits: number, most: number): [factor: number, offset: number] {
+  const [black, white, top] = [16, 235, 256].map((level) => level << (bits - 8)) as [number, number, number];
+  const factor = (top - 1) / (white - black);
+  return [factor, (-black / (top - 1)) * most * factor];
 }

@@ -5,6 +5,8 @@ import type { Cicp } from './cicp.ts';
 interface HeifParts {
   /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
+  /** Whether it is AVIF without chroma whose numbers leave out both ends of the range, which libheif does not stretch. */
+  narrowGrey: boolean;
   /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Apple). */
   gainMap: boolean;
   /** Number of pictures in an image sequence; 0 if the file is not one. */
@@ -16,7 +18,7 @@ const SEQUENCES = ['avis', 'msf1', 'hevc', 'hevx'];
 
 /** Maximum size of the boxes before the pixels. */
 const HEAD_BYTES = 1_048_576;
-const NONE: HeifParts = { cicp: null, gainMap: false, sequence: 0 };
+const NONE: HeifParts = { cicp: null, narrowGrey: false, gainMap: false, sequence: 0 };
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
@@ -35,8 +37,15 @@ function parseHeif(head: Buffer): HeifParts {
   const movie = SEQUENCES.includes(brand) ? top.find(({ type }) => type === 'moov')?.body : undefined;
   const sequence = movie ? samplesIn(movie) : 0;
   if (!meta) return { ...NONE, sequence };
+  const properties = propertiesIn(meta);
+  const colour = properties.find(
+    ({ type, body }) => type === 'colr' && body.length >= 11 && body.toString('latin1', 0, 4) === 'nclx',
+  )?.body;
+  const av1 = properties.find(({ type, body }) => type === 'av1C' && body.length >= 3)?.body;
   return {
-    cicp: cicpOf(meta),
+    cicp: colour ? { primaries: colour.readUInt16BE(4), transfer: colour.readUInt16BE(6) } : null,
+    // The flags `monochrome` (AV1-ISOBMFF, section 2.3.3) and `full_range_flag`.
+    narrowGrey: ((av1?.[2] ?? 0) & 0x10) !== 0 && colour !== undefined && ((colour[10] ?? 0) & 0x80) === 0,
     gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
     sequence,
   };
@@ -73,17 +82,14 @@ function boxIn(bytes: Buffer, type: string): Buffer {
   return [...boxesIn(bytes)].find((box) => box.type === type)?.body ?? Buffer.alloc(0);
 }
 
-/** Returns the colour codes of the main picture if properties are assigned to it, otherwise the first ones. */
-function cicpOf(meta: Buffer): Cicp | null {
+/** Returns the properties of all pictures, those that are assigned to the main one first. */
+function propertiesIn(meta: Buffer): Box[] {
   const pitm = boxIn(meta, 'pitm');
   const main = pitm.length < 6 ? -1 : pitm[0] === 0 ? pitm.readUInt16BE(4) : pitm.readUInt32BE(4);
   const iprp = boxIn(meta, 'iprp');
   const properties = [...boxesIn(boxIn(iprp, 'ipco'))];
   const own = propertiesOf(boxIn(iprp, 'ipma'), main).flatMap((index) => properties[index - 1] ?? []);
-  const colour = [...own, ...properties].find(
-    ({ type, body }) => type === 'colr' && body.length >= 11 && body.toString('latin1', 0, 4) === 'nclx',
-  );
-  return colour ? { primaries: colour.body.readUInt16BE(4), transfer: colour.body.readUInt16BE(6) } : null;
+  return [...own, ...properties];
 }
 
 /** Returns the positions, counted from 1, of the properties of one item (ISO/IEC 23008-12, section 9.3). */
