@@ -248,6 +248,16 @@ export const details = {
     errors: [404, 410],
   },
 
+  preview: {
+    id: 'getImagePreview',
+    tag,
+    summary: 'Get what chats and forums show of the link to an image',
+    description:
+      'A JPEG of at most 1,280 pixels, named by `og:image`; an animation as it is stored. There is none of an image with limited views.',
+    answers: { 200: { description: 'The file.', content: { 'image/*': { schema: text } } } },
+    errors: [401, 404, 410],
+  },
+
   view: {
     id: 'viewImage',
     tag,

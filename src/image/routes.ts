@@ -16,6 +16,7 @@ import { nullPointerAtLink } from './clients/null-pointer.ts';
 import { sharexUploader } from './clients/sharex.ts';
 import { details } from './descriptions.ts';
 import { createPages, type Pages } from './pages/pages.ts';
+import { previewOf } from './records/blob-keys.ts';
 import { parseCursor } from './records/cursor.ts';
 import { pageUrl } from './records/links.ts';
 import { notFound } from './records/missing.ts';
@@ -28,7 +29,7 @@ import {
   parseFileName,
 } from './serve/direct-link.ts';
 import { isPreview } from './serve/limited.ts';
-import { PRIVATE_CACHE } from './serve/serve.ts';
+import { PRIVATE_CACHE, serveImage } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import type { FromUrl } from './upload/from-url.ts';
 import { createIntake, createUploads } from './upload/intake.ts';
@@ -122,6 +123,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     ),
     route('POST /i/:file/view', (call) => view(shared, call), { limit: 'read', about: details.view }),
     route('GET /i/:file/qr.svg', (call) => showQrCode(shared, call), { about: details.qrCode }),
+    route('GET /i/:file/preview.jpg', (call) => showPreview(shared, call), { about: details.preview }),
     route('POST /i/:file/lock', (call) => pages.lock(call, call.params.file), { about: details.lock }),
     route('GET /i/:file/delete', (call) => pages.askDelete(call, call.params.file), {
       about: details.askDelete,
@@ -238,6 +240,17 @@ function sendFile(
   return answerFile(service, call, { ...asked, cors }).catch((error) =>
     pages.leadToForm(error, call.request, asked.id),
   );
+}
+
+/** Sends what chats and forums show of a link. */
+async function showPreview({ service, cors }: Shared, call: Call<OfFile>): Promise<Response> {
+  const { request, context, headers } = call;
+  const image = await service.find(call.params.file);
+  await openImage(service, call, image);
+  if (image.maxViews !== null) throw notFound();
+  const { head, payer } = context;
+  const asked = { image, shape: previewOf(image), vary: false, download: false, cors, head, payer };
+  return serveImage(service, request, asked, headers);
 }
 
 async function showQrCode(shared: Shared, call: Call<OfFile>): Promise<Response> {

@@ -120,6 +120,7 @@ test('the answer says until when caches may have what was public, and the event 
     page,
     `${page}?auto`,
     `${page}?auto=1`,
+    `${page}/preview.jpg`,
     `${page}.webp`,
     `${page}.webp?download=1`,
     `${page}.webp?w=160`,

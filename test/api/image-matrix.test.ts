@@ -14,28 +14,28 @@ import { json } from '../support/json.ts';
  * `hook` stand the URLs that the operator is told of when it is stored.
  */
 const WHO_SEES_WHAT = `
-                               page name og  file save ?w=  auto info oembed list search gallery album zip  preview stats     hook
-public                         all  all  all all  all  all  all  all  all    all  all    all     all   all  all     public    urls
-unlisted                       all  all  all all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
-protected                      pass pass -   pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
-public, expires                all  all  all all  all  all  all  all  all    all  all    all     all   all  all     public    urls
-unlisted, expires              all  all  all all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
-protected, expires             pass pass -   pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
-public, expired                -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       public    urls
-unlisted, expired              -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       unlisted  urls
-protected, expired             -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       protected urls
-public, removed                -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       -         urls
-few views                      all  all  -   all  all  -    all  all  -      -    -      -       card  -    -       unlisted  none
-few views, protected           pass pass -   pass pass -    pass pass -      -    -      -       -     -    -       protected none
-few views, expires             all  all  -   all  all  -    all  all  -      -    -      -       card  -    -       unlisted  none
-few views, protected, expires  pass pass -   pass pass -    pass pass -      -    -      -       -     -    -       protected none
-few views, expired             -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       unlisted  none
-few views, protected, expired  -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       protected none
-few views, burnt               -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       -         none
-few views, protected, burnt    -    -    -   -    -    -    -    -    -      -    -      -       -     -    -       -         none
-public, now unlisted           all  all  all all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
-public, now protected          pass pass -   pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
-protected, now public          all  all  all all  all  all  all  all  all    all  all    all     all   all  all     public    urls
+                               page name og  file save ?w=  chat auto info oembed list search gallery album zip  preview stats     hook
+public                         all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
+unlisted                       all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
+protected                      pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
+public, expires                all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
+unlisted, expires              all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
+protected, expires             pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
+public, expired                -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       public    urls
+unlisted, expired              -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       unlisted  urls
+protected, expired             -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       protected urls
+public, removed                -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -         urls
+few views                      all  all  -   all  all  -    -    all  all  -      -    -      -       card  -    -       unlisted  none
+few views, protected           pass pass -   pass pass -    -    pass pass -      -    -      -       -     -    -       protected none
+few views, expires             all  all  -   all  all  -    -    all  all  -      -    -      -       card  -    -       unlisted  none
+few views, protected, expires  pass pass -   pass pass -    -    pass pass -      -    -      -       -     -    -       protected none
+few views, expired             -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       unlisted  none
+few views, protected, expired  -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       protected none
+few views, burnt               -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -         none
+few views, protected, burnt    -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -         none
+public, now unlisted           all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
+public, now protected          pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
+protected, now public          all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
 `;
 
 const hosts = imageHosts();
@@ -68,6 +68,7 @@ const WAYS: Record<
   file: ({ raw_url }) => [pathOf(raw_url), isPicture],
   save: ({ raw_url }) => [`${pathOf(raw_url)}?download=1`, isPicture],
   '?w=': ({ raw_url }) => [`${pathOf(raw_url)}?w=160`, isPicture],
+  chat: ({ url }) => [`${pathOf(url)}/preview.jpg`, isPicture],
   auto: ({ url }) => [`${pathOf(url)}?auto`, isPicture],
   info: ({ id }) => [`/api/info/${id}`, tells(NAME)],
   oembed: ({ url }) => [`/oembed?url=${encodeURIComponent(url)}`, tells(NAME)],

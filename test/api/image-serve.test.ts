@@ -348,6 +348,47 @@ describe('a smaller version', () => {
   );
 });
 
+describe('what chats show of a link', () => {
+  const sightOf = async (options: string, make: () => Promise<Buffer>) => {
+    const { url } = await host.upload(new Uint8Array(await make()), options);
+    const page = await (await host.send(pathOf(url))).text();
+    const told = (name: string) => RegExp(`og:image:${name}" content="([^"]+)"`).exec(page)?.[1];
+    const answer = await host.send(`${pathOf(url)}/preview.jpg`);
+    const { format, width, height, pages } = await sharp(await bodyOf(answer)).metadata();
+    expect([told('type'), told('width'), told('height')]).toEqual([
+      answer.headers.get('content-type') ?? '',
+      String(width),
+      String(pages === undefined ? height : (height ?? 0)),
+    ]);
+    return [format, width, height];
+  };
+
+  test.each([
+    ['a large picture', 'format=webp', () => photo(2000, 500), ['jpeg', 1280, 320]],
+    ['a tall picture', 'format=avif', () => photo(300, 1600), ['jpeg', 240, 1280]],
+    ['a small picture', 'format=png', () => photo(300, 200), ['jpeg', 300, 200]],
+    ['a JPEG', 'format=jpeg', () => photo(300, 200), ['jpeg', 300, 200]],
+    ['an animation', 'format=gif', () => animation('gif'), ['gif', 48, 32]],
+  ] as const)('is %s in the size that its page tells', async (_, options, make, sight) => {
+    expect<unknown>(await sightOf(options, make)).toEqual([...sight]);
+  });
+
+  test('is gone with the image, and never a picture with limited views or a password', async () => {
+    const open = await host.upload(new Uint8Array(await photo(1400, 200)));
+    await host.send(`${pathOf(open.url)}/preview.jpg`);
+    expect(await host.files()).toContain(`${open.id}-preview.jpg`);
+    await host.service.remove(open.id, { peer: null, token: open.delete_token, admin: false });
+    expect((await host.files()).filter((name) => name.startsWith(open.id))).toEqual([]);
+    for (const [options, status] of [
+      ['max_views=3', 404],
+      ['password=x', 401],
+    ] as const) {
+      const image = await host.upload(new Uint8Array(await photo(300, 200)), options);
+      expect((await host.send(`${pathOf(image.url)}/preview.jpg`)).status).toBe(status);
+    }
+  });
+});
+
 describe('the page of an image', () => {
   test('shows picture, facts and snippets, and OpenGraph for previews, and nothing inline', async () => {
     const answer = await host.send(`/i/${image.id}`);
@@ -357,7 +398,7 @@ describe('the page of an image', () => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain('unsafe');
     const page = await answer.text();
-    expect(page).toContain(`<meta property="og:image" content="${image.raw_url}">`);
+    expect(page).toContain(`<meta property="og:image" content="${image.url}/preview.jpg">`);
     expect(page).toContain(`<meta property="og:title" content="гавань.png">`);
     expect(page).toContain('<meta name="twitter:card" content="summary_large_image">');
     expect(page).toContain(`srcset="/i/${image.id}.webp?w=640 640w, /i/${image.id}.webp 900w"`);

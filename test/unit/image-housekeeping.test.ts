@@ -15,7 +15,7 @@ const image = {
 
 describe('the keys of an image', () => {
   test('are those of its file, its smaller versions, and other formats', () => {
-    expect(keysOf(image)).toEqual([
+    expect(keysOf({ ...image, height: 2800, frames: 1 })).toEqual([
       'abcDEF123456.jpg',
       'abcDEF123456-160.jpg',
       'abcDEF123456-320.jpg',
@@ -23,11 +23,14 @@ describe('the keys of an image', () => {
       'abcDEF123456-auto.avif',
       'abcDEF123456-auto.webp',
     ]);
+    // The longer side of a preview has at most 1,280 pixels, which makes this one 320 wide, and another one 299.
+    expect(keysOf({ ...image, height: 3000, frames: 1 })).toContain('abcDEF123456-preview.jpg');
   });
 
   test('identify their image; foreign keys have none', () => {
     expect(ownerOfKey('abcDEF123456.jpg')).toEqual({ id: 'abcDEF123456', original: true });
     expect(ownerOfKey('abcDEF123456-160.jpg')).toEqual({ id: 'abcDEF123456', original: false });
+    expect(ownerOfKey('abcDEF123456-preview.jpg')).toEqual({ id: 'abcDEF123456', original: false });
     expect(ownerOfKey('abcDEF123456-auto.avif')).toEqual({ id: 'abcDEF123456', original: false });
     for (const key of ['README.md', 'abcDEF123456', 'x/abcDEF123456.jpg']) expect(ownerOfKey(key)).toBeNull();
   });

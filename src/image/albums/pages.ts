@@ -1,10 +1,9 @@
-import { MEDIA_TYPES } from '../../codec/format.ts';
 import type { Caller } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
 import { type AlbumTile, albumPage } from '../pages/album-page.ts';
-import { rawUrl } from '../records/links.ts';
+import { previewIn } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
@@ -111,7 +110,5 @@ function placeOf(image: ImageRecord, isLocked: (image: ImageRecord) => boolean):
 /** Returns the first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
 function coverOf(base: string, pictures: readonly ImageRecord[]) {
   const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
-  if (!image) return null;
-  const { format, width, height } = image;
-  return { url: rawUrl(base, image), mediaType: MEDIA_TYPES[format], width, height };
+  return image ? previewIn(image, base) : null;
 }

@@ -1,4 +1,4 @@
-import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
+import { EXTENSIONS } from '../../codec/format.ts';
 import { readableBytes } from '../../lib/readable-bytes.ts';
 import type { TakenWith } from '../../lib/taken-with.ts';
 import { formatName } from '../../web/format-name.ts';
@@ -8,7 +8,7 @@ import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
 import { type ImageRecord, NEVER, visibilityOf } from '../image.ts';
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
-import { linksOf } from '../records/links.ts';
+import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
 import { pictureElement, type Shown } from './picture.ts';
 
@@ -199,22 +199,23 @@ ${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/
 
 /** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
 function linkPreview(page: ImagePage): Html {
-  const { filename, format, width, height } = page.image;
+  const { filename } = page.image;
   const links = linksTo(page);
+  const { url, mediaType, width, height } = previewIn(page.image, page.origin + page.basePath);
   return html`<link rel="canonical" href="${links.url}">
 <link rel="alternate" type="application/json+oembed" href="${page.origin}${page.basePath}/oembed?url=${encodeURIComponent(links.url)}" title="${filename}">
 <meta property="og:type" content="website">
 <meta property="og:site_name" content="picpool">
 <meta property="og:title" content="${filename}">
 <meta property="og:url" content="${links.url}">
-<meta property="og:image" content="${links.raw_url}">
-<meta property="og:image:type" content="${MEDIA_TYPES[format]}">
+<meta property="og:image" content="${url}">
+<meta property="og:image:type" content="${mediaType}">
 <meta property="og:image:width" content="${width}">
 <meta property="og:image:height" content="${height}">
 <meta property="og:image:alt" content="${filename}">
 <meta name="twitter:card" content="summary_large_image">
 <meta name="twitter:title" content="${filename}">
-<meta name="twitter:image" content="${links.raw_url}">
+<meta name="twitter:image" content="${url}">
 <meta name="twitter:image:alt" content="${filename}">`;
 }
 

@@ -6,6 +6,9 @@ export const THUMBNAIL_WIDTHS = [160, 320, 640, 960, 1280, 1920] as const;
 
 type Keyed = Pick<ImageRecord, 'id' | 'format'>;
 
+/** Longer side, in pixels, of what chats and forums show of a link. Some show none that has more than 300 KB. */
+const PREVIEW_SIDE = 1280;
+
 /** Returns the key of an image's file. */
 export function originalKey({ id, format }: Keyed): string {
   return `${id}.${EXTENSIONS[format]}`;
@@ -32,24 +35,37 @@ export function otherFormats({ format }: Pick<ImageRecord, 'format'>): Format[] 
 export interface Shape {
   /** In pixels; `null`: the width of the image. */
   width: number | null;
-  /** A format other than that of the image is possible only in its full width. */
+  /** A format other than that of the image is possible only in its full width, and for `previewOf`. */
   format: Format;
+}
+
+type Sized = Keyed & Pick<ImageRecord, 'width' | 'height' | 'frames'>;
+
+/** Returns what chats and forums show of a link: a JPEG of at most 1,280 pixels, or an animation as it is. */
+export function previewOf({ width, height, frames, format }: Sized): Shape {
+  if (frames > 1) return { width: null, format };
+  const fitting = Math.max(1, Math.round(width * Math.min(1, PREVIEW_SIDE / Math.max(width, height))));
+  return { width: fitting < width ? fitting : null, format: 'jpeg' };
 }
 
 /** Returns the key of the file of that shape. */
 export function shapeKey(image: Keyed, { width, format }: Shape): string {
-  if (width !== null) return thumbnailKey(image, width);
-  return format === image.format ? originalKey(image) : `${image.id}-auto.${EXTENSIONS[format]}`;
+  if (width === null)
+    return format === image.format ? originalKey(image) : `${image.id}-auto.${EXTENSIONS[format]}`;
+  const isOffered = THUMBNAIL_WIDTHS.some((one) => one === width) && format === image.format;
+  return isOffered ? thumbnailKey(image, width) : `${image.id}-preview.${EXTENSIONS[format]}`;
 }
 
 /** Returns every key that can hold a file of the image, its original first. */
-export function keysOf(image: Keyed & Pick<ImageRecord, 'width'>): string[] {
+export function keysOf(image: Sized): string[] {
   const widths = THUMBNAIL_WIDTHS.filter((width) => width < image.width);
-  return [
+  const keys = new Set([
     originalKey(image),
     ...widths.map((width) => thumbnailKey(image, width)),
     ...otherFormats(image).map((format) => shapeKey(image, { width: null, format })),
-  ];
+    shapeKey(image, previewOf(image)),
+  ]);
+  return [...keys];
 }
 
 /** Prefix of the keys of quarantined files. */
@@ -67,6 +83,6 @@ export function keyOfStray(key: string): string | null {
 
 /** Returns the image that a key belongs to, or `null` if the key is not one of ours. */
 export function ownerOfKey(key: string): { id: string; original: boolean } | null {
-  const [, id, width] = /^([0-9A-Za-z]{12})(-\d+|-auto)?\.[a-z]+$/.exec(key) ?? [];
+  const [, id, width] = /^([0-9A-Za-z]{12})(-\d+|-auto|-preview)?\.[a-z]+$/.exec(key) ?? [];
   return id === undefined ? null : { id, original: width === undefined };
 }

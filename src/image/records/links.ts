@@ -1,7 +1,7 @@
-import { EXTENSIONS } from '../../codec/format.ts';
+import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import { escapeHtml } from '../../lib/escape-html.ts';
 import type { ImageRecord } from '../image.ts';
-import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
+import { previewOf, THUMBNAIL_WIDTHS } from './blob-keys.ts';
 
 /** The links and snippets of an image, named as in the API. */
 export interface Links {
@@ -19,6 +19,22 @@ export function pageUrl(base: string, id: string): string {
   return `${base}/i/${id}`;
 }
 
+/** The picture that chats and forums show of the link. */
+export function previewUrl(base: string, id: string): string {
+  return `${pageUrl(base, id)}/preview.jpg`;
+}
+
+/** What a page says about the picture of its link. `base`: as for `pageUrl`. */
+export function previewIn(
+  image: Pick<ImageRecord, 'id' | 'format' | 'width' | 'height' | 'frames'>,
+  base: string,
+) {
+  const { width, format } = previewOf(image);
+  const sent = width ?? image.width;
+  const height = Math.max(1, Math.round((image.height * sent) / image.width));
+  return { url: previewUrl(base, image.id), mediaType: MEDIA_TYPES[format], width: sent, height };
+}
+
 /** The direct link. */
 export function rawUrl(base: string, { id, format }: Pick<ImageRecord, 'id' | 'format'>): string {
   return `${base}/i/${id}.${EXTENSIONS[format]}`;
@@ -30,7 +46,15 @@ export function cachedUrls(base: string, image: Pick<ImageRecord, 'id' | 'format
   const versions = THUMBNAIL_WIDTHS.filter((width) => width < image.width).map(
     (width) => `${raw}?w=${width}`,
   );
-  return [page, `${page}?auto`, `${page}?auto=1`, raw, `${raw}?download=1`, ...versions];
+  return [
+    page,
+    `${page}?auto`,
+    `${page}?auto=1`,
+    previewUrl(base, image.id),
+    raw,
+    `${raw}?download=1`,
+    ...versions,
+  ];
 }
 
 /** The page that asks an uploader to confirm the deletion. */

@@ -84,7 +84,7 @@ export function createThumbnails({
         { input, output, format, stripExif: true, smallest: true, maxWidth: width ?? image.width },
         { client, purpose: 'version' },
       );
-      const isWanted = converted.size < image.size || (width === null && format === 'jpeg');
+      const isWanted = converted.size < image.size || (format === 'jpeg' && format !== image.format);
       const size = isWanted ? converted.size : 0;
       const release = await quota?.reserve(size);
       try {

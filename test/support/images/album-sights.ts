@@ -58,7 +58,7 @@ export async function sightOf(
     page: tile === undefined ? 'absent' : kindOf(tile, picture),
     json: entry === undefined ? 'absent' : entry.locked ? 'locked' : entry.max_views ? 'limited' : 'shown',
     zip: names.some((name) => name.includes(stem)),
-    preview: new RegExp(`og:image" content="[^"]*/i/${picture.id}\\.`).test(text),
+    preview: new RegExp(`og:image" content="[^"]*/i/${picture.id}[./]`).test(text),
     indexed: page.headers.get('x-robots-tag') === null && !text.includes('name="robots" content="noindex"'),
     kept: !(page.headers.get('cache-control') ?? '').includes('no-store'),
   };
