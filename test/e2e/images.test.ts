@@ -93,6 +93,9 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect((await download(image.raw_url)).byteLength).toBe(image.size);
     const viewed = await call('POST', `${image.raw_url}/view`);
     expect([viewed.status, (await viewed.bytes()).byteLength]).toEqual([200, image.size]);
+    const preview = await call('GET', `${image.url}/preview.jpg`);
+    expect([preview.status, preview.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
+    await preview.bytes();
   });
 
   const orientations = [1, 2, 3, 4, 5, 6, 7, 8];

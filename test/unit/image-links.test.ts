@@ -3,7 +3,8 @@ import { linksOf } from '../../src/image/records/links.ts';
 import { contentDisposition } from '../../src/image/serve/disposition.ts';
 
 const BASE = 'https://img.example/pictures';
-const links = (filename: string) => linksOf(BASE, { id: 'abcDEF123456', format: 'jpeg', filename });
+const links = (filename: string) =>
+  linksOf(BASE, { id: 'abcDEF123456', format: 'jpeg', width: 600, frames: 1, maxViews: null, filename });
 
 describe('the links of an image', () => {
   test('have the base path, the ID and the extension of the stored format', () => {
@@ -82,4 +83,15 @@ describe('Content-Disposition', () => {
     const header = contentDisposition('attachment', 'a\ud800.png', 'gif');
     expect(header).toBe(`attachment; filename="a_.gif"; filename*=UTF-8''a%EF%BF%BD.gif`);
   });
+});
+
+test('the snippet for HTML lets browsers choose a width, except of what has none', () => {
+  const image = { id: 'abcDEF123456', format: 'jpeg', filename: 'a.png', width: 1500, frames: 1 } as const;
+  const raw = `${BASE}/i/abcDEF123456.jpg`;
+  expect(linksOf(BASE, { ...image, maxViews: null }).html).toBe(
+    `<img src="${raw}" srcset="${raw}?w=640 640w, ${raw}?w=1280 1280w, ${raw} 1500w" alt="a.png">`,
+  );
+  for (const other of [{ maxViews: 3 }, { maxViews: null, frames: 4 }]) {
+    expect(linksOf(BASE, { ...image, ...other }).html).not.toContain('srcset');
+  }
 });

@@ -12,7 +12,7 @@ export interface Links {
   bbcode: string;
 }
 
-type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename'>;
+type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename' | 'width' | 'frames' | 'maxViews'>;
 
 /** `base`: scheme, host and base path, without a trailing slash. */
 export function pageUrl(base: string, id: string): string {
@@ -69,9 +69,19 @@ export function linksOf(base: string, image: Linked): Links {
     url: pageUrl(base, image.id),
     raw_url: raw,
     markdown: `![${escapeMarkdown(image.filename)}](${raw})`,
-    html: `<img src="${escapeHtml(raw)}" alt="${escapeHtml(onOneLine(image.filename))}">`,
+    html: `<img src="${escapeHtml(raw)}"${srcsetOf(raw, image)} alt="${escapeHtml(onOneLine(image.filename))}">`,
     bbcode: `[img]${raw}[/img]`,
   };
+}
+
+/** Widths among which browsers choose what fits their screen. */
+const SNIPPET_WIDTHS = THUMBNAIL_WIDTHS.filter((width) => width >= 640 && width % 640 === 0);
+
+function srcsetOf(raw: string, { width, frames, maxViews }: Linked): string {
+  const smaller = frames > 1 || maxViews !== null ? [] : SNIPPET_WIDTHS.filter((one) => one < width);
+  if (smaller.length === 0) return '';
+  const choices = [...smaller.map((one) => `${raw}?w=${one} ${one}w`), `${raw} ${width}w`];
+  return ` srcset="${escapeHtml(choices.join(', '))}"`;
 }
 
 /** Escapes any text for use as the description of a Markdown image; `|` would end a table's cell. */
