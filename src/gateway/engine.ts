@@ -5,7 +5,7 @@ import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { createEvidence, type Evidence } from './evidence.ts';
 import type { Hedges } from './hedges.ts';
-import type { Lane, Member, Suits } from './lane.ts';
+import type { Avoids, Lane, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
@@ -17,6 +17,8 @@ export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
   /** What is known about which proxy reaches which site. */
   testimony: Testimony;
+  /** Returns which upstreams are shut out for an account at a site, `undefined` if none are. */
+  avoidFor?: (witness: Witness, site: string) => Avoids | undefined;
   /** Maximum number of upstreams tried for one request. */
   tries: number;
   /** Time limit for an answer. */
@@ -80,6 +82,7 @@ export function createEngine(options: EngineOptions): Engine {
       {
         ...limits,
         chance: evidence.chanceAt(admission.site ?? site, kind),
+        avoid: options.avoidFor?.(account, admission.site ?? site),
         tcp,
         target,
         planFor,

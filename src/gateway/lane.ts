@@ -65,7 +65,12 @@ interface Leaning {
    * alone.
    */
   chance?: ((member: Member) => number) | undefined;
+  /** Reports whether an upstream should be taken only if no other one that works is left. */
+  avoid?: Avoids | undefined;
 }
+
+/** Reports, by key, which upstreams are shut out while any other one works. */
+export type Avoids = (key: string) => boolean;
 
 /** Decides which upstreams may be chosen. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
@@ -147,7 +152,13 @@ export class Lane {
    * Returns the next upstream to try: the better of two random trusted ones, otherwise an untried one. `unknown`
    * prefers an untried one. Returns `undefined` if none is suitable.
    */
-  choose(suits: Suits, { unknown = false, chance }: Leaning = {}): Member | undefined {
+  choose(suits: Suits, leaning: Leaning = {}): Member | undefined {
+    const { avoid, ...others } = leaning;
+    if (avoid) {
+      const free = this.choose((upstream, kind) => !avoid(upstream.key) && suits(upstream, kind), others);
+      if (free && !this.#ejected.has(free)) return free;
+    }
+    const { unknown = false, chance } = others;
     const trusted = () => this.#best(this.#trusted.size, () => this.#draw(this.#trusted, suits), chance);
     const untried = () => this.#best(this.#untriedSize, () => this.#drawUntried(suits), chance);
     let found = unknown ? (untried() ?? trusted()) : (trusted() ?? untried());

@@ -1,6 +1,6 @@
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import { Attempt, type Plan } from './attempt.ts';
-import type { Lane, Member, Suits } from './lane.ts';
+import type { Avoids, Lane, Member, Suits } from './lane.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -11,6 +11,8 @@ export interface RaceOptions {
   suits: Suits;
   /** Returns the chance, 0 to 1, that a member reaches the target. Default: as that of any target. */
   chance?: ((member: Member) => number) | undefined;
+  /** Reports which upstreams are taken only if no other one that works is left. */
+  avoid?: Avoids | undefined;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
@@ -128,11 +130,13 @@ class Contest implements Race {
   }
 
   #try(unknown: boolean): boolean {
-    const { lane, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry, chance } = this.#options;
+    const { lane, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry, chance, avoid } =
+      this.#options;
     if (this.#tries >= tries) return false;
     const member = lane.choose((upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind), {
       unknown,
       chance,
+      avoid,
     });
     if (!member) return false;
     this.#tries++;
