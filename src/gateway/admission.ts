@@ -2,7 +2,7 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import type { Account, Accounts } from './accounts.ts';
 import { GatewayFault } from './fault.ts';
-import type { Suits } from './lane.ts';
+import type { Rotation, Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
 
@@ -11,6 +11,7 @@ export interface Admission {
   account: Account;
   suits: Suits;
   session: Session | null;
+  rotation: Rotation;
   /** The site whose results decide on the choice; `null`: that of the target. */
   site: string | null;
 }
@@ -48,7 +49,8 @@ export function createAdmit(options: AdmitOptions): Admit {
       account: accounts.of(id, quota, isOwn),
       suits: narrowed(suits, options),
       site: options.site ?? null,
-      session: session === undefined ? null : sessions.open(`${id} ${session}`, { sessionMs, locked }),
+      rotation: options.rotation ?? 'spread',
+      session: session === undefined ? null : sessions.open(id, session, { sessionMs, locked }),
     };
   }
 

@@ -37,6 +37,18 @@ export class Draw<T> {
     return this.#items[Math.floor(this.#random() * this.#items.length)];
   }
 
+  /** Returns up to `most` members that pass the test, from a random one on; if no more pass, all that do. */
+  some(most: number, test: (item: T) => boolean): T[] {
+    const found: T[] = [];
+    const { length } = this.#items;
+    const start = Math.floor(this.#random() * length);
+    for (let n = 0; n < length && found.length < most; n++) {
+      const item = this.#items[(start + n) % length];
+      if (item !== undefined && test(item)) found.push(item);
+    }
+    return found;
+  }
+
   [Symbol.iterator](): Iterator<T> {
     return this.#items[Symbol.iterator]();
   }

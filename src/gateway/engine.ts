@@ -3,9 +3,9 @@ import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
+import type { Canary } from './canary.ts';
 import { createEvidence, type Evidence } from './evidence.ts';
-import type { Hedges } from './hedges.ts';
-import type { Avoids, Lane, Member, Suits } from './lane.ts';
+import type { Avoids, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
@@ -34,11 +34,13 @@ export interface EngineOptions {
 interface Wish {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site'>;
+  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site' | 'rotation'>;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
-  /** Whether several may be tried at once from the start. */
+  /** Returns a request that proves that an answer of the upstream is not its own. */
+  canaryFor?: (upstream: Upstream) => Canary;
+  /** Whether several may be tried at once. */
   wide: boolean;
 }
 
@@ -56,41 +58,45 @@ export interface Engine {
 
 /** Number of upstreams tried at once until enough was learnt. */
 const COLD_WIDTH = 3;
-/** Share of the time limit for the exit of a session, so that another one can still be found. */
+/** Share of the time limit after which another exit of a session is looked for, although it may still answer. */
 const SESSION_SHARE = 0.5;
 
 /** The upstreams and limits of a race. */
-type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'tries' | 'timeoutMs'>;
+type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' | 'timeoutMs'> & {
+  /** The session that needs an exit which no other has. */
+  finder?: Session | undefined;
+};
 
 export function createEngine(options: EngineOptions): Engine {
   const { tcp, testimony, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
   const book = createEvidence({ testimony, random, monotonic });
 
-  function widthFor(lane: Lane, hedge: Hedges): number {
-    const wanted = lane.learned ? (lane.explores ? 2 : 1) : COLD_WIDTH;
-    let width = 1;
-    while (width < wanted && hedge.take()) width++;
-    return width;
-  }
-
-  function contest({ kind, target, planFor, idleFor, admission }: Wish, limits: Limits, onEnd: OnEnd) {
-    const { account } = admission;
+  function contest(wish: Wish, { finder, ...limits }: Limits, onEnd: OnEnd) {
+    const { kind, target, planFor, idleFor, canaryFor, admission } = wish;
+    const { account, rotation } = admission;
     const evidence = book.of(account);
     const hedge = evidence.hedges[kind];
     const site = siteOf(target.host);
     return race(
       {
         ...limits,
-        chance: evidence.chanceAt(admission.site ?? site, kind),
-        avoid: options.avoidFor?.(account, admission.site ?? site),
+        leaning: {
+          rotation,
+          visits: evidence.visits(site),
+          chance: evidence.chanceAt(admission.site ?? site, kind),
+          avoid: options.avoidFor?.(account, admission.site ?? site),
+          taken: finder?.isTaken,
+        },
         tcp,
         target,
         planFor,
         idleFor,
-        hedgeMs: hedge.afterMs,
+        canaryFor,
+        hedgeMs: hedge.afterMs(site),
         mayHedge: hedge.take,
         monotonic,
-        onTry(hedged) {
+        onTry({ upstream }, hedged) {
+          finder?.hold(upstream);
           meter.tried(kind);
           if (hedged) meter.hedged(kind);
         },
@@ -100,22 +106,23 @@ export function createEngine(options: EngineOptions): Engine {
           failed(account, kind, member, failure);
         },
       },
-      (result, tried) => {
-        // Equal alerts are the target's, but prove nothing of those that sent them.
-        if (kind === 'plain')
-          for (const { member, ms } of result?.alike ?? []) evidence.worked(kind, member, ms);
-        onEnd(result, tried);
-      },
+      onEnd,
     );
   }
 
   /** Races all suitable upstreams. */
-  function findAny(wish: Wish, suits: Suits, onEnd: OnEnd): Race {
-    const { lanes, hedges } = book.of(wish.admission.account);
+  function findAny(wish: Wish, suits: Suits, onEnd: OnEnd, finder?: Session): Race {
+    const { account, rotation } = wish.admission;
+    const { lanes, hedges } = book.of(account);
     const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
-    const width = wish.wide ? widthFor(lane, hedge) : 1;
-    return contest(wish, { lane, suits, width, tries, timeoutMs }, onEnd);
+    const limits = { lane, suits, finder, width: 1, tries, timeoutMs };
+    if (!wish.wide) return contest(wish, limits, onEnd);
+    if (!lane.learned) return contest(wish, { ...limits, width: COLD_WIDTH }, onEnd);
+    if (finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
+    // Another tunnel costs the target nothing; a second request does.
+    const joinMs = wish.kind === 'tunnel' ? hedge.usualMs : hedge.afterMs(siteOf(wish.target.host));
+    return contest(wish, { ...limits, joinMs }, onEnd);
   }
 
   function findForSession(wish: Wish, session: Session, onFound: OnFound): Race {
@@ -127,10 +134,11 @@ export function createEngine(options: EngineOptions): Engine {
         const lane = [lanes[wish.kind], lanes.tunnel].find((one) => one.holds(pinned));
         if (lane === undefined) return null;
         const isPinned: Suits = ({ key }) => key === pinned;
-        const limits = { width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
+        const limits = { width: 1, tries: 1, timeoutMs };
         return contest(wish, { lane, suits: isPinned, ...limits }, onEnd);
       },
-      findOther: (onEnd) => findAny(wish, suits, onEnd),
+      patienceMs: timeoutMs * SESSION_SHARE,
+      findOther: (onEnd) => findAny(wish, suits, onEnd, session),
     };
     return raceForSession(session, ways, onFound);
   }

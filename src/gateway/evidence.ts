@@ -4,19 +4,31 @@ import { createHedges, type Hedges } from './hedges.ts';
 import { Lane, type Member } from './lane.ts';
 import { Roster } from './roster.ts';
 import type { Failure, Kind } from './upstream.ts';
+import { createVisits, type Visits } from './visits.ts';
 
 /** What one account has seen of the upstreams, besides what several accounts agree on. */
 export interface Evidence {
   readonly lanes: Record<Kind, Lane>;
   /** When further upstreams are tried, learnt from those that have delivered. */
   readonly hedges: Record<Kind, Hedges>;
-  /** Credits an upstream that has delivered, and had answered `ms` after its dial, before those that were slower. */
-  worked(kind: Kind, member: Member, ms: number, slower?: readonly Member[]): void;
+  /** Returns when a site has seen the exits. */
+  visits(site: string): Visits;
+  /**
+   * Credits an upstream that has delivered from a site, and had answered `ms` after its dial, before those that were
+   * slower.
+   */
+  worked(kind: Kind, member: Member, success: Success): void;
   failed(kind: Kind, member: Member, why: Failure): void;
   /** Records whether an upstream reached the site that was really connected to. */
   reached(site: string, key: string, reached: boolean): void;
   /** Returns the chance, 0 to 1, that a member reaches the site, or `undefined` if nothing is known about the site. */
   chanceAt(site: string, kind: Kind): ((member: Member) => number) | undefined;
+}
+
+interface Success {
+  site: string;
+  tookMs: number;
+  slower: readonly Member[];
 }
 
 interface EvidenceOptions {
@@ -49,10 +61,11 @@ export function createEvidence({ testimony, random, monotonic }: EvidenceOptions
     return {
       lanes,
       hedges,
-      worked(kind, member, ms, slower = []) {
-        lanes[kind].succeeded(member, ms);
+      visits: createVisits(),
+      worked(kind, member, { site, tookMs, slower }) {
+        lanes[kind].succeeded(member, tookMs);
         for (const other of slower) lanes[kind].outrun(other);
-        hedges[kind].observe(ms);
+        hedges[kind].observe(site, tookMs);
         agreed[kind].note(member.upstream.key, id, true);
       },
       failed(kind, member, why) {

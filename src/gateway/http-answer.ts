@@ -92,8 +92,8 @@ function verdictOn(answer: Answer, certain: boolean): Verdict {
   const { status, head } = answer;
   if (status === 407) return { failure: 'auth_required' };
   if (status === 511) return { failure: 'page' };
-  if (PROXY_TROUBLE.has(status)) return { doubt: `${status}` };
+  if (PROXY_TROUBLE.has(status)) return { doubt: { look: `${status}`, mayBeOwn: false } };
   if (certain) return 'good';
   const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  return { doubt: `${status} ${look.join(' ')}` };
+  return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true } };
 }

@@ -47,7 +47,8 @@ export function readRequest(head: Head): HttpAsk {
   return { kind: 'plain', request: plainRequest(head, { method, uri, old: minor === '0' }), login };
 }
 
-function plainRequest(
+/** Returns the request that a head with this method and URL makes; `old`: of HTTP/1.0. */
+export function plainRequest(
   head: Head,
   { method, uri, old }: { method: string; uri: string; old: boolean },
 ): PlainRequest {

@@ -1,10 +1,10 @@
-import { loginLine } from '../proxy/check/exchange.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { type Caller, HTTP_VOICE } from './caller.ts';
+import { canaryFor, headForProxy } from './canary.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
 import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
 import { type Answer, type AnswerReader, answerHead, answerJudge, answerReader } from './http-answer.ts';
@@ -59,6 +59,7 @@ export function sendPlain(options: PlainOptions): void {
         payload: repeatable ? headFor(request, upstream) : null,
         judge: answerJudge(request.method, upstream.proven.plain || evidence.lanes.plain.trusts(upstream)),
       }),
+      canaryFor: (upstream) => canaryFor(upstream, isTunnelled(upstream)),
       ...(repeatable && { idleFor: (upstream) => desk.idle.take(upstream, request.target) }),
       wide: repeatable,
     },
@@ -83,15 +84,7 @@ function isWhole({ framing }: PlainRequest, { inbox }: Caller): boolean {
 }
 
 function headFor(request: PlainRequest, upstream: Upstream): Buffer {
-  if (isTunnelled(upstream)) return request.forServer;
-  const { forProxy } = request;
-  if (upstream.login === null) return forProxy;
-  const second = forProxy.indexOf('\r\n') + 2;
-  return Buffer.concat([
-    forProxy.subarray(0, second),
-    Buffer.from(loginLine(upstream.login), 'latin1'),
-    forProxy.subarray(second),
-  ]);
+  return isTunnelled(upstream) ? request.forServer : headForProxy(request, upstream);
 }
 
 /** An HTTP proxy that does not forward requests may still open a tunnel to port 80. */
@@ -114,6 +107,8 @@ class Exchange implements Carrier {
   #answerEnd: BodyEnd | null = null;
   /** True if the proxy has sent more than the answer. */
   #surplus = false;
+  /** When the request was sent, unless it had been sent before. */
+  #sentAt: number | null = null;
   #over = false;
 
   constructor(options: PlainOptions, result: RaceResult) {
@@ -149,6 +144,7 @@ class Exchange implements Carrier {
       closed: (fault) => this.#onEnded(fault !== null),
     };
     if (!sent) {
+      this.#sentAt = this.startedAt;
       this.#upstream.write(headFor(request, this.#result.attempt.upstream));
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
@@ -224,8 +220,11 @@ class Exchange implements Carrier {
     this.#answerEnd = bodyEnd(answer.framing);
     const { admission, request } = this.#options;
     const evidence = desk.engine.evidenceOf(admission.account);
-    if (!doubtful) evidence.worked('plain', member, tookMs, slower);
-    evidence.reached(siteOf(request.target.host), member.upstream.key, !BLOCKS.has(answer.status));
+    const site = siteOf(request.target.host);
+    // A request that was sent once has won by a connection, which says nothing about the time to an answer.
+    const ms = this.#sentAt === null ? tookMs : desk.monotonic() - this.#sentAt;
+    if (!doubtful) evidence.worked('plain', member, { site, tookMs: ms, slower });
+    evidence.reached(site, member.upstream.key, !BLOCKS.has(answer.status));
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     const { session } = this.#options.admission;
     const { exitIp } = member.upstream;

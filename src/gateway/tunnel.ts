@@ -2,6 +2,7 @@ import { siteOf } from '../proxy/targets/site.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
 import type { Caller, Voice } from './caller.ts';
+import { canaryFor } from './canary.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
 import { noAnswer, sessionLost } from './fault.ts';
@@ -18,6 +19,8 @@ import type { Upstream } from './upstream.ts';
 const SILENT_CLIENT_MS = 300;
 /** Time limit for the rest of a ClientHello. */
 const HELLO_MS = 10_000;
+/** When a tunnel in which nobody has spoken is treated like any other. */
+const BOTH_SILENT_MS = 60_000;
 
 type Repeatable = Extract<TunnelOpening, { bytes: number }>;
 
@@ -103,20 +106,81 @@ function connect(
   };
   running = desk.engine.find(
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
-    { kind: 'tunnel', target, admission, planFor, wide: payload !== null || !answered },
+    {
+      kind: 'tunnel',
+      target,
+      admission,
+      planFor,
+      canaryFor: (upstream) => canaryFor(upstream, true),
+      wide: payload !== null || !answered,
+    },
     (result, tries, lost) => {
-      const ms = desk.monotonic() - startedAt;
+      client.onLeft = null;
       if (result === null) {
-        desk.meter.settled('tunnel', 'no_answer', ms);
+        desk.meter.settled('tunnel', 'no_answer', desk.monotonic() - startedAt);
         if (answered) client.socket.destroy();
         else client.refuse(voice, lost ? sessionLost() : noAnswer(target, tries));
         return;
       }
-      desk.meter.settled('tunnel', 'served', ms);
-      if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
-      carry(options, result, opening);
+      const begin = () => {
+        desk.meter.settled('tunnel', 'served', desk.monotonic() - startedAt);
+        if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
+        carry(options, result, opening);
+      };
+      if (opening !== null || !answered) begin();
+      else {
+        awaitFirst(options, result, (late) =>
+          late === null ? begin() : connect(options, { opening: late, answered, startedAt }),
+        );
+      }
     },
   );
+}
+
+/**
+ * Waits until either side speaks. A client may have taken its time for what can be repeated: then the upstream, which
+ * has said nothing, is given up, and `go` gets that opening.
+ */
+function awaitFirst(
+  { client, desk, admission: { account } }: TunnelOptions,
+  { attempt, member }: RaceResult,
+  go: (late: Repeatable | null) => void,
+): void {
+  const read = openingReader();
+  const timer = setTimeout(() => decide(null), BOTH_SILENT_MS);
+  const rest = () => {
+    clearTimeout(timer);
+    client.onBytes = () => {};
+    client.onLeft = null;
+    attempt.onNews = null;
+  };
+  const leave = () => {
+    rest();
+    attempt.cancel();
+    member.busy--;
+  };
+  const decide = (late: Repeatable | null) => {
+    if (late === null) rest();
+    else leave();
+    go(late);
+  };
+  const look = () => {
+    const opening = read(client.inbox.view());
+    if (opening.kind !== 'partial') decide('bytes' in opening ? opening : null);
+  };
+  client.onLeft = () => {
+    leave();
+    desk.meter.settled('tunnel', 'client_left', 0);
+  };
+  client.onBytes = look;
+  attempt.onNews = (news) => {
+    if (news === 'spoken') return decide(null);
+    leave();
+    client.socket.destroy();
+    desk.engine.failed(account, 'tunnel', member, 'closed');
+  };
+  attempt.resume();
+  if (!client.inbox.isEmpty) look();
 }
 
 /** Hands both connections to a relay, and learns from what passes. */
@@ -129,12 +193,18 @@ function carry(
   const { engine, monotonic } = desk;
   const { socket, received } = attempt.release();
   if (opening) client.take(opening.bytes);
-  client.onLeft = null;
   client.onEnded = null;
+  let owes = 0;
+  const settle = () => {
+    member.unproven -= owes;
+    owes = 0;
+  };
   const prove = () => {
+    settle();
     const evidence = engine.evidenceOf(account);
-    evidence.worked('tunnel', member, tookMs, slower);
-    evidence.reached(siteOf(target.host), member.upstream.key, true);
+    const site = siteOf(target.host);
+    evidence.worked('tunnel', member, { site, tookMs, slower });
+    evidence.reached(site, member.upstream.key, true);
   };
   // The answer to a request was judged when it came.
   if (opening?.kind === 'request' && !doubtful) prove();
@@ -147,6 +217,7 @@ function carry(
           onProven: prove,
           onFailed: (why) => engine.failed(account, 'tunnel', member, why),
         });
+  if (handshake) member.unproven += ++owes;
   const relay: Relay = new Relay({
     client: client.socket,
     upstream: socket,
@@ -161,6 +232,7 @@ function carry(
       desk.carriers.delete(relay);
       client.gone();
       member.busy--;
+      settle();
       handshake?.ended(report, monotonic());
     },
   });
@@ -188,7 +260,7 @@ function judgeGreeting(received: Buffer): Verdict {
     case 'partial':
       return 'more';
     case 'alert':
-      return { doubt: `alert ${received[6]}` };
+      return { doubt: { look: `alert ${received[6]}`, mayBeOwn: false } };
     case 'other':
       return { failure: 'page' };
   }

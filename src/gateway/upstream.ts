@@ -48,6 +48,19 @@ export type Failure =
   | 'distrusted'
   | 'timeout';
 
+/**
+ * Returns what tells exits apart: the address that sites see. While that is unknown, it is assumed to be the proxy's,
+ * except for logins, which usually lead to different exits.
+ */
+export function exitOf({
+  key,
+  ip,
+  exitIp,
+  login,
+}: Pick<Upstream, 'key' | 'ip' | 'exitIp' | 'login'>): string {
+  return exitIp ?? (login === null ? ip : key);
+}
+
 /** Expected share of time in which a proxy works of which nothing is known. */
 const UNKNOWN_PRIOR = 0.3;
 

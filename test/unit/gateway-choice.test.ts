@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { Lane } from '../../src/gateway/lane.ts';
 import { race } from '../../src/gateway/race.ts';
+import { Roster } from '../../src/gateway/roster.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
@@ -8,9 +9,11 @@ import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
-  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0 });
+  const roster = new Roster(random);
+  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0, roster });
   const sites = createSites({ random });
-  for (let n = 1; n <= 60; n++) lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  for (let n = 1; n <= 60; n++)
+    roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   for (let place = 1; place <= 60; place++) {
     const member = lane.memberOf(`http://127.0.0.${place}:1`);
     if (!member) throw new Error('it is not there');
@@ -31,8 +34,9 @@ test('proxies that reach a site are chosen for it', () => {
 });
 
 test('a request that may try no further proxy uses up no attempts of others', async () => {
-  const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0 });
-  for (let n = 1; n <= 5; n++) lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  const roster = new Roster(Math.random);
+  const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0, roster });
+  for (let n = 1; n <= 5; n++) roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const silent: TcpSocket = {
     peer: '',
     listener: NOBODY,
@@ -52,6 +56,7 @@ test('a request that may try no further proxy uses up no attempts of others', as
         lane,
         target: { host: 'a.example', address: null, port: 443 },
         suits: () => true,
+        leaning: {},
         planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
         width: 1,
         tries: 2,

@@ -206,7 +206,7 @@ describe('one account', () => {
   test('sets the time for further attempts of nobody else, and greetings alone set it for nobody', async () => {
     const { gateway, proxies } = await startFarm(1, true);
     const patience = (id: string) =>
-      gateway.engine.evidenceOf({ id, speaksForAll: false }).hedges.tunnel.afterMs;
+      gateway.engine.evidenceOf({ id, speaksForAll: false }).hedges.tunnel.afterMs('example.com');
     const unlearnt = patience('new');
     for (const proxy of proxies) proxy.betrayal = { ending: 'close', echoes: true };
     await failuresOf(gateway, 40, 'a:first');

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Lane, type Member } from '../../src/gateway/lane.ts';
+import { Roster } from '../../src/gateway/roster.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -7,9 +8,11 @@ const anybody = () => true;
 
 function laneOf(count: number) {
   let now = 0;
-  const lane = new Lane({ kind: 'tunnel', random: createRandom(7), monotonic: () => now });
+  const random = createRandom(7);
+  const roster = new Roster(random);
+  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => now, roster });
   for (let n = 0; n < count; n++) {
-    lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n + 1}`, port: 1 }));
+    roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n + 1}`, port: 1 }));
   }
   const members = Array.from({ length: count }, (_, n) => lane.memberOf(`http://127.0.0.${n + 1}:1`)).filter(
     (member) => member !== undefined,
@@ -26,7 +29,7 @@ function laneOf(count: number) {
 function chosen(lane: Lane, times: number): Map<Member | undefined, number> {
   const counts = new Map<Member | undefined, number>();
   for (let n = 0; n < times; n++) {
-    const member = lane.choose(anybody);
+    const member = lane.choose(anybody, { rotation: 'fast' });
     counts.set(member, (counts.get(member) ?? 0) + 1);
   }
   return counts;

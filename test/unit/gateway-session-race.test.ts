@@ -20,7 +20,7 @@ const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null }) as Up
 const wonBy = (key: string) => ({ member: { upstream: upstream(key) } }) as RaceResult;
 
 function startSession({ pinned, locked = false }: { pinned?: string; locked?: boolean }) {
-  const session = createSessions(() => 0).open('a', { sessionMs: 1000, locked });
+  const session = createSessions(() => 0).open('me', 'a', { sessionMs: 1000, locked });
   if (pinned !== undefined) session.pin(upstream(pinned));
   const found: [RaceResult | null, number, boolean][] = [];
   const races: Running[] = [];
@@ -29,6 +29,7 @@ function startSession({ pinned, locked = false }: { pinned?: string; locked?: bo
       session,
       {
         again,
+        patienceMs: 60_000,
         findOther(onEnd) {
           const race = new Running(onEnd);
           races.push(race);
@@ -43,7 +44,7 @@ function startSession({ pinned, locked = false }: { pinned?: string; locked?: bo
 test('the winner of the first race becomes the exit of the session', () => {
   const { session, found, races, start } = startSession({});
   start(() => null);
-  races[0]?.end(wonBy('b'), 2);
+  races[0]?.end(wonBy('b'), 2, false);
   expect(session.pinned).toBe('b');
   expect(found).toEqual([[wonBy('b'), 2, false]]);
 });
@@ -52,8 +53,8 @@ test('a failed exit is replaced, and tries are added up', () => {
   const { session, found, races, start } = startSession({ pinned: 'dead' });
   let exit: Running | undefined;
   start((_, onEnd) => (exit = new Running(onEnd)));
-  exit?.end(null, 1);
-  races[0]?.end(wonBy('b'), 2);
+  exit?.end(null, 1, false);
+  races[0]?.end(wonBy('b'), 2, false);
   expect(session.pinned).toBe('b');
   expect(found).toEqual([[wonBy('b'), 3, false]]);
 });
@@ -68,7 +69,7 @@ test('a locked session without its exit fails', () => {
 test('an abort ends the race for a new exit, also if the old one failed at once', () => {
   const { races, start } = startSession({ pinned: 'dead' });
   const race = start((_, onEnd) => {
-    onEnd(null, 0);
+    onEnd(null, 0, false);
     return new Running(onEnd);
   });
   race.cancel();
