@@ -167,10 +167,11 @@ export class Lane {
     const { avoid, taken, visits } = leaning;
     const allowed: Suits = (upstream, kind) => !avoid?.(upstream.key) && suits(upstream, kind);
     const find = (fitting: Suits) => {
-      const untried = () => this.#drawUntried(fitting, leaning);
+      const idle = () => this.#drawUntried(fitting, leaning);
       const trusted = () => this.#drawTrusted(fitting, leaning);
-      if (unknown === 'only') return untried();
-      return unknown === 'first' ? (untried() ?? trusted()) : (trusted() ?? untried());
+      if (unknown === 'only') return idle();
+      if (unknown === 'first') return idle() ?? trusted();
+      return trusted() ?? idle() ?? this.#leastBusy(fitting);
     };
     let found = taken && find((upstream, kind) => !taken(exitOf(upstream)) && allowed(upstream, kind));
     found ??= find(allowed);
@@ -283,23 +284,43 @@ export class Lane {
     return found;
   }
 
+  /** Reports whether nothing is known about an upstream, or nothing recent. */
+  #isUntried(upstream: Upstream, now: number): boolean {
+    const known = this.#known.get(upstream.key);
+    if (known === undefined) return true;
+    return !this.#trusted.has(known) && !(this.#ejected.has(known) && known.ejectedUntil > now);
+  }
+
+  /**
+   * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
+   * several races before the first has failed.
+   */
   #drawUntried(suits: Suits, { chance }: Leaning): Member | undefined {
+    if (this.#othersSize === 0) return undefined;
     const { roster, kind, opinion, monotonic } = this.#options;
     const now = monotonic();
-    const isUntried = (upstream: Upstream) => {
-      const known = this.#known.get(upstream.key);
-      const rests = known !== undefined && this.#ejected.has(known) && known.ejectedUntil > now;
-      return !rests && !(known && this.#trusted.has(known)) && suits(upstream, kind);
-    };
+    const isFree = (upstream: Upstream) =>
+      !this.#known.get(upstream.key)?.busy && this.#isUntried(upstream, now) && suits(upstream, kind);
     const drawn: Member[] = [];
-    for (let draw = 0; draw < DRAWS && drawn.length < 2 && this.#othersSize > 0; draw++) {
+    for (let draw = 0; draw < DRAWS && drawn.length < 2; draw++) {
       const upstream = roster.any();
-      if (upstream && isUntried(upstream) && opinion?.(upstream.key) !== 'bad')
+      if (upstream && isFree(upstream) && opinion?.(upstream.key) !== 'bad')
         drawn.push(this.#memberFor(upstream));
     }
     if (drawn.length > 0) return this.#cheapest(drawn, (member) => this.#cost(member, chance?.(member)), 0);
-    for (const upstream of roster) if (isUntried(upstream)) return this.#memberFor(upstream);
+    for (const upstream of roster) if (isFree(upstream)) return this.#memberFor(upstream);
     return undefined;
+  }
+
+  #leastBusy(suits: Suits): Member | undefined {
+    const { roster, kind, monotonic } = this.#options;
+    const now = monotonic();
+    const untried = [...roster].filter((upstream) => this.#isUntried(upstream, now) && suits(upstream, kind));
+    return this.#cheapest(
+      untried.map((upstream) => this.#memberFor(upstream)),
+      ({ unproven, busy }) => unproven * 1_000 + busy,
+      0,
+    );
   }
 
   /** Brings what is known about the upstream up to date. Returns false if it has left. */
