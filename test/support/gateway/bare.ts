@@ -14,17 +14,23 @@ export interface BareGateway extends Gateway {
   sites: Sites;
   /** Connections of clients that are open. */
   open(): number;
+  /** Resolves when there are none. */
+  empty(): Promise<void>;
 }
 
 interface BareOptions {
   tcp: Tcp;
-  /** `ip:port` of HTTP proxies that have passed a check. */
+  /** `ip:port` of HTTP proxies. */
   proxies: readonly string[];
+  /** Whether they have passed a check. Default: true. */
+  proven?: boolean;
   limits?: Partial<Pick<GatewayOptions, 'idleMs' | 'timeoutMs' | 'connections' | 'random'>>;
   /** Connections of one user. */
   each?: number;
   /** In ms. Default: the clock of the process. */
   monotonic?: () => number;
+  /** Called when an answer of the target, or what looks like one, begins. */
+  onServed?: () => void;
   /** Every password is a token, and the account. Default: an open gateway. */
   withTokens?: boolean;
 }
@@ -37,12 +43,15 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     limits = {},
     each = 10_000,
     withTokens = false,
+    proven = true,
+    onServed = () => {},
     monotonic = () => performance.now(),
   } = options;
   const limiter = createLocalRateLimiter({ now: monotonic });
   const testimony = createTestimony({ random: Math.random, monotonic });
   const meter = createMeter(createMetrics());
   let open = 0;
+  let onEmpty = () => {};
   const gateway = await startGateway({
     tcp,
     testimony,
@@ -60,8 +69,12 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     monotonic,
     meter: {
       ...meter,
+      settled(kind, outcome, ms) {
+        meter.settled(kind, outcome, ms);
+        if (outcome === 'served') onServed();
+      },
       opened: () => void open++,
-      closed: () => void open--,
+      closed: () => --open === 0 && onEmpty(),
     },
     onFailure: () => {},
     admit: createAdmit({
@@ -77,7 +90,11 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   for (const place of proxies) {
     const [ip = '', port] = place.split(':');
     const upstream = unknownUpstream({ protocol: 'http', ip, port: Number(port) });
-    gateway.engine.set({ ...upstream, proven: { tunnel: true, plain: true } });
+    gateway.engine.set({ ...upstream, proven: { tunnel: proven, plain: proven } });
   }
-  return Object.assign(Object.create(gateway) as Gateway, { sites: testimony.common, open: () => open });
+  return Object.assign(Object.create(gateway) as Gateway, {
+    sites: testimony.common,
+    open: () => open,
+    empty: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => (onEmpty = resolve))),
+  });
 }

@@ -40,6 +40,17 @@ export interface GatewayFarm {
   stop(): void;
 }
 
+interface FarmOptions {
+  /** Honest proxies take this long to open a tunnel. */
+  delayMs?: number;
+  /** Reports whether a proxy refuses a tunnel. */
+  refuses?: (address: string, authority: string) => boolean;
+  /** Called with each connection to a proxy. */
+  onDial?: (address: string) => void;
+  /** Called when a traitor has fallen silent. */
+  onStall?: () => void;
+}
+
 interface Side {
   role: FarmRole;
   address: string;
@@ -63,9 +74,12 @@ const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
 
 /**
  * Thousands of proxies behind one port: `roleOf` says how the one at each address of 127.0.0.0/8 behaves. They
- * connect to 127.0.0.1 for any name, honest ones after `delayMs`.
+ * connect to 127.0.0.1 for any name.
  */
-export function startGatewayFarm(roleOf: (address: string) => FarmRole, delayMs = 0): GatewayFarm {
+export function startGatewayFarm(
+  roleOf: (address: string) => FarmRole,
+  { delayMs = 0, refuses = () => false, onDial = () => {}, onStall = () => {} }: FarmOptions = {},
+): GatewayFarm {
   const dials = new Map<string, number>();
   const exits = new Map<number, string>();
   const sides = new Set<Side>();
@@ -129,6 +143,7 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole, delayMs 
         dials.set(address, (dials.get(address) ?? 0) + 1);
         socket.data = newSide(roleOf(address), address);
         if (socket.data.role === 'reset') socket.terminate();
+        onDial(address);
       },
     },
   });
@@ -136,7 +151,7 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole, delayMs 
   function play(socket: Socket<Side>): void {
     const { data } = socket;
     if (data.role.includes('-') && data.opened) {
-      betray(socket);
+      if (betray(socket)) onStall();
       return;
     }
     if (data.opened || data.role === 'hang') return;
@@ -171,11 +186,15 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole, delayMs 
     const [method = '', target = ''] = head.split(' ');
     data.opened = true;
     if (method === 'CONNECT') {
+      if (refuses(data.address, target)) {
+        answer(socket, SICK);
+        return;
+      }
       const ok = 'HTTP/1.1 200 OK\r\n\r\n';
       if (data.role.includes('-')) {
         data.buffer = rest;
         socket.write(ok);
-        if (rest.length > 0) betray(socket);
+        if (betray(socket)) onStall();
         return;
       }
       if (data.role === 'liar') {
@@ -248,9 +267,10 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole, delayMs 
   };
 }
 
-function betray(socket: Socket<Side>): void {
+/** Returns true if it falls silent. */
+function betray(socket: Socket<Side>): boolean {
   const { buffer, role } = socket.data;
-  if (buffer.length < 44) return;
+  if (buffer.length < 44) return false;
   const [kind, ending] = role.split('-');
   const session = kind === 'echo' ? buffer.subarray(43, 44 + (buffer[43] ?? 0)) : Buffer.from([0]);
   const parts = [Buffer.from([3, 3]), Buffer.alloc(32, 7), session, CHOSEN, Buffer.alloc(32, 9)];
@@ -261,6 +281,7 @@ function betray(socket: Socket<Side>): void {
   if (ending === 'alert') socket.write(ALERT);
   if (ending === 'alert' || ending === 'close') socket.end();
   if (ending === 'reset') setTimeout(() => socket.terminate(), 5);
+  return ending === 'stall';
 }
 
 function answer(socket: Socket<Side>, text: string): void {
