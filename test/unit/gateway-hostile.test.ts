@@ -45,8 +45,8 @@ async function startFarm(count: number, withTokens = false) {
     proxies: places.map((address) => `${address}:${farm.port}`),
     withTokens,
     monotonic: () => now++,
-    onServed() {
-      if (stalls) queueMicrotask(giveUp);
+    onSettled(outcome) {
+      if (stalls && outcome === 'served') queueMicrotask(giveUp);
     },
     limits: { random: createRandom(5) },
   });

@@ -18,7 +18,7 @@ export interface BareGateway extends Gateway {
   empty(): Promise<void>;
 }
 
-interface BareOptions {
+export interface BareOptions {
   tcp: Tcp;
   /** `ip:port` of HTTP proxies. */
   proxies: readonly string[];
@@ -29,8 +29,8 @@ interface BareOptions {
   each?: number;
   /** In ms. Default: the clock of the process. */
   monotonic?: () => number;
-  /** Called when an answer of the target, or what looks like one, begins. */
-  onServed?: () => void;
+  /** Called with the outcome of each request: `served` when the answer begins. */
+  onSettled?: (outcome: string) => void;
   /** Every password is a token, and the account. Default: an open gateway. */
   withTokens?: boolean;
 }
@@ -44,7 +44,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     each = 10_000,
     withTokens = false,
     proven = true,
-    onServed = () => {},
+    onSettled = () => {},
     monotonic = () => performance.now(),
   } = options;
   const limiter = createLocalRateLimiter({ now: monotonic });
@@ -71,7 +71,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       ...meter,
       settled(kind, outcome, ms) {
         meter.settled(kind, outcome, ms);
-        if (outcome === 'served') onServed();
+        onSettled(outcome);
       },
       opened: () => void open++,
       closed: () => --open === 0 && onEmpty(),

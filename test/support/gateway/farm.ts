@@ -15,6 +15,8 @@ export type FarmRole =
   | 'portal'
   /** Answers CONNECT with 200, and then sends a page. */
   | 'liar'
+  /** Answers CONNECT with 200, and nothing more. */
+  | 'mute'
   /** Reads a whole request and then ends without an answer. */
   | 'swallow'
   /** Answers everyone with 502. */
@@ -195,6 +197,10 @@ export function startGatewayFarm(
         data.buffer = rest;
         socket.write(ok);
         if (betray(socket)) onStall();
+        return;
+      }
+      if (data.role === 'mute') {
+        socket.write(ok);
         return;
       }
       if (data.role === 'liar') {
