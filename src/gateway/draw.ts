@@ -48,8 +48,4 @@ export class Draw<T> {
     }
     return found;
   }
-
-  [Symbol.iterator](): Iterator<T> {
-    return this.#items[Symbol.iterator]();
-  }
 }

@@ -39,11 +39,6 @@ export function headReader(): HeadReader {
   };
 }
 
-/** Reads a head that begins the bytes, like a `HeadReader`. */
-export function readHead(bytes: Buffer): Head | undefined {
-  return headReader()(bytes);
-}
-
 function parseHead(text: string, bytes: number): Head {
   const [line = '', ...lines] = text.split('\r\n');
   if (line.length > MAX_LINE_BYTES) throw headTooLarge();

@@ -146,15 +146,6 @@ export class Lane {
     return this.#options.roster.get(key) !== undefined;
   }
 
-  /** Returns an upstream with its results, or `undefined` if there is no such upstream. */
-  memberOf(key: string): Member | undefined {
-    const upstream = this.#options.roster.get(key);
-    if (upstream === undefined) return undefined;
-    const member = this.#memberFor(upstream);
-    this.#known.set(key, member);
-    return member;
-  }
-
   /**
    * Returns the next upstream to try: one that works, otherwise an untried one. `unknown`: an untried one first, or
    * nothing else. Returns `undefined` if none is suitable.
@@ -185,9 +176,10 @@ export class Lane {
   }
 
   succeeded(member: Member, latencyMs: number): void {
+    // What was expected before the first result is a guess.
+    member.latencyMs = member.good === 0 ? latencyMs : member.latencyMs * 0.7 + latencyMs * 0.3;
     member.good = member.good * FADING + 1;
     member.bad *= FADING;
-    member.latencyMs = member.latencyMs * 0.7 + latencyMs * 0.3;
     member.failures = 0;
     member.ejections = 0;
     this.#suspects = [];
@@ -236,39 +228,21 @@ export class Lane {
     const most = FIT * (costs[Math.floor(costs.length / 4)] ?? 0);
     const turns = members.map((member) => ({
       member,
-      owes: member.unproven >= MOST_UNPROVEN ? member.unproven : 0,
+      owes: member.unproven < MOST_UNPROVEN ? 0 : member.unproven,
       latest: rotation === 'random' ? this.#options.random() : (visits?.latest(exitOf(member.upstream)) ?? 0),
     }));
     turns.sort((one, other) => one.owes - other.owes || one.latest - other.latest);
-    return this.#cheapest(
+    return leastOf(
       turns.map(({ member }) => member),
       (member) => this.#cost(member, chance?.(member)),
       most,
     );
   }
 
-  /** Returns the first whose cost is at most `enough`, otherwise the one with the least. */
-  #cheapest(
-    members: readonly Member[],
-    costOf: (member: Member) => number,
-    enough: number,
-  ): Member | undefined {
-    let best: Member | undefined;
-    let least = Number.POSITIVE_INFINITY;
-    for (const member of members) {
-      const cost = costOf(member);
-      if (cost <= enough) return member;
-      if (cost >= least) continue;
-      best = member;
-      least = cost;
-    }
-    return best;
-  }
-
   /** Returns the most promising of a few random members. */
   #drawFrom(set: Draw<Member>, suits: Suits, { chance }: Leaning): Member | undefined {
     const drawn = Array.from({ length: chance ? RACED : 2 }, () => this.#suitable(set, suits, 1)).flat();
-    return this.#cheapest(drawn, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy), 0);
+    return leastOf(drawn, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
   }
 
   /** Returns up to `most` members, from a random one on. */
@@ -307,20 +281,18 @@ export class Lane {
       if (upstream && isFree(upstream) && opinion?.(upstream.key) !== 'bad')
         drawn.push(this.#memberFor(upstream));
     }
-    if (drawn.length > 0) return this.#cheapest(drawn, (member) => this.#cost(member, chance?.(member)), 0);
+    if (drawn.length > 0) return leastOf(drawn, (member) => this.#cost(member, chance?.(member)));
     for (const upstream of roster) if (isFree(upstream)) return this.#memberFor(upstream);
     return undefined;
   }
 
+  /** Returns one of the untried if others are trying all of them. */
   #leastBusy(suits: Suits): Member | undefined {
     const { roster, kind, monotonic } = this.#options;
     const now = monotonic();
     const untried = [...roster].filter((upstream) => this.#isUntried(upstream, now) && suits(upstream, kind));
-    return this.#cheapest(
-      untried.map((upstream) => this.#memberFor(upstream)),
-      ({ unproven, busy }) => unproven * 1_000 + busy,
-      0,
-    );
+    const members = untried.map((upstream) => this.#memberFor(upstream));
+    return leastOf(members, ({ unproven, busy }) => unproven * 1_000 + busy);
   }
 
   /** Brings what is known about the upstream up to date. Returns false if it has left. */
@@ -358,9 +330,9 @@ export class Lane {
     return Math.max(0, this.#options.roster.size - this.#trusted.size);
   }
 
-  /** Returns the expected time to an answer, roughly. */
+  /** Returns the expected time to an answer with all the tries that it takes, roughly. */
   #cost(member: Member, chance = this.score(member)): number {
-    return (member.latencyMs + 50) / Math.max(0.001, chance) ** 2;
+    return (member.latencyMs + 50) / Math.max(0.001, chance);
   }
 
   #eject(member: Member, hopeless = false): void {
@@ -386,4 +358,19 @@ export class Lane {
     }
     to.add(member);
   }
+}
+
+/** Returns the first member whose cost is at most `enough`, otherwise the one with the least. */
+function leastOf(
+  members: readonly Member[],
+  costOf: (member: Member) => number,
+  enough = 0,
+): Member | undefined {
+  let best: { member: Member; cost: number } | undefined;
+  for (const member of members) {
+    const cost = costOf(member);
+    if (cost <= enough) return member;
+    if (best === undefined || cost < best.cost) best = { member, cost };
+  }
+  return best?.member;
 }

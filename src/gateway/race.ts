@@ -73,6 +73,7 @@ interface Doubtful {
   attempt: Attempt;
   member: Member;
   look: string;
+  tookMs: number;
 }
 
 class Contest implements Race {
@@ -87,10 +88,13 @@ class Contest implements Race {
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #deadline = 0;
+  /** Those that have not answered after this time had enough of it. */
+  #enoughMs: number;
   #over = false;
 
   constructor(options: RaceOptions, onEnd: OnEnd) {
     this.#options = options;
+    this.#enoughMs = options.hedgeMs;
     this.#onEnd = onEnd;
   }
 
@@ -99,9 +103,9 @@ class Contest implements Race {
     this.#deadline = monotonic() + timeoutMs;
     const first = this.#try(joinMs === undefined ? 'last' : 'first');
     for (let place = 1; place < width; place++) this.#try('only');
-    const joins = joinMs !== undefined && first !== undefined && !lane.trusts(first.upstream);
+    if (joinMs !== undefined && first && !lane.trusts(first.upstream)) this.#enoughMs = joinMs;
     if (this.#running.size === 0) this.#settle();
-    else this.#wait(joins ? joinMs : undefined);
+    else this.#wait(this.#enoughMs);
   }
 
   cancel(): void {
@@ -122,7 +126,8 @@ class Contest implements Race {
       this.#win(attempt, member, true);
       return;
     }
-    const doubtful = { attempt, member, look };
+    const tookMs = this.#options.monotonic() - attempt.startedAt;
+    const doubtful = { attempt, member, look, tookMs };
     this.#running.delete(attempt);
     this.#doubtful.push(doubtful);
     if (canary === undefined) this.#replace();
@@ -141,13 +146,13 @@ class Contest implements Race {
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
   #prove(doubtful: Doubtful, { target, plan }: Canary): void {
     const { tcp, monotonic } = this.#options;
-    const { attempt, member, look } = doubtful;
+    const { attempt, member, look, tookMs } = doubtful;
     const learn = (canary: Attempt, isOwn: boolean) => {
       canary.cancel();
       if (!this.#canaries.delete(canary)) return;
       this.#doubtful.splice(this.#doubtful.indexOf(doubtful), 1);
       this.#running.set(attempt, member);
-      if (!isOwn) this.#win(attempt, member, false);
+      if (!isOwn) this.#win(attempt, member, false, tookMs);
       else {
         attempt.cancel();
         this.failed(attempt, 'page');
@@ -186,7 +191,7 @@ class Contest implements Race {
   }
 
   /** Sets the timer to the next hedge or the end. */
-  #wait(hedgeMs = this.#options.hedgeMs): void {
+  #wait(hedgeMs: number): void {
     const left = this.#deadline - this.#options.monotonic();
     this.#timer = setTimeout(() => this.#tick(), Math.max(1, Math.min(hedgeMs, left)));
   }
@@ -205,7 +210,7 @@ class Contest implements Race {
       return;
     }
     if (this.#tries < tries && mayHedge()) this.#try('last');
-    this.#wait();
+    this.#wait(this.#options.hedgeMs);
   }
 
   /** Nothing is pending any more: a doubtful answer is better than none. */
@@ -220,14 +225,15 @@ class Contest implements Race {
     this.#onEnd(null, this.#tries, timedOut);
   }
 
-  #win(attempt: Attempt, member: Member, doubtful: boolean): void {
+  #win(attempt: Attempt, member: Member, doubtful: boolean, answeredMs?: number): void {
     const now = this.#options.monotonic();
+    const tookMs = answeredMs ?? now - attempt.startedAt;
     this.#running.delete(attempt);
     const slower = [...this.#running]
-      .filter(([other]) => now - other.startedAt >= this.#options.hedgeMs)
+      .filter(([other]) => now - other.startedAt >= this.#enoughMs)
       .map(([, slow]) => slow);
     this.#end();
-    this.#onEnd({ attempt, member, tookMs: now - attempt.startedAt, doubtful, slower }, this.#tries, false);
+    this.#onEnd({ attempt, member, tookMs, doubtful, slower }, this.#tries, false);
   }
 
   #end(): void {

@@ -152,6 +152,7 @@ function awaitFirst(
     clearTimeout(timer);
     client.onBytes = () => {};
     client.onLeft = null;
+    client.onEnded = null;
     attempt.onNews = null;
   };
   const leave = () => {
@@ -173,6 +174,7 @@ function awaitFirst(
     desk.meter.settled('tunnel', 'client_left', 0);
   };
   client.onBytes = look;
+  client.onEnded = () => decide(null);
   attempt.onNews = (news) => {
     if (news === 'spoken') return decide(null);
     leave();

@@ -15,7 +15,7 @@ test('proxies that reach a site are chosen for it', () => {
   for (let n = 1; n <= 60; n++)
     roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   for (let place = 1; place <= 60; place++) {
-    const member = lane.memberOf(`http://127.0.0.${place}:1`);
+    const member = lane.choose(({ ip }) => ip === `127.0.0.${place}`);
     if (!member) throw new Error('it is not there');
     for (let n = 0; n < 10; n++) {
       lane.succeeded(member, 100);

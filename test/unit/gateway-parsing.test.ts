@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import { connect } from 'node:tls';
 import { answerReader } from '../../src/gateway/http-answer.ts';
-import { bodyEnd, framingOf, readHead } from '../../src/gateway/http-message.ts';
+import { bodyEnd, framingOf, headReader } from '../../src/gateway/http-message.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
@@ -10,7 +10,7 @@ import { readGreeting, readOpening } from '../../src/gateway/tls.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 
 function headOf(text: string) {
-  const head = readHead(Buffer.from(text));
+  const head = headReader()(Buffer.from(text));
   if (!head) throw new Error('no whole head');
   return head;
 }
@@ -65,15 +65,17 @@ describe('the head of a request', () => {
   });
 
   test('is at most 64 KB', () => {
-    expect(readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(1000)}`))).toBeUndefined();
+    expect(
+      headReader()(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(1000)}`)),
+    ).toBeUndefined();
     expect(() =>
-      readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
+      headReader()(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
     ).toThrow();
   });
 
   test('has lines of at most 16 KB', () => {
     const withLine = (length: number) =>
-      readHead(Buffer.from(`GET / HTTP/1.1\r\n${'x'.repeat(length)}:\r\n\r\n`));
+      headReader()(Buffer.from(`GET / HTTP/1.1\r\n${'x'.repeat(length)}:\r\n\r\n`));
     expect(withLine(16_383)?.fields.length).toBe(1);
     expect(() => withLine(16_384)).toThrow('one of its lines');
   });
