@@ -2,8 +2,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import { createAgreement, type Testimony, type Witness } from '../proxy/targets/testimony.ts';
 import { createHedges, type Hedges } from './hedges.ts';
 import { Lane, type Member } from './lane.ts';
-import { Roster } from './roster.ts';
-import type { Failure, Kind } from './upstream.ts';
+import { createRoster, type Failure, type Kind, type Roster } from './upstream.ts';
 import { createVisits, type Visits } from './visits.ts';
 
 /** What one account has seen of the upstreams, besides what several accounts agree on. */
@@ -48,7 +47,7 @@ export interface EvidenceBook {
 }
 
 export function createEvidence({ testimony, random, monotonic }: EvidenceOptions): EvidenceBook {
-  const rosters = { tunnel: new Roster(random), plain: new Roster(random) };
+  const rosters = { tunnel: createRoster(random), plain: createRoster(random) };
   const agreed = { tunnel: createAgreement(monotonic), plain: createAgreement(monotonic) };
   const accounts = new BoundedMap<string, Evidence>(MOST_ACCOUNTS);
 

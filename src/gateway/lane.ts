@@ -1,6 +1,5 @@
 import { Draw } from './draw.ts';
-import type { Roster } from './roster.ts';
-import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
 import type { Visits } from './visits.ts';
 
 /** An upstream, with the results for one kind of traffic. Counts fade, so that the last dozen results matter. */
@@ -107,8 +106,9 @@ export class Lane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#trusted = new Draw(options.random);
-    this.#ejected = new Draw(options.random);
+    const membership = { keyOf: ({ upstream }: Member) => upstream.key, random: options.random };
+    this.#trusted = new Draw(membership);
+    this.#ejected = new Draw(membership);
   }
 
   /** True once an upstream is known to work, so that trying one at a time is enough. */
@@ -124,8 +124,7 @@ export class Lane {
 
   /** Reports whether an upstream has worked recently. */
   trusts(upstream: Upstream): boolean {
-    const member = this.#known.get(upstream.key);
-    return member !== undefined && this.#trusted.has(member);
+    return this.#trusted.get(upstream.key) !== undefined;
   }
 
   /** Reports whether a request should first try an upstream that is not known to work. */
@@ -162,7 +161,7 @@ export class Lane {
       const trusted = () => this.#drawTrusted(fitting, leaning);
       if (unknown === 'only') return idle();
       if (unknown === 'first') return idle() ?? trusted();
-      return trusted() ?? idle() ?? this.#leastBusy(fitting);
+      return trusted() ?? this.#drawUntried(fitting, leaning, true);
     };
     let found = taken && find((upstream, kind) => !taken(exitOf(upstream)) && allowed(upstream, kind));
     found ??= find(allowed);
@@ -260,39 +259,34 @@ export class Lane {
 
   /** Reports whether nothing is known about an upstream, or nothing recent. */
   #isUntried(upstream: Upstream, now: number): boolean {
-    const known = this.#known.get(upstream.key);
-    if (known === undefined) return true;
-    return !this.#trusted.has(known) && !(this.#ejected.has(known) && known.ejectedUntil > now);
+    return !this.trusts(upstream) && (this.#ejected.get(upstream.key)?.ejectedUntil ?? 0) <= now;
   }
 
   /**
    * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
-   * several races before the first has failed.
+   * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
    */
-  #drawUntried(suits: Suits, { chance }: Leaning): Member | undefined {
+  #drawUntried(suits: Suits, { chance }: Leaning, shared = false): Member | undefined {
     if (this.#othersSize === 0) return undefined;
     const { roster, kind, opinion, monotonic } = this.#options;
     const now = monotonic();
-    const isFree = (upstream: Upstream) =>
-      !this.#known.get(upstream.key)?.busy && this.#isUntried(upstream, now) && suits(upstream, kind);
     const drawn: Member[] = [];
     for (let draw = 0; draw < DRAWS && drawn.length < 2; draw++) {
       const upstream = roster.any();
-      if (upstream && isFree(upstream) && opinion?.(upstream.key) !== 'bad')
+      if (!upstream || !this.#isUntried(upstream, now) || opinion?.(upstream.key) === 'bad') continue;
+      if (suits(upstream, kind) && !this.#known.get(upstream.key)?.busy)
         drawn.push(this.#memberFor(upstream));
     }
     if (drawn.length > 0) return leastOf(drawn, (member) => this.#cost(member, chance?.(member)));
-    for (const upstream of roster) if (isFree(upstream)) return this.#memberFor(upstream);
-    return undefined;
-  }
-
-  /** Returns one of the untried if others are trying all of them. */
-  #leastBusy(suits: Suits): Member | undefined {
-    const { roster, kind, monotonic } = this.#options;
-    const now = monotonic();
-    const untried = [...roster].filter((upstream) => this.#isUntried(upstream, now) && suits(upstream, kind));
-    const members = untried.map((upstream) => this.#memberFor(upstream));
-    return leastOf(members, ({ unproven, busy }) => unproven * 1_000 + busy);
+    const owed = ({ unproven, busy }: Member) => unproven * 1_000 + busy;
+    let best: Member | undefined;
+    for (const upstream of roster) {
+      if (!this.#isUntried(upstream, now) || !suits(upstream, kind)) continue;
+      const member = this.#memberFor(upstream);
+      if (member.busy === 0) return member;
+      if (shared && (best === undefined || owed(member) < owed(best))) best = member;
+    }
+    return best;
   }
 
   /** Brings what is known about the upstream up to date. Returns false if it has left. */
@@ -322,7 +316,7 @@ export class Lane {
 
   #forget(member: Member): void {
     this.#known.delete(member.upstream.key);
-    for (const set of [this.#trusted, this.#ejected]) set.delete(member);
+    for (const set of [this.#trusted, this.#ejected]) set.delete(member.upstream.key);
   }
 
   /** Number of upstreams that are not known to work. */
@@ -354,9 +348,9 @@ export class Lane {
   #move(member: Member, to: Draw<Member>): void {
     if (this.#known.get(member.upstream.key) !== member) return;
     for (const set of [this.#trusted, this.#ejected]) {
-      if (set !== to) set.delete(member);
+      if (set !== to) set.delete(member.upstream.key);
     }
-    to.add(member);
+    to.set(member);
   }
 }
 

@@ -21,114 +21,104 @@ const MOST_MOVES = 3;
  * Connects through the session's exit. If there is none yet, or it no longer works, the upstream that answers becomes
  * the exit. Of concurrent requests that need a new one, the first finds it, and the others follow.
  */
-export function raceForSession(session: Session, ways: Ways, onFound: OnFound): Race {
-  return new SessionRace(session, ways, onFound);
-}
-
-class SessionRace implements Race {
-  readonly #session: Session;
-  readonly #ways: Ways;
-  readonly #onFound: OnFound;
-  /** Of the session's exit, and of others. */
-  readonly #races = new Set<{ race: Race | null }>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Whether another exit is looked for, and whether by this request. */
-  #looks = false;
-  #searches = false;
-  #tried = 0;
-  #moves = 0;
-  #over = false;
-
-  constructor(session: Session, ways: Ways, onFound: OnFound) {
-    this.#session = session;
-    this.#ways = ways;
-    this.#onFound = onFound;
-    this.#look(null);
-  }
-
-  cancel(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#cancelAll();
-    if (this.#searches) this.#session.leave();
-  }
+export function raceForSession(
+  session: Session,
+  { again, findOther, patienceMs }: Ways,
+  onFound: OnFound,
+): Race {
+  /** Through the session's exit, and through others; `null` until they have begun. */
+  const races = new Map<symbol, Race | null>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether another exit is looked for, or waited for, and whether by this request. */
+  let looking = false;
+  let searching = false;
+  let tries = 0;
+  let moves = 0;
+  let over = false;
 
   /** Takes the exit of the session, unless it is `lost`, or finds another one. */
-  #look(lost: string | null): void {
-    this.#looks = true;
-    this.#session.enter(lost, (pinned) => {
-      this.#looks = false;
-      if (this.#over) {
-        if (pinned === null) this.#session.leave();
-      } else if (pinned === null) this.#search();
-      else this.#follow(pinned);
+  function look(lost: string | null): void {
+    looking = true;
+    session.enter(lost, (pinned) => {
+      if (over && pinned === null) session.leave();
+      if (over) return;
+      looking = pinned === null;
+      if (pinned === null) search();
+      else follow(pinned);
     });
   }
 
-  #search(): void {
-    this.#searches = true;
-    this.#run(
-      (onEnd) => this.#ways.findOther(onEnd),
-      (result) => {
-        this.#searches = false;
-        if (result) this.#session.pin(result.member.upstream);
-        else this.#moves = MOST_MOVES;
-        if (result || this.#races.size === 0) this.#end(result);
-        this.#session.leave();
-      },
-    );
+  function search(): void {
+    searching = true;
+    run(findOther, (result) => {
+      looking = false;
+      searching = false;
+      if (result) session.pin(result.member.upstream);
+      else moves = MOST_MOVES;
+      if (result || races.size === 0) end(result);
+      session.leave();
+    });
   }
 
-  #follow(pinned: string): void {
-    const { locked } = this.#session;
-    this.#cancelAll();
-    if (!locked) this.#timer = setTimeout(() => this.#move(pinned), this.#ways.patienceMs);
-    const race = this.#run(
-      (onEnd) => this.#ways.again(pinned, onEnd),
-      (result, timedOut) => {
-        if (result || locked) this.#end(result, result === null && !timedOut);
-        else this.#move(pinned);
-      },
+  function follow(pinned: string): void {
+    const { locked } = session;
+    cancelAll();
+    if (!locked) timer = setTimeout(() => move(pinned), patienceMs);
+    const lose = (lost: boolean) => (locked ? end(null, lost) : move(pinned));
+    const begun = run(
+      (onEnd) => again(pinned, onEnd),
+      (result, timedOut) => (result ? end(result) : lose(!timedOut)),
     );
-    if (race) return;
-    if (locked) this.#end(null, true);
-    else this.#move(pinned);
+    if (!begun) lose(true);
   }
 
   /** Looks for another exit, if this does not happen already. */
-  #move(lost: string): void {
-    clearTimeout(this.#timer);
-    if (this.#looks || this.#searches) return;
-    if (++this.#moves <= MOST_MOVES) this.#look(lost);
-    else if (this.#races.size === 0) this.#end(null);
+  function move(lost: string): void {
+    clearTimeout(timer);
+    if (looking) return;
+    if (++moves <= MOST_MOVES) look(lost);
+    else if (races.size === 0) end(null);
   }
 
-  #run(
+  /** Returns false if there is nothing to run. */
+  function run(
     start: (onEnd: OnEnd) => Race | null,
     onEnd: (result: RaceResult | null, timedOut: boolean) => void,
-  ): Race | null {
-    const running: { race: Race | null } = { race: null };
-    this.#races.add(running);
-    running.race = start((result, tried, timedOut) => {
-      this.#tried += tried;
-      if (this.#races.delete(running)) onEnd(result, timedOut);
+  ): boolean {
+    const id = Symbol();
+    races.set(id, null);
+    const race = start((result, tried, timedOut) => {
+      tries += tried;
+      if (races.delete(id)) onEnd(result, timedOut);
     });
-    if (running.race === null) this.#races.delete(running);
-    return running.race;
+    // It may already have ended.
+    if (race !== null && races.has(id)) races.set(id, race);
+    else races.delete(id);
+    return race !== null;
   }
 
-  #cancelAll(): void {
-    clearTimeout(this.#timer);
-    for (const { race } of this.#races) race?.cancel();
-    this.#races.clear();
+  function cancelAll(): void {
+    clearTimeout(timer);
+    for (const race of races.values()) race?.cancel();
+    races.clear();
   }
 
-  #end(result: RaceResult | null, lost = false): void {
-    const wasSearching = this.#searches;
-    this.#over = true;
-    this.#searches = false;
-    this.#cancelAll();
-    this.#onFound(result, this.#tried, lost);
-    if (wasSearching) this.#session.leave();
+  /** Ends everything. Others may then search. */
+  function finish(): void {
+    over = true;
+    cancelAll();
+    if (searching) session.leave();
   }
+
+  function end(result: RaceResult | null, lost = false): void {
+    finish();
+    onFound(result, tries, lost);
+  }
+
+  look(null);
+  return {
+    cancel() {
+      if (!over) finish();
+    },
+  };
 }

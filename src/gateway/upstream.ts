@@ -1,6 +1,7 @@
 import type { Login } from '../proxy/login.ts';
 import { type Anonymity, type Dialled, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
 import { proxyKeyOf } from '../proxy/targets/site.ts';
+import { Draw } from './draw.ts';
 
 /** What carries a client's connection: a tunnel to the target, or a single request over plain HTTP. */
 export type Kind = 'tunnel' | 'plain';
@@ -80,4 +81,12 @@ export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): 
     proven: { tunnel: false, plain: false },
     carries: { tunnel: true, plain: protocol !== 'https' },
   };
+}
+
+/** All upstreams that carry one kind of traffic, whatever anyone has seen of them. */
+export type Roster = Draw<Upstream>;
+
+/** `random`: 0 to 1. */
+export function createRoster(random: () => number): Roster {
+  return new Draw({ keyOf: ({ key }) => key, random });
 }

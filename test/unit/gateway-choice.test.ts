@@ -1,15 +1,14 @@
 import { expect, test } from 'bun:test';
 import { Lane } from '../../src/gateway/lane.ts';
 import { race } from '../../src/gateway/race.ts';
-import { Roster } from '../../src/gateway/roster.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
-  const roster = new Roster(random);
+  const roster = createRoster(random);
   const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0, roster });
   const sites = createSites({ random });
   for (let n = 1; n <= 60; n++)
@@ -34,7 +33,7 @@ test('proxies that reach a site are chosen for it', () => {
 });
 
 test('a request that may try no further proxy uses up no attempts of others', async () => {
-  const roster = new Roster(Math.random);
+  const roster = createRoster(Math.random);
   const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0, roster });
   for (let n = 1; n <= 5; n++) roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const silent: TcpSocket = {

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Lane, type Leaning, type Member } from '../../src/gateway/lane.ts';
-import { Roster } from '../../src/gateway/roster.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createVisits } from '../../src/gateway/visits.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -10,7 +9,7 @@ const anybody = () => true;
 function laneOf(count: number, exitIpOf: (n: number) => string | null = () => null) {
   let now = 0;
   const random = createRandom(7);
-  const roster = new Roster(random);
+  const roster = createRoster(random);
   const lane = new Lane({ kind: 'tunnel', random, monotonic: () => now, roster });
   const members = Array.from({ length: count }, (_, n) => {
     const ip = `127.0.0.${n + 1}`;
