@@ -9,8 +9,8 @@ export interface Visits {
 }
 
 /** The least recently visited sites of an account, and the exits that a site has not seen for longest, are forgotten. */
-const MOST_SITES = 32;
-const MOST_EXITS = 2_000;
+const MOST_SITES = 16;
+const MOST_EXITS = 1_000;
 /** Exits that a site has never seen come before all that it has. */
 const NEVER = -(2 ** 52);
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { createHedges } from '../../src/gateway/hedges.ts';
 import { Lane } from '../../src/gateway/lane.ts';
 import { race } from '../../src/gateway/race.ts';
 import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
@@ -70,4 +71,15 @@ test('a request that may try no further proxy uses up no attempts of others', as
     );
   });
   expect([tries, taken]).toEqual([2, 1]);
+});
+
+test('a site whose answers take long gets no second request sooner than they take, and others do as before', () => {
+  const hedges = createHedges();
+  for (let n = 0; n < 64; n++) hedges.observe('fast.example', 100);
+  const before = hedges.afterMs('fast.example');
+  hedges.observe('slow.example', 2_000);
+  expect(hedges.afterMs('slow.example')).toBeGreaterThan(2_000);
+  expect([hedges.afterMs('fast.example'), hedges.afterMs('new.example')]).toEqual([before, before]);
+  for (let n = 0; n < 500; n++) hedges.observe('hung.example', 60_000);
+  expect(hedges.afterMs('hung.example')).toBe(5_000);
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
+import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { type BareGateway, type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
 import { startGatewayClient } from '../support/gateway/clients.ts';
@@ -123,12 +124,18 @@ test('a page that proxies give to everything is never handed on, although severa
   expect(world.arrivals()).toBeLessThanOrEqual(90);
 });
 
-test('a client that begins its handshake late still gets the proxy that reaches the target', async () => {
-  const roles = Array.from({ length: 12 }, (_, n) => (n < 8 ? 'mute' : 'http') as FarmRole);
-  const world = await startWorld(roles);
-  // By then, the gateway has taken the client for one that waits for the server.
-  for (let n = 0; n < 4; n++) expect(await world.ask('', world.dialled)).toStartWith('127.9.2.');
-});
+test.each([
+  ['Bun', bunTcp],
+  ['Node', nodeTcp],
+])(
+  'a client that begins its handshake late still gets the proxy that reaches the target, over %s',
+  async (_, tcp) => {
+    const roles = Array.from({ length: 12 }, (_, n) => (n < 8 ? 'mute' : 'http') as FarmRole);
+    const world = await startWorld(roles, { tcp });
+    // By then, the gateway has taken the client for one that waits for the server.
+    for (let n = 0; n < 4; n++) expect(await world.ask('', world.dialled)).toStartWith('127.9.2.');
+  },
+);
 
 test('a tunnel that finds no proxy counts once', async () => {
   const outcomes: string[] = [];
