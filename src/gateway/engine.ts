@@ -86,6 +86,8 @@ export function createEngine(options: EngineOptions): Engine {
           chance: evidence.chanceAt(admission.site ?? site, kind),
           avoid: options.avoidFor?.(account, admission.site ?? site),
           taken: finder?.isTaken,
+          // What is sent only once must not be lost to find out more.
+          careful: !wish.wide,
         },
         tcp,
         target,
@@ -117,11 +119,11 @@ export function createEngine(options: EngineOptions): Engine {
     const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
     const limits = { lane, suits, finder, width: 1, tries, timeoutMs };
-    if (!wish.wide) return contest(wish, limits, onEnd);
-    if (!lane.learned) return contest(wish, { ...limits, width: COLD_WIDTH }, onEnd);
+    if (!lane.learned) return contest(wish, { ...limits, width: wish.wide ? COLD_WIDTH : 1 }, onEnd);
     if (finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
     // Another tunnel costs the target nothing; a second request does.
-    const joinMs = wish.kind === 'tunnel' ? hedge.usualMs : hedge.afterMs(siteOf(wish.target.host));
+    const joinMs =
+      wish.kind === 'tunnel' && wish.wide ? hedge.usualMs : hedge.afterMs(siteOf(wish.target.host));
     return contest(wish, { ...limits, joinMs }, onEnd);
   }
 

@@ -83,6 +83,8 @@ export interface Leaning {
   avoid?: Avoids | undefined;
   /** The same for exits, which are taken before those to avoid. */
   taken?: Avoids | undefined;
+  /** True if an untried upstream must have passed a check to be tried before those that work. */
+  careful?: boolean;
 }
 
 export type Avoids = (key: string) => boolean;
@@ -154,10 +156,11 @@ export class Lane {
     leaning: Leaning = {},
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
-    const { avoid, taken, visits } = leaning;
+    const { avoid, taken, visits, careful } = leaning;
     const allowed: Suits = (upstream, kind) => !avoid?.(upstream.key) && suits(upstream, kind);
     const find = (fitting: Suits) => {
-      const idle = () => this.#drawUntried(fitting, leaning);
+      const checked: Suits = (upstream, kind) => upstream.proven[kind] && fitting(upstream, kind);
+      const idle = () => this.#drawUntried(careful ? checked : fitting, leaning);
       const trusted = () => this.#drawTrusted(fitting, leaning);
       if (unknown === 'only') return idle();
       if (unknown === 'first') return idle() ?? trusted();

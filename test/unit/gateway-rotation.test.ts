@@ -57,7 +57,7 @@ async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions>
     arrivals: () => arrivals,
     ask: (user = '', pause?: () => Promise<unknown>) =>
       client.ask(gateway, { user: user && `${user}:`, ...(pause && { pause }) }),
-    get: () => get(gateway, `http://example.com:${http.port}/`),
+    get: (...options: string[]) => get(gateway, `http://example.com:${http.port}/`, options),
     /** Ends a proxy. */
     kill: (place: string) => {
       current[Number(place.split('.')[3]) - 1] = 'reset';
@@ -65,8 +65,8 @@ async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions>
   };
 }
 
-async function get({ port }: BareGateway, url: string): Promise<string> {
-  return (await curl('-x', `http://127.0.0.1:${port}`, url)).out.toString();
+async function get({ port }: BareGateway, url: string, options: readonly string[]): Promise<string> {
+  return (await curl('-x', `http://127.0.0.1:${port}`, ...options, url)).out.toString();
 }
 
 function busiest(exits: readonly (string | null)[]): number {
@@ -86,6 +86,21 @@ describe.each(['https', 'http'] as const)('over %s', (scheme) => {
     expect(world.arrivals()).toBeLessThanOrEqual(210);
   }, 60_000);
 });
+
+test('requests that are sent once get their share of exits that have passed a check, and risk no others', async () => {
+  const [checked, unchecked] = [
+    await startWorld(Array.from({ length: 20 }, () => 'http')),
+    await startWorld(
+      Array.from({ length: 20 }, (_, n) => (n === 0 ? 'http' : 'swallow')),
+      { proven: false },
+    ),
+  ];
+  const exits: string[] = [];
+  for (let n = 0; n < 100; n++) exits.push(await checked.get('-d', 'x'));
+  expect(new Set(exits).size).toBeGreaterThanOrEqual(18);
+  while ((await unchecked.get()) !== unchecked.placeOf(0));
+  for (let n = 0; n < 20; n++) expect(await unchecked.get('-d', 'x')).toBe(unchecked.placeOf(0));
+}, 60_000);
 
 test('rotate-fast keeps to the few that have won', async () => {
   const world = await startWorld(Array.from({ length: 20 }, () => 'http'));
