@@ -113,6 +113,10 @@ export class Lane {
     this.#ejected = new Draw(membership);
   }
 
+  get kind(): Kind {
+    return this.#options.kind;
+  }
+
   /** True once an upstream is known to work, so that trying one at a time is enough. */
   get learned(): boolean {
     return this.#trusted.size > 0;

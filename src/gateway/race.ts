@@ -56,7 +56,7 @@ export interface Race {
   cancel(): void;
 }
 
-/** Number of upstreams with the same doubtful answer after which it counts as the target's. */
+/** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
 const ALIKE = 2;
 
 /**
@@ -74,6 +74,8 @@ interface Doubtful {
   member: Member;
   look: string;
   tookMs: number;
+  /** Whether it is being found out whether the answer is the proxy's own. */
+  isAsked: boolean;
 }
 
 class Contest implements Race {
@@ -121,13 +123,19 @@ class Contest implements Race {
     }
     const { look, mayBeOwn } = doubt;
     const canary = mayBeOwn ? this.#options.canaryFor?.(member.upstream) : undefined;
-    const alike = this.#doubtful.filter((other) => other.look === look);
-    if (canary === undefined && alike.length + 1 >= ALIKE) {
+    const alike = [
+      member,
+      ...this.#doubtful.filter((other) => other.look === look).map((other) => other.member),
+    ];
+    // Proxies of which nothing is known may all answer with errors of their own.
+    const { lane } = this.#options;
+    const known = alike.some(({ upstream }) => upstream.proven[lane.kind] || lane.trusts(upstream));
+    if (canary === undefined && alike.length >= ALIKE && known) {
       this.#win(attempt, member, true);
       return;
     }
     const tookMs = this.#options.monotonic() - attempt.startedAt;
-    const doubtful = { attempt, member, look, tookMs };
+    const doubtful = { attempt, member, look, tookMs, isAsked: canary !== undefined };
     this.#running.delete(attempt);
     this.#doubtful.push(doubtful);
     if (canary === undefined) this.#replace();
@@ -229,6 +237,11 @@ class Contest implements Race {
     const now = this.#options.monotonic();
     const tookMs = answeredMs ?? now - attempt.startedAt;
     this.#running.delete(attempt);
+    // What they answered was not the target's.
+    if (!doubtful) {
+      for (const other of this.#doubtful)
+        if (!other.isAsked) this.#options.onFailure(other.member, 'declined');
+    }
     const slower = [...this.#running]
       .filter(([other]) => now - other.startedAt >= this.#enoughMs)
       .map(([, slow]) => slow);

@@ -139,6 +139,13 @@ test('a page that proxies give to everything is never handed on, although severa
   expect(world.arrivals()).toBeLessThanOrEqual(90);
 });
 
+test('a proxy that answers everything with an error is not tried again and again', async () => {
+  const roles = Array.from({ length: 20 }, (_, n) => (n < 10 ? 'http' : 'sick') as FarmRole);
+  const world = await startWorld(roles, { proven: false });
+  for (let n = 0; n < 150; n++) expect(await world.get()).toStartWith('127.9.2.');
+  for (let n = 10; n < 20; n++) expect(world.farm.dials.get(world.placeOf(n)) ?? 0).toBeLessThanOrEqual(2);
+}, 60_000);
+
 test.each([
   ['Bun', bunTcp],
   ['Node', nodeTcp],
