@@ -22,6 +22,8 @@ export interface Plan {
   tunnel: boolean;
   /** What to send first: a ClientHello or a request. `null`: an established connection is enough. */
   payload: Uint8Array | null;
+  /** What is doubtful about an upstream to which nothing is sent first. Default: nothing. */
+  doubt?: Doubt | undefined;
   /** Called with all bytes of the answer whenever more have arrived. */
   judge: (received: Buffer) => Verdict;
 }
@@ -170,7 +172,7 @@ export class Attempt implements TcpListener {
 
   #stands(): void {
     if (this.#plan.payload === null) {
-      this.#answer(null);
+      this.#answer(this.#plan.doubt ?? null);
       return;
     }
     this.#phase = 'waiting';

@@ -70,7 +70,7 @@ export function answerHead({ head }: Answer, added: readonly string[]): Buffer {
 }
 
 /** Statuses that a proxy sends if it could not reach the target. The target itself may send them as well. */
-const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
+export const PROXY_TROUBLE: ReadonlySet<number> = new Set([500, 502, 503, 504]);
 
 /**
  * Returns the judge of one answer to a request with this method, which is asked like an `AnswerReader`. `certain`: the

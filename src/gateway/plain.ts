@@ -7,7 +7,14 @@ import { type Caller, HTTP_VOICE } from './caller.ts';
 import { canaryFor, headForProxy } from './canary.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
 import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
-import { type Answer, type AnswerReader, answerHead, answerJudge, answerReader } from './http-answer.ts';
+import {
+  type Answer,
+  type AnswerReader,
+  answerHead,
+  answerJudge,
+  answerReader,
+  PROXY_TROUBLE,
+} from './http-answer.ts';
 import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Race, RaceResult } from './race.ts';
@@ -25,6 +32,8 @@ const ENDED_MS = 10_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** Statuses with which a site refuses an address. */
 const BLOCKS = new Set([403, 429, 451, 503]);
+/** A request that is sent once must not be lost to a proxy that answers everything itself. */
+const UNKNOWN = { look: '', mayBeOwn: true } as const;
 /** Statuses that ask for a login to a network or a proxy, which a target never sends. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
@@ -54,11 +63,15 @@ export function sendPlain(options: PlainOptions): void {
       kind: 'plain',
       target: request.target,
       admission,
-      planFor: (upstream): Plan => ({
-        tunnel: isTunnelled(upstream),
-        payload: repeatable ? headFor(request, upstream) : null,
-        judge: answerJudge(request.method, upstream.proven.plain || evidence.lanes.plain.trusts(upstream)),
-      }),
+      planFor(upstream): Plan {
+        const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
+        return {
+          tunnel: isTunnelled(upstream),
+          payload: repeatable ? headFor(request, upstream) : null,
+          doubt: certain ? undefined : UNKNOWN,
+          judge: answerJudge(request.method, certain),
+        };
+      },
       canaryFor: (upstream) => canaryFor(upstream, isTunnelled(upstream)),
       ...(repeatable && { idleFor: (upstream) => desk.idle.take(upstream, request.target) }),
       wide: repeatable,
@@ -223,7 +236,8 @@ class Exchange implements Carrier {
     const site = siteOf(request.target.host);
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.monotonic() - this.#sentAt;
-    if (!doubtful) evidence.worked('plain', member, { site, tookMs: ms, slower });
+    if (!doubtful && !PROXY_TROUBLE.has(answer.status))
+      evidence.worked('plain', member, { site, tookMs: ms, slower });
     evidence.reached(site, member.upstream.key, !BLOCKS.has(answer.status));
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     const { session } = this.#options.admission;

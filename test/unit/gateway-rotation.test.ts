@@ -135,6 +135,8 @@ test('a page that proxies give to everything is never handed on, although severa
   const world = await startWorld(roles, { proven: false });
   const pages = await Promise.all(Array.from({ length: 20 }, () => world.get()));
   for (let n = 0; n < 40; n++) pages.push(await world.get());
+  const posts = await startWorld(roles, { proven: false });
+  pages.push(...(await Promise.all(Array.from({ length: 20 }, () => posts.get('-d', 'x')))));
   expect(pages.filter((page) => !page.startsWith('127.9.2.'))).toEqual([]);
   expect(world.arrivals()).toBeLessThanOrEqual(90);
 });
