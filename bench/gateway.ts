@@ -59,13 +59,15 @@ interface Setup {
   start?: (farm: BenchFarm) => Promise<Subject>;
   /** Whether traitors are honest until they turn. */
   honest?: boolean;
+  /** Whether tunnels of the exits take 150 to 1,750 ms. */
+  uneven?: boolean;
 }
 
 /** Measures over a farm of its own, if the row is wanted. */
 async function within(row: string, setup: Setup, run: (world: World) => Promise<void>): Promise<void> {
   if (rows.length > 0 && !rows.some((word) => row.includes(word))) return;
-  const { count = 1000, shares = ALL, more = UNCHECKED, start, honest = false } = setup;
-  const farm = await startBenchFarm(count, shares, honest);
+  const { count = 1000, shares = ALL, more = UNCHECKED, start } = setup;
+  const farm = await startBenchFarm(count, shares, setup);
   const subject = await (start?.(farm) ?? gateway(farm, more));
   const ask: World['ask'] = (asked, others) => {
     const standard = { port: subject.port, url: farm.https, ca: farm.ca, clients: 32, limitMs: 10_000 };
@@ -115,6 +117,13 @@ for (const scheme of SCHEMES) {
       await measure(`${row}: 1,000 by 16`, 1000, { ...asked, clients: 16 });
     });
   }
+}
+for (const rotate of ['spread', 'fast']) {
+  const row = `rotate-${rotate}, 200 exits that take 150 to 1,750 ms`;
+  await within(row, { count: 200, uneven: true }, async ({ measure }) => {
+    for (const time of ['first', 'second'])
+      await measure(`${row}, ${time} 1,000`, 1000, { user: () => `u-rotate-${rotate}` });
+  });
 }
 for (const count of [10, 50, 200]) {
   const row = `one by one, ${count} exits`;

@@ -10,10 +10,12 @@ import { startJudge } from '../../test/support/farm/judge-server.ts';
 import { startWitness } from '../../test/support/farm/witness-server.ts';
 import { type FarmRole, startGatewayFarm } from '../../test/support/gateway/farm.ts';
 
-const { count, shares, ca, honest } = JSON.parse(process.argv[2] ?? '') as {
+const { count, shares, ca, honest, uneven } = JSON.parse(process.argv[2] ?? '') as {
   count: number;
   /** Whether traitors are at first. */
   honest: boolean;
+  /** Whether tunnels take 150 to 1,750 ms, by proxy, instead of no time. */
+  uneven: boolean;
   shares: Partial<Record<FarmRole, number>>;
   ca: string;
 };
@@ -27,11 +29,17 @@ const placeOf = (index: number) => (index * 7919) % count;
 
 const certificates = await createCertificates();
 await writeFile(ca, certificates.ca);
-const farm = startGatewayFarm((address) => {
+function indexOf(address: string): number {
   const [, , high = 0, low = 1] = address.split('.').map(Number);
-  const role = roles[placeOf(high * 250 + low - 1)] ?? 'http';
-  return role.includes('-') && !turned ? 'http' : role;
-});
+  return placeOf(high * 250 + low - 1);
+}
+const farm = startGatewayFarm(
+  (address) => {
+    const role = roles[indexOf(address)] ?? 'http';
+    return role.includes('-') && !turned ? 'http' : role;
+  },
+  { delayOf: (address) => (uneven ? 150 + (1600 * indexOf(address)) / count : 0) },
+);
 let turned = !honest;
 /** The exits that the target has seen, in order; and the number of visits of each in this minute to the part with a limit. */
 let seen: (string | undefined)[] = [];

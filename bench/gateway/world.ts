@@ -27,13 +27,13 @@ export interface BenchFarm {
 export async function startBenchFarm(
   count: number,
   shares: Partial<Record<FarmRole, number>>,
-  honest = false,
+  { honest = false, uneven = false } = {},
 ): Promise<BenchFarm> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
   const [ca, listFile] = [join(folder, 'ca.pem'), join(folder, 'list.txt')];
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'farm-process.ts'), JSON.stringify({ count, shares, ca, honest })],
+    [join(import.meta.dirname, 'farm-process.ts'), JSON.stringify({ count, shares, ca, honest, uneven })],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

@@ -61,6 +61,9 @@ const COLD_WIDTH = 3;
 /** Share of the time limit after which another exit of a session is looked for, although it may still answer. */
 const SESSION_SHARE = 0.5;
 
+/** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
+const HEAD_START = 2;
+
 /** The upstreams and limits of a race. */
 type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' | 'timeoutMs'> & {
   /** The session that needs an exit which no other has. */
@@ -123,7 +126,9 @@ export function createEngine(options: EngineOptions): Engine {
     if (finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
     // Another tunnel costs the target nothing; a second request does.
     const joinMs =
-      wish.kind === 'tunnel' && wish.wide ? hedge.usualMs : hedge.afterMs(siteOf(wish.target.host));
+      wish.kind === 'tunnel' && wish.wide
+        ? HEAD_START * hedge.usualMs
+        : hedge.afterMs(siteOf(wish.target.host));
     return contest(wish, { ...limits, joinMs }, onEnd);
   }
 

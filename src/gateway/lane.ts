@@ -42,7 +42,7 @@ const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
 /** Number of upstreams among which the least recently used is chosen. */
 const COMPARED = 64;
 /** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
-const FIT = 3;
+const FIT = 2;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
 const MOST_UNPROVEN = 2;
 /** Factor by which each result fades the older ones. */

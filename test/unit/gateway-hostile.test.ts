@@ -34,7 +34,7 @@ async function startFarm(count: number, withTokens = false) {
   let stalls = false;
   const client = startGatewayClient({ ca: certificates.ca, port: target.port ?? 0 });
   const farm = startGatewayFarm((address) => roles.get(address) ?? 'http', {
-    delayMs: HONEST_MS,
+    delayOf: () => HONEST_MS,
     refuses: (address, authority) => authority.startsWith('attacker.example') && refused.has(address),
     onStall() {
       stalls = true;

@@ -43,8 +43,8 @@ export interface GatewayFarm {
 }
 
 interface FarmOptions {
-  /** Honest proxies take this long to open a tunnel. */
-  delayMs?: number;
+  /** How long an honest proxy takes to open a tunnel. */
+  delayOf?: (address: string) => number;
   /** Reports whether a proxy refuses a tunnel. */
   refuses?: (address: string, authority: string) => boolean;
   /** Called with each connection to a proxy. */
@@ -80,7 +80,7 @@ const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
  */
 export function startGatewayFarm(
   roleOf: (address: string) => FarmRole,
-  { delayMs = 0, refuses = () => false, onDial = () => {}, onStall = () => {} }: FarmOptions = {},
+  { delayOf = () => 0, refuses = () => false, onDial = () => {}, onStall = () => {} }: FarmOptions = {},
 ): GatewayFarm {
   const dials = new Map<string, number>();
   const exits = new Map<number, string>();
@@ -208,6 +208,7 @@ export function startGatewayFarm(
         return;
       }
       const port = Number(target.split(':').at(-1));
+      const delayMs = delayOf(data.address);
       if (delayMs === 0) open(socket, port, ok, rest);
       else setTimeout(() => open(socket, port, ok, rest), delayMs);
       return;
