@@ -87,7 +87,8 @@ export interface Leaning {
   careful?: boolean;
 }
 
-export type Avoids = (key: string) => boolean;
+/** Reports whether the upstream or exit with this name should be avoided. */
+export type Avoids = (name: string) => boolean;
 
 /** Decides which upstreams may be chosen. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;

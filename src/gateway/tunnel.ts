@@ -19,6 +19,8 @@ import type { Upstream } from './upstream.ts';
 const SILENT_CLIENT_MS = 300;
 /** Time limit for the rest of a ClientHello. */
 const HELLO_MS = 10_000;
+/** A connection that ends sooner than this was not wanted. */
+const SOON_MS = 1_000;
 /** When a tunnel in which nobody has spoken is treated like any other. */
 const BOTH_SILENT_MS = 60_000;
 
@@ -147,6 +149,7 @@ function awaitFirst(
   go: (late: Repeatable | null) => void,
 ): void {
   const read = openingReader();
+  const startedAt = desk.monotonic();
   const timer = setTimeout(() => decide(null), BOTH_SILENT_MS);
   const rest = () => {
     clearTimeout(timer);
@@ -179,10 +182,12 @@ function awaitFirst(
     if (news === 'spoken') return decide(null);
     leave();
     client.socket.destroy();
-    desk.engine.failed(account, 'tunnel', member, 'closed');
+    // Later, the target may have had enough of a silent client.
+    if (desk.monotonic() - startedAt < SOON_MS) desk.engine.failed(account, 'tunnel', member, 'closed');
   };
   attempt.resume();
   if (!client.inbox.isEmpty) look();
+  if (client.hasEnded && attempt.onNews !== null) decide(null);
 }
 
 /** Hands both connections to a relay, and learns from what passes. */
