@@ -98,9 +98,10 @@ export class Attempt implements TcpListener {
     return { socket: this.#socket, received: this.#inbox.remainder() };
   }
 
-  /** Reads on after the answer. */
-  resume(): void {
+  /** Reads on after the answer. Returns true if more has arrived with it. */
+  resume(): boolean {
     this.#socket.resume();
+    return !this.#inbox.isEmpty;
   }
 
   /** Ends it without further callbacks. */

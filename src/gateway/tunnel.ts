@@ -185,9 +185,9 @@ function awaitFirst(
     // Later, the target may have had enough of a silent client.
     if (desk.monotonic() - startedAt < SOON_MS) desk.engine.failed(account, 'tunnel', member, 'closed');
   };
-  attempt.resume();
-  if (!client.inbox.isEmpty) look();
-  if (client.hasEnded && attempt.onNews !== null) decide(null);
+  const spoken = attempt.resume();
+  if (!spoken && !client.inbox.isEmpty) look();
+  if ((spoken || client.hasEnded) && attempt.onNews !== null) decide(null);
 }
 
 /** Hands both connections to a relay, and learns from what passes. */
