@@ -187,11 +187,15 @@ export const settings = {
   GATEWAY_TIMEOUT: duration('10s', 'Time within which one of them must deliver a response.', '100ms'),
   GATEWAY_IDLE: duration('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),
   GATEWAY_PORTS: ports('80,443', 'Target ports that can be reached through the gateway: a list, or `any`.'),
-  GATEWAY_CONNECTIONS: integer('256', 'Connections to the gateway per user or address.', 1, 100_000),
+  GATEWAY_CONNECTIONS: integer('1024', 'Connections to the gateway per user or address.', 1, 100_000),
   GATEWAY_LIFETIME: duration(
     '24h',
     'A connection to the gateway is closed after this long, even if it is in use.',
     '1s',
+  ),
+  GATEWAY_RETRY: flag(
+    'true',
+    'Repeat a GET or HEAD over plain http through further exits if the site refuses the first with 403, 429, 451 or 503.',
   ),
   GATEWAY_STRICT_CONNECT: flag(
     'false',

@@ -85,6 +85,7 @@ has its turn. The list is checked at the same time, and proxies that pass are pr
       lifetimeMs: options.lifetime,
       connections: CONNECTIONS,
       strict: options['strict-connect'],
+      retry: config.GATEWAY_RETRY,
       random: Math.random,
       monotonic,
       meter: createMeter(createMetrics()),

@@ -61,7 +61,10 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
         speaksForAll,
         enter() {
           if (account.open >= connections) {
-            throw new GatewayFault('too_many_connections', `${connections} connections are open already.`);
+            throw new GatewayFault(
+              'too_many_connections',
+              `${connections} connections are open already, the limit of GATEWAY_CONNECTIONS.`,
+            );
           }
           account.open++;
           // The quota may have been refilled.

@@ -60,7 +60,10 @@ export function createAdmit(options: AdmitOptions): Admit {
     });
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
-      throw new GatewayFault('too_many_connections', 'The token has reached its rate limit.');
+      throw new GatewayFault(
+        'too_many_connections',
+        'The rate of this token is used up: --rate of picpool token create.',
+      );
     }
     return admission(pass.id, pass.quota, options);
   }

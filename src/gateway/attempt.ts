@@ -15,6 +15,8 @@ export interface Doubt {
   look: string;
   /** Whether it may be an answer that the proxy gives to everything. */
   mayBeOwn: boolean;
+  /** Whether the site may refuse this exit alone. */
+  refusal: boolean;
 }
 
 export interface Plan {

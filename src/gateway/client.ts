@@ -12,6 +12,7 @@ import { sendPlain } from './plain.ts';
 import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
 import { openTunnel } from './tunnel.ts';
+import type { Kind } from './upstream.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
@@ -30,6 +31,14 @@ function speakOtherwise(): never {
   throw badRequest(
     'This proxy speaks HTTP and SOCKS5, but not TLS: write http:// or socks5h:// before its address.',
   );
+}
+
+/** A request before its client is known. */
+interface Work {
+  login: LoginParts | null;
+  voice: Voice;
+  kind: Kind;
+  target: Target;
 }
 
 interface ClientOptions {
@@ -203,32 +212,31 @@ export class Client implements TcpListener, Caller {
       const ask = readRequest(head);
       if (ask.kind === 'tunnel') return this.#tunnel(ask.target, ask.login, HTTP_VOICE);
       const { request, login } = ask;
-      this.#work(login, HTTP_VOICE, (admission) => {
-        this.#desk.check(request.target);
+      this.#work({ login, voice: HTTP_VOICE, kind: 'plain', target: request.target }, (admission) => {
         sendPlain({ client: this, desk: this.#desk, request, admission });
       });
     });
   }
 
   #tunnel(target: Target, login: LoginParts | null, voice: Voice): void {
-    this.#work(login, voice, (admission) => {
-      this.#desk.check(target);
+    this.#work({ login, voice, kind: 'tunnel', target }, (admission) => {
       openTunnel({ client: this, desk: this.#desk, target, voice, admission });
     });
   }
 
   /** Starts once the user is known; nothing is read before. */
-  #work(login: LoginParts | null, voice: Voice, begin: (admission: Admission) => void): void {
+  #work(asked: Work, begin: (admission: Admission) => void): void {
+    const { login, voice } = asked;
     this.#deadline = Number.POSITIVE_INFINITY;
     this.onBytes = () => {};
     this.onLeft = () => {};
     const admitted = this.#admit(login, this.socket.peer);
     if (!(admitted instanceof Promise)) {
-      this.#begin(admitted, begin);
+      this.#begin(admitted, asked, begin);
       return;
     }
     admitted.then(
-      (admission) => this.#gone || this.#answering(voice, () => this.#begin(admission, begin)),
+      (admission) => this.#gone || this.#answering(voice, () => this.#begin(admission, asked, begin)),
       (error: unknown) =>
         this.#answering(voice, () => {
           throw error;
@@ -236,13 +244,16 @@ export class Client implements TcpListener, Caller {
     );
   }
 
-  #begin(admission: Admission, begin: (admission: Admission) => void): void {
+  #begin(admission: Admission, { voice, kind, target }: Work, begin: (admission: Admission) => void): void {
+    this.#desk.check(target);
     // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
     }
-    begin(admission);
+    const filled = this.#desk.filled(kind, admission);
+    if (filled === null) begin(admission);
+    else filled.then(() => this.#gone || this.#answering(voice, () => begin(admission)));
   }
 
   #answering(voice: Voice, run: () => void): void {

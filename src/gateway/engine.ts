@@ -3,22 +3,24 @@ import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
+import type { Bans } from './bans.ts';
 import type { Canary } from './canary.ts';
 import { createEvidence, type Evidence } from './evidence.ts';
 import type { Avoids, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
+import type { Roster } from './roster.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
-import type { Failure, Kind, Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 
 export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
   /** What is known about which proxy reaches which site. */
   testimony: Testimony;
-  /** Returns which upstreams are shut out for an account at a site, `undefined` if none are. */
-  avoidFor?: (witness: Witness, site: string) => Avoids | undefined;
+  /** Which exits are shut out of which site. */
+  bans: Bans;
   /** Maximum number of upstreams tried for one request. */
   tries: number;
   /** Time limit for an answer. */
@@ -53,6 +55,8 @@ export interface Engine {
   /** Adds an upstream, or replaces what is known about it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
+  /** Returns all upstreams of a kind. */
+  upstreams(kind: Kind): Iterable<Upstream>;
   find(wish: Wish, onFound: OnFound): Race;
 }
 
@@ -70,8 +74,16 @@ type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' 
   finder?: Session | undefined;
 };
 
+function avoiding(roster: Roster, isOut: ReturnType<Bans['at']>): Avoids | undefined {
+  if (isOut === undefined) return undefined;
+  return (key) => {
+    const upstream = roster.get(key);
+    return upstream !== undefined && isOut(exitOf(upstream));
+  };
+}
+
 export function createEngine(options: EngineOptions): Engine {
-  const { tcp, testimony, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
+  const { tcp, testimony, bans, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
   const book = createEvidence({ testimony, random, monotonic });
 
   function contest(wish: Wish, { finder, ...limits }: Limits, onEnd: OnEnd) {
@@ -87,7 +99,7 @@ export function createEngine(options: EngineOptions): Engine {
           rotation,
           visits: evidence.visits(site),
           chance: evidence.chanceAt(admission.site ?? site, kind),
-          avoid: options.avoidFor?.(account, admission.site ?? site),
+          avoid: avoiding(book.rosters[kind], bans.at(account, site)),
           taken: finder?.isTaken,
           // What is sent only once must not be lost to find out more.
           careful: !wish.wide,
@@ -106,12 +118,19 @@ export function createEngine(options: EngineOptions): Engine {
           if (hedged) meter.hedged(kind);
         },
         onFailure(member, failure) {
-          // Only a proxy that works elsewhere says something about the site.
-          if (limits.lane.trusts(member.upstream)) evidence.reached(site, member.upstream.key, false);
+          // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
+          if (kind === 'plain' && limits.lane.trusts(member.upstream))
+            evidence.reached(site, member.upstream.key, false);
           failed(account, kind, member, failure);
         },
       },
-      onEnd,
+      (result, ...more) => {
+        for (const { upstream } of result?.refused ?? []) {
+          bans.refused(account, site, exitOf(upstream));
+          evidence.reached(site, upstream.key, false);
+        }
+        onEnd(result, ...more);
+      },
     );
   }
 
@@ -172,6 +191,7 @@ export function createEngine(options: EngineOptions): Engine {
       book.rosters.plain.delete(key);
     },
 
+    upstreams: (kind) => book.rosters[kind],
     find(wish, onFound) {
       const { suits, session } = wish.admission;
       if (session) return findForSession(wish, session, onFound);

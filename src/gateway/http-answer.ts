@@ -69,31 +69,36 @@ export function answerHead({ head }: Answer, added: readonly string[]): Buffer {
   return Buffer.from(`${[line, ...fields, ...added].join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
+/** Statuses with which a site refuses an address. */
+export const REFUSALS: ReadonlySet<number> = new Set([403, 429, 451, 503]);
+
 /** Statuses that a proxy sends if it could not reach the target. The target itself may send them as well. */
 export const PROXY_TROUBLE: ReadonlySet<number> = new Set([500, 502, 503, 504]);
 
 /**
  * Returns the judge of one answer to a request with this method, which is asked like an `AnswerReader`. `certain`: the
- * upstream is known to deliver the target's answers.
+ * upstream is known to deliver the target's answers. `retry`: an answer that may concern its exit alone is in doubt.
  */
-export function answerJudge(method: string, certain: boolean): (received: Buffer) => Verdict {
+export function answerJudge(method: string, certain: boolean, retry = false): (received: Buffer) => Verdict {
   const read = answerReader(method);
   return (received) => {
     try {
       const answer = read(received);
-      return answer === undefined ? 'more' : verdictOn(answer, certain);
+      return answer === undefined ? 'more' : verdictOn(answer, certain, retry);
     } catch {
       return { failure: 'protocol_error' };
     }
   };
 }
 
-function verdictOn(answer: Answer, certain: boolean): Verdict {
+function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
   const { status, head } = answer;
   if (status === 407) return { failure: 'auth_required' };
   if (status === 511) return { failure: 'page' };
-  if (PROXY_TROUBLE.has(status)) return { doubt: { look: `${status}`, mayBeOwn: false } };
+  const refusal = retry && REFUSALS.has(status);
+  if (PROXY_TROUBLE.has(status) || (refusal && certain))
+    return { doubt: { look: `${status}`, mayBeOwn: false, refusal } };
   if (certain) return 'good';
   const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true } };
+  return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true, refusal } };
 }

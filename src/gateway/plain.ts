@@ -6,7 +6,7 @@ import type { Plan } from './attempt.ts';
 import { type Caller, HTTP_VOICE } from './caller.ts';
 import { canaryFor, headForProxy } from './canary.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
-import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
+import { badRequest, GatewayFault, maybeSent, sessionLost } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -14,11 +14,13 @@ import {
   answerJudge,
   answerReader,
   PROXY_TROUBLE,
+  REFUSALS,
 } from './http-answer.ts';
 import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
+import type { Asked } from './journal.ts';
 import type { Race, RaceResult } from './race.ts';
-import type { Failure, Upstream } from './upstream.ts';
+import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 interface PlainOptions {
   client: Caller;
@@ -30,10 +32,8 @@ interface PlainOptions {
 /** A client that sends no more has usually left, but may still read. */
 const ENDED_MS = 10_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
-/** Statuses with which a site refuses an address. */
-const BLOCKS = new Set([403, 429, 451, 503]);
 /** A request that is sent once must not be lost to a proxy that answers everything itself. */
-const UNKNOWN = { look: '', mayBeOwn: true } as const;
+const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
 /** Statuses that ask for a login to a network or a proxy, which a target never sends. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
@@ -46,13 +46,13 @@ const NEVER_A_TARGETS = new Map([
  */
 export function sendPlain(options: PlainOptions): void {
   const { client, desk, request, admission } = options;
-  const startedAt = desk.monotonic();
+  const asked: Asked = { kind: 'plain', target: request.target, admission, startedAt: desk.monotonic() };
   const evidence = desk.engine.evidenceOf(admission.account);
   const repeatable = request.framing === 'none' && (request.method === 'GET' || request.method === 'HEAD');
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
-    desk.meter.settled('plain', 'client_left', 0);
+    desk.settled(asked, 'client_left');
   };
   // A client may end its half after a whole request; a request without its end never gets one.
   client.onEnded = () => {
@@ -69,7 +69,7 @@ export function sendPlain(options: PlainOptions): void {
           tunnel: isTunnelled(upstream),
           payload: repeatable ? headFor(request, upstream) : null,
           doubt: certain ? undefined : UNKNOWN,
-          judge: answerJudge(request.method, certain),
+          judge: answerJudge(request.method, certain, desk.retry),
         };
       },
       canaryFor: (upstream) => canaryFor(upstream, isTunnelled(upstream)),
@@ -77,9 +77,9 @@ export function sendPlain(options: PlainOptions): void {
       wide: repeatable,
     },
     (result, tries, lost) => {
-      const ms = desk.monotonic() - startedAt;
-      desk.meter.settled('plain', result === null ? 'no_answer' : 'served', ms);
-      if (result === null) client.refuse(HTTP_VOICE, lost ? sessionLost() : noAnswer(request.target, tries));
+      desk.settled(asked, result === null ? 'no_answer' : 'served', { tries, member: result?.member });
+      if (result === null)
+        client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', request.target, tries));
       else new Exchange(options, result).begin(repeatable);
     },
   );
@@ -236,14 +236,14 @@ class Exchange implements Carrier {
     const site = siteOf(request.target.host);
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.monotonic() - this.#sentAt;
+    const refused = REFUSALS.has(answer.status);
     if (!doubtful && !PROXY_TROUBLE.has(answer.status))
       evidence.worked('plain', member, { site, tookMs: ms, slower });
-    evidence.reached(site, member.upstream.key, !BLOCKS.has(answer.status));
+    // What several exits got is the site's answer to everyone.
+    if (!refused || !doubtful) evidence.reached(site, member.upstream.key, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     const { session } = this.#options.admission;
-    const { exitIp } = member.upstream;
-    if (session) added.push(...session.headers());
-    else if (exitIp !== null) added.push(`X-Picpool-Exit: ${exitIp}`);
+    added.push(...(session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
     desk.meter.bytes('down', head.length);
     this.#sendAnswer(rest, head);

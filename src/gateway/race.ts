@@ -3,7 +3,7 @@ import { Attempt, type Doubt, type Plan } from './attempt.ts';
 import type { Canary } from './canary.ts';
 import type { Lane, Leaning, Member, Suits } from './lane.ts';
 import type { Target } from './target.ts';
-import type { Failure, Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
 export interface RaceOptions {
   tcp: Pick<Tcp, 'dial'>;
@@ -46,6 +46,8 @@ export interface RaceResult {
   doubtful: boolean;
   /** Those that were slower, although they had enough time. */
   slower: Member[];
+  /** Those that the site refused, although it let in the winner. */
+  refused: Member[];
 }
 
 /** Called with the winner or `null`, the number of attempts, and whether the time limit has ended it. */
@@ -58,6 +60,8 @@ export interface Race {
 
 /** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
 const ALIKE = 2;
+/** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
+const REFUSED_ALIKE = 3;
 
 /**
  * Tries upstreams until one delivers an answer, and calls back once: with the winner, or with `null`, and the number
@@ -72,7 +76,7 @@ export function race(options: RaceOptions, onEnd: OnEnd): Race {
 interface Doubtful {
   attempt: Attempt;
   member: Member;
-  look: string;
+  doubt: Doubt;
   tookMs: number;
   /** Whether it is being found out whether the answer is the proxy's own. */
   isAsked: boolean;
@@ -118,24 +122,18 @@ class Contest implements Race {
     const member = this.#running.get(attempt);
     if (this.#over || !member) return;
     if (doubt === null) {
-      this.#win(attempt, member, false);
+      this.#win(attempt, member, { refused: this.#refused() });
       return;
     }
-    const { look, mayBeOwn } = doubt;
+    const { mayBeOwn, refusal } = doubt;
     const canary = mayBeOwn ? this.#options.canaryFor?.(member.upstream) : undefined;
-    const alike = [
-      member,
-      ...this.#doubtful.filter((other) => other.look === look).map((other) => other.member),
-    ];
-    // Proxies of which nothing is known may all answer with errors of their own.
-    const { lane } = this.#options;
-    const known = alike.some(({ upstream }) => upstream.proven[lane.kind] || lane.trusts(upstream));
-    if (canary === undefined && alike.length >= ALIKE && known) {
-      this.#win(attempt, member, true);
+    const tookMs = this.#options.monotonic() - attempt.startedAt;
+    const doubtful = { attempt, member, doubt, tookMs, isAsked: canary !== undefined };
+    const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === doubt.look);
+    if (canary === undefined && this.#isTargets(alike, refusal)) {
+      this.#win(attempt, member, { doubtful: true, refused: refusal ? [] : this.#refused() });
       return;
     }
-    const tookMs = this.#options.monotonic() - attempt.startedAt;
-    const doubtful = { attempt, member, look, tookMs, isAsked: canary !== undefined };
     this.#running.delete(attempt);
     this.#doubtful.push(doubtful);
     if (canary === undefined) this.#replace();
@@ -154,21 +152,24 @@ class Contest implements Race {
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
   #prove(doubtful: Doubtful, { target, plan }: Canary): void {
     const { tcp, monotonic } = this.#options;
-    const { attempt, member, look, tookMs } = doubtful;
+    const { attempt, member, doubt, tookMs } = doubtful;
+    const { look, refusal } = doubt;
     const learn = (canary: Attempt, isOwn: boolean) => {
       canary.cancel();
       if (!this.#canaries.delete(canary)) return;
       this.#doubtful.splice(this.#doubtful.indexOf(doubtful), 1);
       this.#running.set(attempt, member);
-      if (!isOwn) this.#win(attempt, member, false, tookMs);
+      // It is the target's, and may still be meant for this exit alone.
+      if (!isOwn && refusal) this.answered(attempt, { look: look.slice(0, 3), mayBeOwn: false, refusal });
+      else if (!isOwn) this.#win(attempt, member, { refused: this.#refused(), tookMs });
       else {
         attempt.cancel();
         this.failed(attempt, 'page');
       }
     };
     const events = {
-      answered: (canary: Attempt, doubt: Doubt | null) =>
-        learn(canary, doubt === null || doubt.look === look || Number.parseInt(doubt.look, 10) < 400),
+      answered: (canary: Attempt, seen: Doubt | null) =>
+        learn(canary, seen === null || seen.look === look || Number.parseInt(seen.look, 10) < 400),
       failed: (canary: Attempt, failure: Failure) => learn(canary, failure === 'page'),
     };
     this.#canaries.add(new Attempt(tcp, member.upstream, target, { plan, events, now: monotonic() }));
@@ -226,27 +227,40 @@ class Contest implements Race {
     const best = this.#doubtful.shift();
     if (best) {
       this.#running.set(best.attempt, best.member);
-      this.#win(best.attempt, best.member, true);
+      this.#win(best.attempt, best.member, { doubtful: true });
       return;
     }
     this.#end();
     this.#onEnd(null, this.#tries, timedOut);
   }
 
-  #win(attempt: Attempt, member: Member, doubtful: boolean, answeredMs?: number): void {
+  /** Reports whether equal answers are the target's. Proxies of which nothing is known may all answer with their own. */
+  #isTargets(alike: readonly Doubtful[], refusal: boolean): boolean {
+    const { lane } = this.#options;
+    const upstreams = alike.map(({ member }) => member.upstream);
+    if (!upstreams.some((upstream) => upstream.proven[lane.kind] || lane.trusts(upstream))) return false;
+    return refusal ? new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE : upstreams.length >= ALIKE;
+  }
+
+  /** Returns those that the site refused. */
+  #refused(): Member[] {
+    return this.#doubtful.filter(({ doubt }) => doubt.refusal).map(({ member }) => member);
+  }
+
+  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult>): void {
     const now = this.#options.monotonic();
-    const tookMs = answeredMs ?? now - attempt.startedAt;
     this.#running.delete(attempt);
     // What they answered was not the target's.
-    if (!doubtful) {
-      for (const other of this.#doubtful)
-        if (!other.isAsked) this.#options.onFailure(other.member, 'declined');
+    if (!facts.doubtful) {
+      for (const { member, isAsked, doubt } of this.#doubtful)
+        if (!isAsked && !doubt.refusal) this.#options.onFailure(member, 'declined');
     }
     const slower = [...this.#running]
       .filter(([other]) => now - other.startedAt >= this.#enoughMs)
       .map(([, slow]) => slow);
     this.#end();
-    this.#onEnd({ attempt, member, tookMs, doubtful, slower }, this.#tries, false);
+    const result = { tookMs: now - attempt.startedAt, doubtful: false, refused: [], ...facts };
+    this.#onEnd({ attempt, member, slower, ...result }, this.#tries, false);
   }
 
   #end(): void {

@@ -1,8 +1,10 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
-import { exitOf, type Upstream } from './upstream.ts';
+import { exitHeaders, exitOf, type Upstream } from './upstream.ts';
 
 /** A client's request to keep one exit, and that exit. */
 export interface Session {
+  /** As the client named it. */
+  readonly name: string;
   /** The key of the upstream; `null` before the first answer. */
   readonly pinned: string | null;
   readonly locked: boolean;
@@ -26,13 +28,19 @@ export interface Session {
 export interface Sessions {
   /** Returns the session of this name, created if necessary. */
   open(account: string, name: string, options: { sessionMs: number; locked: boolean }): Session;
+  /** Returns the key of the upstream of a session, or `null`. */
+  pinnedOf(account: string, name: string): string | null;
+  /** Makes a session take another exit. Returns false if it is locked to the one it has. */
+  move(account: string, name: string): boolean;
 }
 
 const MOST_SESSIONS = 20_000;
 
 interface Entry {
+  locked: boolean;
   pinned: string | null;
-  exit: string | null;
+  /** Response headers that tell the exit. */
+  exit: readonly string[];
   /** Account and exit, as one text. */
   place: string | null;
   /** `moved`: its exit has died since the client was last told. */
@@ -54,8 +62,9 @@ export function createSessions(monotonic: () => number): Sessions {
     let entry = entries.get(name);
     if (!entry || entry.expiresAt < now) {
       entry = {
+        locked: false,
         pinned: null,
-        exit: null,
+        exit: [],
         place: null,
         state: 'new',
         expiresAt: 0,
@@ -68,9 +77,24 @@ export function createSessions(monotonic: () => number): Sessions {
     return entry;
   }
 
+  const standing = (account: string, name: string) => {
+    const entry = entries.get(`${account} ${name}`);
+    return entry && entry.expiresAt >= monotonic() ? entry : undefined;
+  };
+
   return {
+    pinnedOf: (account, name) => standing(account, name)?.pinned ?? null,
+
+    move(account, name) {
+      const entry = standing(account, name);
+      if (!entry || entry.locked) return false;
+      Object.assign(entry, { pinned: null, exit: [], place: null, state: 'moved' });
+      return true;
+    },
+
     open(account, name, { sessionMs, locked }) {
       const entry = find(`${account} ${name}`, sessionMs);
+      entry.locked = locked;
 
       function enter(lost: string | null, go: (pinned: string | null) => void): void {
         if (entry.pinned !== null && entry.pinned !== lost) go(entry.pinned);
@@ -87,6 +111,7 @@ export function createSessions(monotonic: () => number): Sessions {
       }
 
       return {
+        name,
         get pinned() {
           return entry.pinned;
         },
@@ -94,14 +119,13 @@ export function createSessions(monotonic: () => number): Sessions {
         headers() {
           const { state, exit } = entry;
           if (entry.pinned !== null) entry.state = 'kept';
-          return [`X-Picpool-Session: ${state}`, ...(exit === null ? [] : [`X-Picpool-Exit: ${exit}`])];
+          return [`X-Picpool-Session: ${state}`, ...exit];
         },
         pin(upstream) {
-          const { key, exitIp, ip } = upstream;
-          if (entry.pinned === key) return;
+          if (entry.pinned === upstream.key) return;
           if (entry.pinned !== null) entry.state = 'moved';
-          entry.pinned = key;
-          entry.exit = exitIp ?? ip;
+          entry.pinned = upstream.key;
+          entry.exit = exitHeaders(upstream);
           hold(upstream);
         },
         hold,

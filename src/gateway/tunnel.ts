@@ -5,15 +5,16 @@ import type { Caller, Voice } from './caller.ts';
 import { canaryFor } from './canary.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { noAnswer, sessionLost } from './fault.ts';
+import { sessionLost } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
+import type { Asked } from './journal.ts';
 import { openingReader, type TunnelOpening } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
-import type { Upstream } from './upstream.ts';
+import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 300;
@@ -41,19 +42,18 @@ interface TunnelOptions {
  * connects.
  */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, desk, voice } = options;
-  const startedAt = desk.monotonic();
-  const { session } = options.admission;
+  const { client, desk, voice, target, admission } = options;
+  const { account, suits, session } = admission;
+  const asked: Asked = { kind: 'tunnel', target, admission, startedAt: desk.monotonic() };
   if (desk.strict) {
-    connect(options, { opening: null, answered: false, startedAt });
+    connect(options, { opening: null, answered: false, asked });
     return;
   }
 
   // A hopeless request is refused while its client can still be told why.
-  const { account, suits } = options.admission;
   if (!desk.engine.evidenceOf(account).lanes.tunnel.has(suits)) {
-    desk.meter.settled('tunnel', 'no_answer', 0);
-    client.refuse(voice, noAnswer(options.target, 0));
+    desk.settled(asked, 'no_answer');
+    client.refuse(voice, desk.unanswered('tunnel', target, 0));
     return;
   }
   client.socket.write(voice.yes(session?.headers() ?? []));
@@ -80,14 +80,14 @@ export function openTunnel(options: TunnelOptions): void {
 
   function go(opening: Repeatable | null): void {
     clearTimeout(timer);
-    connect(options, { opening, answered: true, startedAt });
+    connect(options, { opening, answered: true, asked });
   }
 }
 
 /** Finds an upstream and continues. */
 function connect(
   options: TunnelOptions,
-  { opening, answered, startedAt }: { opening: Repeatable | null; answered: boolean; startedAt: number },
+  { opening, answered, asked }: { opening: Repeatable | null; answered: boolean; asked: Asked },
 ): void {
   const { client, desk, target, voice, admission } = options;
   const evidence = desk.engine.evidenceOf(admission.account);
@@ -104,7 +104,7 @@ function connect(
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
-    desk.meter.settled('tunnel', 'client_left', 0);
+    desk.settled(asked, 'client_left');
   };
   running = desk.engine.find(
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
@@ -119,20 +119,22 @@ function connect(
     (result, tries, lost) => {
       client.onLeft = null;
       if (result === null) {
-        desk.meter.settled('tunnel', 'no_answer', desk.monotonic() - startedAt);
+        desk.settled(asked, 'no_answer', { tries });
         if (answered) client.socket.destroy();
-        else client.refuse(voice, lost ? sessionLost() : noAnswer(target, tries));
+        else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
         return;
       }
       const begin = () => {
-        desk.meter.settled('tunnel', 'served', desk.monotonic() - startedAt);
-        if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
+        const { member } = result;
+        desk.settled(asked, 'served', { tries, member });
+        if (!answered)
+          client.socket.write(voice.yes(admission.session?.headers() ?? exitHeaders(member.upstream)));
         carry(options, result, opening);
       };
       if (opening !== null || !answered) begin();
       else {
-        awaitFirst(options, result, (late) =>
-          late === null ? begin() : connect(options, { opening: late, answered, startedAt }),
+        awaitFirst(options, asked, result, (late) =>
+          late === null ? begin() : connect(options, { opening: late, answered, asked }),
         );
       }
     },
@@ -145,6 +147,7 @@ function connect(
  */
 function awaitFirst(
   { client, desk, admission: { account } }: TunnelOptions,
+  asked: Asked,
   { attempt, member }: RaceResult,
   go: (late: Repeatable | null) => void,
 ): void {
@@ -174,7 +177,7 @@ function awaitFirst(
   };
   client.onLeft = () => {
     leave();
-    desk.meter.settled('tunnel', 'client_left', 0);
+    desk.settled(asked, 'client_left');
   };
   client.onBytes = look;
   client.onEnded = () => decide(null);
@@ -209,9 +212,7 @@ function carry(
   const prove = () => {
     settle();
     const evidence = engine.evidenceOf(account);
-    const site = siteOf(target.host);
-    evidence.worked('tunnel', member, { site, tookMs, slower });
-    evidence.reached(site, member.upstream.key, true);
+    evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
   };
   // The answer to a request was judged when it came.
   if (opening?.kind === 'request' && !doubtful) prove();
@@ -267,7 +268,7 @@ function judgeGreeting(received: Buffer): Verdict {
     case 'partial':
       return 'more';
     case 'alert':
-      return { doubt: { look: `alert ${received[6]}`, mayBeOwn: false } };
+      return { doubt: { look: `alert ${received[6]}`, mayBeOwn: false, refusal: false } };
     case 'other':
       return { failure: 'page' };
   }

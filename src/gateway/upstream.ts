@@ -8,6 +8,8 @@ export type Kind = 'tunnel' | 'plain';
 
 /** A proxy that requests can be sent through, and what is known about it besides the gateway's own traffic. */
 export interface Upstream {
+  /** The ID of its record in the pool; `null` outside of a pool. */
+  id: number | null;
   /** `http://203.0.113.9:8080`; unique. */
   key: string;
   /** The protocol it speaks. */
@@ -29,6 +31,12 @@ export interface Upstream {
   proven: Record<Kind, boolean>;
   /** What it may be used for. */
   carries: Record<Kind, boolean>;
+}
+
+/** Returns the response headers that tell which exit it was. */
+export function exitHeaders(upstream: Upstream): string[] {
+  const exit = `X-Picpool-Exit: ${exitOf(upstream)}`;
+  return upstream.id === null ? [exit] : [exit, `X-Picpool-Proxy: ${upstream.id}`];
 }
 
 /** Why an attempt to reach a target through an upstream failed. */
@@ -68,6 +76,7 @@ const UNKNOWN_PRIOR = 0.3;
 /** Returns a proxy as an upstream of which nothing is known. An `http` proxy may also support tunnels. */
 export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
   return {
+    id: null,
     key: proxyKeyOf({ protocol, ip, port }),
     protocol: protocol === 'https' ? 'http' : protocol,
     ip,

@@ -5,7 +5,8 @@ import { createAdmit } from '../gateway/admission.ts';
 import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
-import { placeOf } from '../gateway/routes.ts';
+import { takeReports } from '../gateway/reports.ts';
+import { type GatewayDoor, placeOf } from '../gateway/routes.ts';
 import { createSessions } from '../gateway/sessions.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
 import type { Log } from '../lib/logger.ts';
@@ -31,23 +32,27 @@ interface ServerGatewayOptions {
   limiter: RateLimiter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
   metrics: Metrics;
-  report: (id: number) => Promise<unknown>;
+  /** Reports whether the first refresh is about to run, or running. */
+  filling: () => Promise<boolean>;
+  report: (
+    id: number,
+    report: { ok: boolean; target?: string; error?: string | undefined },
+  ) => Promise<unknown>;
   log: Log;
 }
 
 /** The gateway of a running server. */
-interface ServerGateway {
-  port: number;
+interface ServerGateway extends GatewayDoor {
   /** For the page of the pool. */
   panel: (origin: string) => GatewayPanel;
-  /** Whether it needed a token as password at the start. */
-  closed: boolean;
   stop(): Promise<void>;
 }
 
 const LOOPBACK = '127.0.0.1';
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
+/** How often it is looked whether the pool has been filled. */
+const FILLING_LOOK_MS = 500;
 /** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
@@ -65,6 +70,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
   const meter = createMeter(metrics);
+  const sessions = createSessions(monotonic);
+  let isFilling = true;
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: await runtime.tcp(),
@@ -77,17 +84,19 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     idleMs: config.GATEWAY_IDLE,
     lifetimeMs: config.GATEWAY_LIFETIME,
     strict: config.GATEWAY_STRICT_CONNECT,
+    retry: config.GATEWAY_RETRY,
     connections: CONNECTIONS,
     random: Math.random,
     monotonic,
     meter,
+    filling: () => isFilling,
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
       verify: (token) => tokens.verify(token, 'gateway'),
       limiter,
       accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
-      sessions: createSessions(monotonic),
+      sessions,
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     }),
@@ -95,10 +104,11 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const follower = followPool({
     store,
     engine: gateway.engine,
-    report,
+    report: (id) => report(id, { ok: false }),
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
+  const take = takeReports({ gateway, sessions, testimony });
   failed = follower.failed;
   follower.start();
 
@@ -115,6 +125,13 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const looking = every(LOOK_MS, lookForTokens, (error) =>
     log('warn', 'the gateway could not be opened for tokens', { error }),
   );
+  const fillingLooks = every(
+    FILLING_LOOK_MS,
+    async () => {
+      isFilling = isFilling && (await options.filling());
+    },
+    () => {},
+  );
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
@@ -123,9 +140,16 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       const pac = `${origin}${basePath}/proxy.pac`;
       return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms };
     },
-    closed,
+    closed: () => closed,
+    journal: gateway.journal,
+    report(witness, told, error) {
+      const verdict = take(witness, told);
+      const { ok, site: target } = told;
+      for (const id of verdict.counted ? verdict.ids : []) report(id, { ok, target, error }).catch(() => {});
+      return verdict;
+    },
     async stop() {
-      await looking.stop();
+      await Promise.all([looking.stop(), fillingLooks.stop()]);
       gateway.stop();
       await follower.stop();
     },

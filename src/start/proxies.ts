@@ -45,7 +45,8 @@ export async function startProxies({
           limiter: stores.limiter,
           tokens: createTokens({ state, random: randomBytes, now: Date.now }),
           metrics: operations.metrics,
-          report: (id) => service.report(id, { ok: false }),
+          report: service.report,
+          filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
           log,
         });
   let followingKeys: Repetition | null = null;
@@ -66,7 +67,7 @@ export async function startProxies({
       ...proxyRoutes({ service, targets, judgeSecret: keys.signing }),
       ...targetRoutes(targets),
       ...proxyPageRoutes(pages),
-      ...gatewayRoutes(gateway?.port ?? null),
+      ...gatewayRoutes(gateway),
     ],
     home: (site) => proxyHome(site, pages, !config.SERVICES.includes('image')),
     stats: service.stats,
@@ -91,7 +92,7 @@ export async function startProxies({
       followingKeys = keys.follow((cause) => log('warn', 'keys cannot be read', { cause }));
     },
     ...(gateway && {
-      addresses: { gateway: `http://${gateway.closed ? 'USER:TOKEN@' : ''}localhost:${gateway.port}` },
+      addresses: { gateway: `http://${gateway.closed() ? 'USER:TOKEN@' : ''}localhost:${gateway.port}` },
     }),
     async stop() {
       await gateway?.stop();

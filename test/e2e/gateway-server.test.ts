@@ -61,9 +61,10 @@ test('a session also keeps its exit over SOCKS', async () => {
 });
 
 test('options in the name of the user choose among the proxies, and wrong ones are explained', async () => {
-  expect(await page('user-country-aq')).toContain('No suitable proxy is known to work.');
+  expect(await page('user-country-aq')).toMatch(/None of the \d+ proxies that work fits the options/);
   const tunnel = await curl('-x', `http://user-country-aq:x@${gateway}`, '-p', '-v', world.page);
-  expect(tunnel.err).toContain('503 Service Unavailable');
+  expect(tunnel.err).toMatch(/503 None of the \d+ proxies that work fits the options in the user name/);
+  expect(tunnel.err).toContain('Proxy-Status: picpool; error=destination_unavailable;');
   expect(tunnel.err).toContain('X-Picpool-Error: no_upstream');
   const socks = await curl('-x', `socks5h://user-country-aq:x@${gateway}`, world.page);
   expect([socks.code, socks.err]).toEqual([97, expect.stringContaining('(3)')]);
@@ -100,6 +101,47 @@ test('what traffic and probes have shown orders the list by target, and is shown
   expect((await fetch(`${server.url}/api/v1/proxies?target=nowhere`)).status).toBe(400);
 });
 
+interface Told {
+  counted?: boolean;
+  exit?: string;
+  moved?: boolean;
+  rest_seconds?: number;
+  request?: { exit: string; proxy: number; session: string };
+}
+
+async function call(path: string, body?: object, headers: Record<string, string> = {}) {
+  const response = await fetch(`${server.url}${path}`, {
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+  });
+  return { status: response.status, told: (await response.json()) as Told };
+}
+
+test('without tokens, a program on this machine asks for its exit and reports it, and nobody else does', async () => {
+  const head = await page('user-session-r', '-i');
+  const [, exit = ''] = /X-Picpool-Exit: (\S+)/i.exec(head) ?? [];
+  const [, id = ''] = /X-Picpool-Proxy: (\d+)/i.exec(head) ?? [];
+  const last = await call('/api/gateway/last?session=r');
+  expect(last.told.request).toMatchObject({ exit, proxy: Number(id), session: 'r' });
+  const { told: proxy } = await call(`/api/proxy/${id}`);
+  expect(proxy).toMatchObject({ id: Number(id) });
+  const report = { session: 'r', target: world.page, ok: false, error: 'captcha', rest: '15m' };
+  for (const header of ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'])
+    expect((await call('/api/gateway/report', report, { [header]: '127.0.0.1' })).status).toBe(403);
+  expect((await call('/api/gateway/report', report, { origin: 'https://other.example' })).status).toBe(403);
+  expect((await call('/api/gateway/report', report)).told).toMatchObject({
+    counted: true,
+    exit,
+    rest_seconds: 900,
+    moved: true,
+  });
+  expect((await call('/api/gateway/report', { ...report, exit })).told.counted).toBe(false);
+  expect(await page('user-session-r', '-i')).toContain('X-Picpool-Session: moved');
+  expect((await call('/api/gateway/report', { ...report, rest: 'long' })).status).toBe(400);
+  expect((await call('/api/gateway/report', { target: 'a.example', ok: false })).status).toBe(400);
+  expect((await call('/api/gateway/requests')).status).toBe(401);
+});
+
 test('what happened is counted', async () => {
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   expect(metrics).toMatch(/picpool_gateway_requests_total\{kind="plain",outcome="served"\} [1-9]/);
@@ -116,6 +158,12 @@ test('with a token of the role nobody comes in without one, from the moment on t
   );
   const now = await curl('-x', `http://user:wrong@${gateway}`, '-w', '%{http_code}', world.page);
   expect(now.out.toString()).toEndWith('407');
+  const bearer = { authorization: `Bearer ${token.trim()}` };
+  expect((await call('/api/gateway/last')).status).toBe(401);
+  const { exit } = (await call('/api/gateway/last', undefined, bearer)).told.request ?? {};
+  const report = { exit, target: world.page, ok: false };
+  expect((await call('/api/gateway/report', report)).status).toBe(401);
+  expect((await call('/api/gateway/report', report, bearer)).told).toMatchObject({ counted: true, exit });
   const closed = await startServer(
     'bun',
     { ...world.env, GATEWAY_PORT: '0', GATEWAY_PORTS: 'any' },

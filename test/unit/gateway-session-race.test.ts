@@ -16,7 +16,7 @@ class Running {
   }
 }
 
-const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null }) as Upstream;
+const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null, login: null, id: null }) as Upstream;
 const wonBy = (key: string) => ({ member: { upstream: upstream(key) } }) as RaceResult;
 
 function startSession({

@@ -3,6 +3,7 @@ import { createAccounts } from '../../../src/gateway/accounts.ts';
 import { createAdmit } from '../../../src/gateway/admission.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../src/gateway/gateway.ts';
 import { createMeter } from '../../../src/gateway/meter.ts';
+import { takeReports } from '../../../src/gateway/reports.ts';
 import { createSessions } from '../../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../../src/gateway/upstream.ts';
 import { createMetrics } from '../../../src/lib/metrics.ts';
@@ -12,6 +13,7 @@ import type { Tcp } from '../../../src/runtime/tcp.ts';
 
 export interface BareGateway extends Gateway {
   sites: Sites;
+  report: ReturnType<typeof takeReports>;
   /** Connections of clients that are open. */
   open(): number;
   /** Resolves when there are none. */
@@ -24,7 +26,7 @@ export interface BareOptions {
   proxies: readonly string[];
   /** Whether they have passed a check. Default: true. */
   proven?: boolean;
-  limits?: Partial<Pick<GatewayOptions, 'idleMs' | 'timeoutMs' | 'connections' | 'random'>>;
+  limits?: Partial<Pick<GatewayOptions, 'idleMs' | 'timeoutMs' | 'connections' | 'random' | 'filling'>>;
   /** Connections of one user. */
   each?: number;
   /** In ms. Default: the clock of the process. */
@@ -50,6 +52,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   const limiter = createLocalRateLimiter({ now: monotonic });
   const testimony = createTestimony({ random: Math.random, monotonic });
   const meter = createMeter(createMetrics());
+  const sessions = createSessions(monotonic);
   let open = 0;
   let onEmpty = () => {};
   const gateway = await startGateway({
@@ -64,6 +67,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     lifetimeMs: 86_400_000,
     connections: 10_000,
     strict: false,
+    retry: true,
     random: Math.random,
     ...limits,
     monotonic,
@@ -82,7 +86,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       verify: async (token) => ({ id: token, rate: null, quota: null }),
       limiter,
       accounts: createAccounts({ limiter, connections: each }),
-      sessions: createSessions(monotonic),
+      sessions,
       suits: () => true,
       namedSites: new Map(),
     }),
@@ -94,6 +98,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   }
   return Object.assign(Object.create(gateway) as Gateway, {
     sites: testimony.common,
+    report: takeReports({ gateway, sessions, testimony }),
     open: () => open,
     empty: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => (onEmpty = resolve))),
   });
