@@ -74,6 +74,7 @@ type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' 
   finder?: Session | undefined;
 };
 
+/** Returns the test by key for upstreams whose exits are shut out. */
 function avoiding(roster: Roster, isOut: ReturnType<Bans['at']>): Avoids | undefined {
   if (isOut === undefined) return undefined;
   return (key) => {
@@ -187,8 +188,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
 
     delete(key) {
-      book.rosters.tunnel.delete(key);
-      book.rosters.plain.delete(key);
+      for (const roster of Object.values(book.rosters)) roster.delete(key);
     },
 
     upstreams: (kind) => book.rosters[kind],
