@@ -197,6 +197,10 @@ export const settings = {
     'true',
     'Repeat a GET or HEAD over plain http through further exits if the site refuses the first with 403, 429, 451 or 503.',
   ),
+  GATEWAY_LOG: flag(
+    'false',
+    'Log each request through the gateway: site, exit, tries, time, outcome, session.',
+  ),
   GATEWAY_STRICT_CONNECT: flag(
     'false',
     'Answer CONNECT only after a proxy has answered it, instead of at once.',

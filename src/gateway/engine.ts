@@ -5,7 +5,7 @@ import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import type { Bans } from './bans.ts';
 import type { Canary } from './canary.ts';
-import { createEvidence, type Evidence } from './evidence.ts';
+import { createEvidence, type Evidence, type EvidenceBook } from './evidence.ts';
 import type { Avoids, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
@@ -55,6 +55,7 @@ export interface Engine {
   /** Adds an upstream, or replaces what is known about it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
+  exits: EvidenceBook['exits'];
   /** Returns all upstreams of a kind. */
   upstreams(kind: Kind): Iterable<Upstream>;
   find(wish: Wish, onFound: OnFound): Race;
@@ -161,8 +162,7 @@ export function createEngine(options: EngineOptions): Engine {
         const lane = [lanes[wish.kind], lanes.tunnel].find((one) => one.holds(pinned));
         if (lane === undefined) return null;
         const isPinned: Suits = ({ key }) => key === pinned;
-        const limits = { width: 1, tries: 1, timeoutMs };
-        return contest(wish, { lane, suits: isPinned, ...limits }, onEnd);
+        return contest(wish, { lane, suits: isPinned, width: 1, tries: 1, timeoutMs }, onEnd);
       },
       patienceMs: timeoutMs * SESSION_SHARE,
       findOther: (onEnd) => findAny(wish, suits, onEnd, session),
@@ -191,6 +191,7 @@ export function createEngine(options: EngineOptions): Engine {
       for (const roster of Object.values(book.rosters)) roster.delete(key);
     },
 
+    exits: book.exits,
     upstreams: (kind) => book.rosters[kind],
     find(wish, onFound) {
       const { suits, session } = wish.admission;

@@ -2,7 +2,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import { createAgreement, type Testimony, type Witness } from '../proxy/targets/testimony.ts';
 import { createHedges, type Hedges } from './hedges.ts';
 import { Lane, type Member } from './lane.ts';
-import { createRoster, type Failure, type Kind, type Roster } from './upstream.ts';
+import { createRoster, exitOf, type Failure, type Kind, type Roster } from './upstream.ts';
 import { createVisits, type Visits } from './visits.ts';
 
 /** What one account has seen of the upstreams, besides what several accounts agree on. */
@@ -44,6 +44,8 @@ const MOST_ACCOUNTS = 1_000;
 export interface EvidenceBook {
   readonly rosters: Record<Kind, Roster>;
   of(witness: Witness): Evidence;
+  /** Returns the exits that work, as anyone has seen, and all others. */
+  exits(): { trusted: number; unproven: number };
 }
 
 export function createEvidence({ testimony, random, monotonic }: EvidenceOptions): EvidenceBook {
@@ -81,6 +83,14 @@ export function createEvidence({ testimony, random, monotonic }: EvidenceOptions
 
   return {
     rosters,
+    exits() {
+      const trusted = new Set<string>();
+      for (const { lanes } of accounts.values())
+        for (const lane of [lanes.tunnel, lanes.plain])
+          for (const { upstream } of lane.trusted) trusted.add(exitOf(upstream));
+      const all = new Set([...rosters.tunnel, ...rosters.plain].map(exitOf));
+      return { trusted: all.intersection(trusted).size, unproven: all.difference(trusted).size };
+    },
     of(witness) {
       const known = accounts.get(witness.id) ?? evidenceOf(witness);
       accounts.set(witness.id, known);

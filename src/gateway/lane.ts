@@ -147,6 +147,11 @@ export class Lane {
     return { trusted: this.#trusted.size, untried: Math.max(0, this.#othersSize - ejected), ejected };
   }
 
+  /** Those that have worked recently. */
+  get trusted(): Iterable<Member> {
+    return this.#trusted;
+  }
+
   /** Reports whether there is such an upstream. */
   holds(key: string): boolean {
     return this.#options.roster.get(key) !== undefined;

@@ -9,6 +9,7 @@ import { takeReports } from '../gateway/reports.ts';
 import { type GatewayDoor, placeOf } from '../gateway/routes.ts';
 import { createSessions } from '../gateway/sessions.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
@@ -44,11 +45,13 @@ interface ServerGatewayOptions {
 /** The gateway of a running server. */
 interface ServerGateway extends GatewayDoor {
   /** For the page of the pool. */
-  panel: (origin: string) => GatewayPanel;
+  panel: (context: RequestContext) => GatewayPanel;
   stop(): Promise<void>;
 }
 
 const LOOPBACK = '127.0.0.1';
+/** The latest requests on the page. */
+const MOST_LISTED = 20;
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
 /** How often it is looked whether the pool has been filled. */
@@ -71,7 +74,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
   const meter = createMeter(metrics);
   const sessions = createSessions(monotonic);
-  let isFilling = true;
+  const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: await runtime.tcp(),
@@ -89,7 +92,11 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     random: Math.random,
     monotonic,
     meter,
-    filling: () => isFilling,
+    filling: pool.isFilling,
+    ...(config.GATEWAY_LOG && {
+      onSettled: ({ at: _, account, ...facts }) =>
+        log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account }),
+    }),
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
@@ -101,6 +108,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     }),
   });
+  countExits(gateway, metrics);
   const follower = followPool({
     store,
     engine: gateway.engine,
@@ -125,20 +133,16 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const looking = every(LOOK_MS, lookForTokens, (error) =>
     log('warn', 'the gateway could not be opened for tokens', { error }),
   );
-  const fillingLooks = every(
-    FILLING_LOOK_MS,
-    async () => {
-      isFilling = isFilling && (await options.filling());
-    },
-    () => {},
-  );
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
-    panel(origin) {
+    panel(context) {
+      const { origin } = context;
       const { requests, served, p95Ms } = meter.summary();
+      const mayLook = context.admin || (context.direct && !closed);
+      const latest = mayLook ? gateway.journal.latest().slice(0, MOST_LISTED) : [];
       const pac = `${origin}${basePath}/proxy.pac`;
-      return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms };
+      return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms, latest };
     },
     closed: () => closed,
     journal: gateway.journal,
@@ -149,9 +153,41 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       return verdict;
     },
     async stop() {
-      await Promise.all([looking.stop(), fillingLooks.stop()]);
+      await Promise.all([looking.stop(), pool.stop()]);
       gateway.stop();
       await follower.stop();
     },
   };
+}
+
+/** Shows how many exits there are to choose from, and how many were chosen. */
+function countExits({ engine, bans, journal }: Gateway, metrics: Metrics): void {
+  metrics.gauge({
+    name: 'picpool_gateway_exits',
+    help: 'Exits that have worked for anyone, those that have not yet, and those that any site is kept from.',
+    labelNames: ['state'],
+    read() {
+      const { trusted, unproven } = engine.exits();
+      const counts = { trusted, unproven, shut_out: bans.count() };
+      return Object.entries(counts).map(([state, value]) => ({ labels: [state], value }));
+    },
+  });
+  metrics.gauge({
+    name: 'picpool_gateway_exits_used',
+    help: 'Exits that have served a request in the last five minutes.',
+    read: () => [{ labels: [], value: journal.exitsUsed() }],
+  });
+}
+
+/** Follows whether the pool is being filled for the first time, which it is once. */
+function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean; stop(): Promise<void> } {
+  let isFilling = true;
+  const looking = every(
+    FILLING_LOOK_MS,
+    async () => {
+      isFilling &&= await look();
+    },
+    () => {},
+  );
+  return { isFilling: () => isFilling, stop: looking.stop };
 }

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { curl } from '../support/gateway/world.ts';
 import { cli } from '../support/servers/cli.ts';
@@ -8,22 +11,30 @@ import { until } from '../support/stores/services.ts';
 let world: ProxyWorld;
 let server: ServerProcess;
 let gateway: string;
+/** What the server has logged. */
+let log: string;
 beforeAll(async () => {
   world = await startProxyWorld();
-  server = await startServer('bun', {
+  log = join(await mkdtemp(join(tmpdir(), 'picpool-log-')), 'log');
+  const env = {
     ...world.env,
     HOST: '0.0.0.0',
     GATEWAY_PORT: '0',
     GATEWAY_PORTS: 'any',
     PROXY_TARGETS: `page=${world.page}#200`,
     PROXY_REFRESH_ON_START: 'true',
-  });
+    GATEWAY_LOG: 'true',
+    LOG_ADDRESSES: 'off',
+    ADMIN_TOKEN: 'the-administrator',
+  };
+  server = await startServer('bun', env, undefined, ['sh', '-c', `exec "$0" "$@" >${log}`]);
   await until(() => /gateway +http:\/\/localhost:\d+/.test(server.stderr()));
   gateway = `127.0.0.1:${/gateway +\S+:(\d+)/.exec(server.stderr())?.[1]}`;
 }, 180_000);
 afterAll(async () => {
   await server.stop();
   await world.stop();
+  await rm(dirname(log), { recursive: true });
 });
 
 async function page(user = 'user', ...more: string[]): Promise<string> {
@@ -106,6 +117,7 @@ interface Told {
   exit?: string;
   moved?: boolean;
   rest_seconds?: number;
+  requests?: object[];
   request?: { exit: string; proxy: number; session: string };
 }
 
@@ -144,7 +156,25 @@ test('without tokens, a program on this machine asks for its exit and reports it
 
 test('what happened is counted', async () => {
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/picpool_gateway_exits\{state="trusted"\} [1-9]/);
+  expect(metrics).toMatch(/picpool_gateway_exits\{state="shut_out"\} 1/);
+  expect(metrics).toMatch(/picpool_gateway_exits_used [1-9]/);
   expect(metrics).toMatch(/picpool_gateway_requests_total\{kind="plain",outcome="served"\} [1-9]/);
+});
+
+test('each request leaves a line in the log without addresses of clients, and the administrator sees the latest', async () => {
+  const lines = (await readFile(log, 'utf8')).split('\n').filter((line) => line.includes('gateway request'));
+  const logged = JSON.parse(lines.find((line) => line.includes('"session":"r"')) ?? '{}') as object;
+  expect(logged).toMatchObject({ site: '127.0.0.1', outcome: 'served', kind: 'plain' });
+  expect(lines.filter((line) => line.includes('"peer"'))).toEqual([]);
+  const bearer = { authorization: 'Bearer the-administrator' };
+  const { told } = await call('/api/gateway/requests', undefined, bearer);
+  expect(told.requests?.[0]).toMatchObject({ site: '127.0.0.1', outcome: 'served' });
+  const listed = 'Latest requests';
+  const pageFor = async (headers?: HeadersInit) =>
+    (await fetch(`${server.url}/proxies`, headers && { headers })).text();
+  expect(await pageFor(bearer)).toContain(listed);
+  expect(await pageFor()).not.toContain(listed);
 });
 
 test('with a token of the role nobody comes in without one, from the moment on that it is made', async () => {
