@@ -163,6 +163,7 @@ test('what happened is counted', async () => {
 });
 
 test('each request leaves a line in the log without addresses of clients, and the administrator sees the latest', async () => {
+  await until(async () => (await readFile(log, 'utf8')).includes('"session":"r"'));
   const lines = (await readFile(log, 'utf8')).split('\n').filter((line) => line.includes('gateway request'));
   const logged = JSON.parse(lines.find((line) => line.includes('"session":"r"')) ?? '{}') as object;
   expect(logged).toMatchObject({ site: '127.0.0.1', outcome: 'served', kind: 'plain' });
@@ -171,7 +172,7 @@ test('each request leaves a line in the log without addresses of clients, and th
   const { told } = await call('/api/gateway/requests', undefined, bearer);
   expect(told.requests?.[0]).toMatchObject({ site: '127.0.0.1', outcome: 'served' });
   const listed = 'Latest requests';
-  const pageFor = async (headers?: HeadersInit) =>
+  const pageFor = async (headers?: Record<string, string>) =>
     (await fetch(`${server.url}/proxies`, headers && { headers })).text();
   expect(await pageFor(bearer)).toContain(listed);
   expect(await pageFor()).not.toContain(listed);
