@@ -14,6 +14,8 @@ export interface Admission {
   rotation: Rotation;
   /** The site whose results decide on the choice; `null`: that of the target. */
   site: string | null;
+  /** Resolves with false once its token was revoked. Default: it has none. */
+  stands?: () => Promise<boolean>;
 }
 
 /** Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. */
@@ -65,7 +67,11 @@ export function createAdmit(options: AdmitOptions): Admit {
         'The rate of this token is used up: --rate of picpool token create.',
       );
     }
-    return admission(pass.id, pass.quota, options);
+    const admitted = admission(pass.id, pass.quota, options);
+    await admitted.account.demandQuota();
+    // A store that does not respond must not cut tunnels.
+    const stands = async () => (await verify(login.password).catch(() => pass)) !== null;
+    return { ...admitted, stands };
   }
 
   return (login, peer) => {

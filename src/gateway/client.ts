@@ -45,6 +45,8 @@ interface ClientOptions {
   socket: TcpSocket;
   desk: Desk;
   admit: Admit;
+  /** Called once when its user is known. */
+  onAdmitted: () => void;
   /** Called once when the connection is over. */
   onGone: () => void;
 }
@@ -60,6 +62,7 @@ export class Client implements TcpListener, Caller {
   readonly startedAt: number;
   readonly #desk: Desk;
   readonly #admit: Admit;
+  readonly #onAdmitted: () => void;
   readonly #onGone: () => void;
   #read: () => void;
   #readHead = headReader();
@@ -69,15 +72,17 @@ export class Client implements TcpListener, Caller {
   #deadline = Number.POSITIVE_INFINITY;
   #closing = false;
   #account: Account | null = null;
+  #stands: Admission['stands'];
   #paused = false;
   #ended = false;
   #gone = false;
 
-  constructor({ socket, desk, admit, onGone }: ClientOptions) {
+  constructor({ socket, desk, admit, onAdmitted, onGone }: ClientOptions) {
     this.socket = socket;
     this.#desk = desk;
     this.startedAt = desk.monotonic();
     this.#admit = admit;
+    this.#onAdmitted = onAdmitted;
     this.#onGone = onGone;
     this.#read = () => this.#readFirst();
     this.#await();
@@ -115,6 +120,19 @@ export class Client implements TcpListener, Caller {
     this.#gone = true;
     this.#account?.leave();
     this.#onGone();
+  }
+
+  get isAdmitted(): boolean {
+    return this.#account !== null;
+  }
+
+  /** Ends the connection if the token of its user was revoked. `asked`: what is known, by account. */
+  async dropIfRevoked(asked: Map<string, Promise<boolean>>): Promise<void> {
+    const id = this.#account?.id;
+    if (id === undefined || this.#stands === undefined) return;
+    const stands = asked.get(id) ?? this.#stands();
+    asked.set(id, stands);
+    if (!(await stands)) this.socket.destroy();
   }
 
   get hasEnded(): boolean {
@@ -250,7 +268,9 @@ export class Client implements TcpListener, Caller {
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
+      this.#onAdmitted();
     }
+    this.#stands = admission.stands;
     const filled = this.#desk.filled(kind, admission);
     if (filled === null) begin(admission);
     else filled.then(() => this.#gone || this.#answering(voice, () => begin(admission)));

@@ -1,10 +1,10 @@
-import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import type { Tcp } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import { type Bans, createBans } from './bans.ts';
-import { Client } from './client.ts';
 import type { Carrier, Desk } from './desk.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { GatewayFault, noAnswer, noUpstream } from './fault.ts';
+import { createGuests } from './guests.ts';
 import { createIdle } from './idle.ts';
 import { createJournal, type Entry, type Journal } from './journal.ts';
 import type { Meter } from './meter.ts';
@@ -39,13 +39,18 @@ export interface Gateway {
   readonly meter: Meter;
   readonly bans: Bans;
   readonly journal: Journal;
-  /** Listens at another address on the same port, keeping the connections. Rejects if it is taken. */
+  /**
+   * Listens at another address on the same port, keeping the connections. Rejects if it is taken, and then listens
+   * where it did.
+   */
   move(hostname: string): Promise<void>;
   /** Cuts all connections. */
   stop(): void;
 }
 
 const SWEEP_MS = 1_000;
+/** How often it is looked whether the tokens of connections were revoked. */
+const REVOKED_MS = 1_000;
 /** How often it is looked whether clients wait no longer for an upstream. */
 const WAKE_MS = 100;
 
@@ -64,7 +69,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { filling = () => false } = options;
   const waiting = new Set<Waiting>();
   const carriers = new Set<Carrier>();
-  const clients = new Set<Client>();
   const idle = createIdle(monotonic);
   const desk: Desk = {
     engine,
@@ -101,21 +105,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     }
   }
 
-  const accept = (socket: TcpSocket): TcpListener => {
-    if (clients.size >= options.connections) {
-      socket.destroy();
-      return NOBODY;
-    }
-    const onGone = () => {
-      clients.delete(client);
-      meter.closed();
-    };
-    const client = new Client({ socket, desk, admit, onGone });
-    clients.add(client);
-    meter.opened();
-    return client;
-  };
-  let server = await tcp.listen({ hostname: options.hostname, port: options.port }, accept);
+  const guests = createGuests({ desk, admit, connections: options.connections, lifetimeMs });
+  let { hostname } = options;
+  let server = await tcp.listen({ hostname, port: options.port }, guests.accept);
 
   function sweep(): void {
     const now = monotonic();
@@ -125,12 +117,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       else if (now - carrier.startedAt > lifetimeMs) carrier.cut('lifetime');
       else carrier.look?.(now);
     }
-    for (const client of clients) {
-      // Those with a carrier were cut with it.
-      if (now - client.startedAt > lifetimeMs) client.socket.destroy();
-      else client.look(now);
-    }
+    guests.sweep(now);
   }
+  const dropping = setInterval(guests.dropRevoked, REVOKED_MS);
   const waking = setInterval(wake, WAKE_MS);
   const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs));
 
@@ -142,18 +131,25 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     meter,
     bans,
     journal,
-    async move(hostname) {
+    async move(to) {
       const { port } = server;
       server.close();
-      server = await tcp.listen({ hostname, port }, accept);
+      try {
+        server = await tcp.listen({ hostname: to, port }, guests.accept);
+        hostname = to;
+      } catch (error) {
+        server = await tcp.listen({ hostname, port }, guests.accept);
+        throw error;
+      }
     },
     stop() {
       clearInterval(timer);
       clearInterval(waking);
+      clearInterval(dropping);
       server.close();
       idle.close();
       for (const carrier of carriers) carrier.cut('stop');
-      for (const client of clients) client.socket.destroy();
+      guests.close();
     },
   };
 }

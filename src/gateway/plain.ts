@@ -156,6 +156,7 @@ class Exchange implements Carrier {
       ended: () => this.#onEnded(),
       closed: (fault) => this.#onEnded(fault !== null),
     };
+    if (!this.#spend('up', request.forServer.length)) return;
     if (!sent) {
       this.#sentAt = this.startedAt;
       this.#upstream.write(headFor(request, this.#result.attempt.upstream));
@@ -192,6 +193,7 @@ class Exchange implements Carrier {
     if (this.#requestEnd.done || client.inbox.isEmpty) return;
     try {
       const count = this.#requestEnd.take(client.inbox.view());
+      if (!this.#spend('up', count)) return;
       if (!this.#upstream.write(client.take(count))) client.socket.pause();
     } catch {
       this.#fail(badRequest('The body is malformed.'), null);
@@ -245,7 +247,6 @@ class Exchange implements Carrier {
     const { session } = this.#options.admission;
     added.push(...(session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
-    desk.meter.bytes('down', head.length);
     this.#sendAnswer(rest, head);
   }
 
@@ -263,16 +264,21 @@ class Exchange implements Carrier {
     return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestEnd.done;
   }
 
+  /** Counts bytes. Returns false, and ends the connections, if the quota is used up. */
+  #spend(direction: 'up' | 'down', bytes: number): boolean {
+    const { desk, admission } = this.#options;
+    desk.meter.bytes(direction, bytes);
+    if (admission.account.spend(bytes)) return true;
+    this.#end('broken');
+    return false;
+  }
+
   /** `head` is sent with it in one write. */
   #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
-    const { client, desk, admission } = this.#options;
+    const { client } = this.#options;
     try {
       const count = this.#answerEnd?.take(bytes) ?? 0;
-      desk.meter.bytes('down', count);
-      if (!admission.account.spend(count)) {
-        this.#end('broken', null);
-        return;
-      }
+      if (!this.#spend('down', count + (head?.length ?? 0))) return;
       // Anything that a proxy sends beyond the answer is discarded.
       const body = bytes.subarray(0, count);
       this.#surplus = count < bytes.length;

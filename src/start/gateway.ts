@@ -70,6 +70,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
+  /** True once it listens for everyone with a token. */
+  let isOpened = closed;
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
   const meter = createMeter(metrics);
@@ -108,7 +110,6 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     }),
   });
-  countExits(gateway, metrics);
   const follower = followPool({
     store,
     engine: gateway.engine,
@@ -116,8 +117,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
-  const take = takeReports({ gateway, sessions, testimony });
   failed = follower.failed;
+  countExits(gateway, metrics);
   follower.start();
 
   /**
@@ -125,9 +126,10 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
    * revoked.
    */
   async function lookForTokens(): Promise<void> {
-    if (closed || !(await hasTokens())) return;
+    if (isOpened || !(await hasTokens())) return;
     closed = true;
     if (reachable !== LOOPBACK) await gateway.move(reachable);
+    isOpened = true;
     log('info', 'gateway listening', { host: reachable, port: gateway.port, tokens: closed });
   }
   const looking = every(LOOK_MS, lookForTokens, (error) =>
@@ -137,17 +139,16 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   return {
     port: gateway.port,
     panel(context) {
-      const { origin } = context;
       const { requests, served, p95Ms } = meter.summary();
       const mayLook = context.admin || (context.direct && !closed);
       const latest = mayLook ? gateway.journal.latest().slice(0, MOST_LISTED) : [];
-      const pac = `${origin}${basePath}/proxy.pac`;
-      return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms, latest };
+      const pac = `${context.origin}${basePath}/proxy.pac`;
+      return { place: placeOf(context.origin, gateway.port), closed, pac, requests, served, p95Ms, latest };
     },
     closed: () => closed,
     journal: gateway.journal,
     report(witness, told, error) {
-      const verdict = take(witness, told);
+      const verdict = takeReports({ gateway, sessions, testimony })(witness, told);
       const { ok, site: target } = told;
       for (const id of verdict.counted ? verdict.ids : []) report(id, { ok, target, error }).catch(() => {});
       return verdict;

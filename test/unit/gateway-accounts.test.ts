@@ -56,7 +56,13 @@ describe('the account of a user', () => {
       return goesOn;
     };
     expect(await spendTwice()).toBe(false);
+    await expect(accounts.of('user', QUOTA).demandQuota()).rejects.toThrow(
+      'The quota of this token is used up',
+    );
+    expect(await spendTwice()).toBe(false);
+    await new Promise(setImmediate);
     allowed = true;
+    await accounts.of('user', QUOTA).demandQuota();
     expect(await spendTwice()).toBe(true);
   });
 });

@@ -35,6 +35,8 @@ export interface BareOptions {
   onSettled?: (outcome: string) => void;
   /** Every password is a token, and the account. Default: an open gateway. */
   withTokens?: boolean;
+  /** Returns what is known of a token. Default: it is the account, without limits. */
+  verify?: Parameters<typeof createAdmit>[0]['verify'];
 }
 
 /** A gateway in this process, for targets on this machine. */
@@ -83,7 +85,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     onFailure: () => {},
     admit: createAdmit({
       isOpen: () => !withTokens,
-      verify: async (token) => ({ id: token, rate: null, quota: null }),
+      verify: options.verify ?? (async (token) => ({ id: token, rate: null, quota: null })),
       limiter,
       accounts: createAccounts({ limiter, connections: each }),
       sessions,
