@@ -20,6 +20,8 @@ const MOST_AHEAD_BYTES = 128 * 1024;
 const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
+const CR = 13;
+const BLANK_LINE = Buffer.from('\r\n');
 
 /** The first byte of every HTTP method. */
 function isCapital(byte: number): boolean {
@@ -206,7 +208,7 @@ export class Client implements TcpListener, Caller {
   #readFirst(): void {
     const [first = 0] = this.inbox.view();
     if (first === SOCKS5) this.#read = this.#socks();
-    else if (isCapital(first)) this.#read = () => this.#http();
+    else if (isCapital(first) || first === CR) this.#read = () => this.#http();
     else this.#read = () => this.#answering(HTTP_VOICE, speakOtherwise);
     this.#read();
   }
@@ -223,6 +225,8 @@ export class Client implements TcpListener, Caller {
 
   #http(): void {
     this.#answering(HTTP_VOICE, () => {
+      // Some clients end a body with one more line (RFC 9112, 2.2).
+      while (this.inbox.peek(2)?.equals(BLANK_LINE)) this.take(2);
       const head = this.#readHead(this.inbox.view());
       if (head === undefined) return;
       this.#readHead = headReader();

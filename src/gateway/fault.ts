@@ -10,6 +10,8 @@ type Refusal = keyof typeof FORMS;
 /** The status, the error of RFC 9209, and the reply of RFC 1928. None of our limits is 429, which a site would send. */
 const FORMS = {
   bad_request: [400, 'http_request_error', 1],
+  unknown_command: [400, 'http_request_error', 7],
+  unknown_address_type: [400, 'http_request_error', 8],
   head_too_large: [431, 'http_request_error', 1],
   login_required: [407, 'http_request_denied', 2],
   target_refused: [403, 'http_request_denied', 2],

@@ -79,3 +79,21 @@ test('once the pool was filled, a request that no proxy suits is refused at once
   const { ask } = await startWorld({ limits: { timeoutMs: 60_000 } });
   expect(statusLine(await ask())).toBe('HTTP/1.1 503 No proxy is known to work.');
 });
+
+test('blank lines before a request are skipped', async () => {
+  const { ask } = await startWorld();
+  expect(statusLine(await ask('\r\n\r\nGET http://a.example/ HTTP/1.1'))).toContain('503 No proxy');
+});
+
+test.each([
+  ['a command besides CONNECT', [5, 3, 0, 1, 192, 0, 2, 1, 0, 80], 7],
+  ['an unknown type of address', [5, 1, 0, 9, 192, 0, 2, 1, 0, 80], 8],
+])('SOCKS clients are told of %s', async (_, request, code) => {
+  const { gateway } = await startWorld();
+  const socket = connect(gateway.port, '127.0.0.1');
+  const received: number[] = [];
+  socket.on('data', (bytes: Buffer) => received.push(...bytes));
+  socket.write(Buffer.from([5, 1, 0, ...request]));
+  await new Promise((resolve) => socket.once('close', resolve));
+  expect(received.slice(0, 4)).toEqual([5, 0, 5, code]);
+});
