@@ -9,11 +9,10 @@ import { createEvidence, type Evidence, type EvidenceBook } from './evidence.ts'
 import type { Avoids, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
-import type { Roster } from './roster.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
-import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
 
 export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;

@@ -1,23 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { connect } from 'node:net';
-import { connect as startTls } from 'node:tls';
 import { createBans } from '../../src/gateway/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
-import { type BanningSite, startBanningSite } from '../support/gateway/banning-site.ts';
-import { type BareGateway, startBareGateway } from '../support/gateway/bare.ts';
+import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
+import { startBareGateway } from '../support/gateway/bare.ts';
 
 const MINUTE = 60_000;
 const closers: (() => void)[] = [];
 afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
-
-/** What an exit got: `exit` is the address that the site saw. */
-interface Answer {
-  status: number;
-  exit: string;
-  head: string;
-}
 
 async function startWorld(
   count: number,
@@ -28,51 +19,6 @@ async function startWorld(
   const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, withTokens });
   closers.push(() => gateway.stop(), site.close);
   return { site, gateway };
-}
-
-const loginOf = (user: string) => (user === '' ? '' : `Proxy-Authorization: Basic ${btoa(user)}\r\n`);
-
-/** Sends a request over plain http; `user`: with its token as the password. */
-function ask(
-  { gateway, site }: { gateway: BareGateway; site: BanningSite },
-  { user = '', path = '/', method = 'GET' } = {},
-): Promise<Answer> {
-  return read(connect(gateway.port, '127.0.0.1'), (say) =>
-    say(
-      `${method} http://shop.example:${site.ports.http}${path} HTTP/1.1\r\n${loginOf(user)}Connection: close\r\n\r\n`,
-    ),
-  );
-}
-
-/** Sends a GET over https. */
-async function askSecurely(
-  { gateway, site }: { gateway: BareGateway; site: BanningSite },
-  user = '',
-): Promise<Answer> {
-  const socket = connect(gateway.port, '127.0.0.1');
-  socket.write(`CONNECT shop.example:${site.ports.https} HTTP/1.1\r\n${loginOf(user)}\r\n`);
-  await new Promise((resolve) => socket.once('data', resolve));
-  return read(startTls({ socket, ca: site.ca, servername: 'example.com' }), (say) =>
-    say('GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n'),
-  );
-}
-
-type Stream = Pick<ReturnType<typeof connect>, 'on' | 'write'>;
-
-function read(socket: Stream, begin: (say: (text: string) => void) => void): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    socket.on('data', (bytes: Buffer) => {
-      text += bytes.toString('latin1');
-    });
-    socket.on('error', reject);
-    socket.on('close', () => {
-      const [head = '', body = ''] = text.split('\r\n\r\n');
-      const [exit = ''] = /127\.41\.\d+\.\d+/.exec(body) ?? [];
-      resolve({ status: Number(head.split(' ')[1]), exit, head });
-    });
-    begin((said) => socket.write(said));
-  });
 }
 
 const isOdd = (exit: string) => Number(exit.split('.')[3]) % 2 === 1;

@@ -1,6 +1,7 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect as startTls } from 'node:tls';
 import { createCertificates } from '../certificates.ts';
 
 /** Working proxies that each leave from an address of their own, and a site that sees it. */
@@ -73,5 +74,59 @@ export async function startBanningSite(
 function portOf(server: Server): Promise<number> {
   return new Promise((resolve) => {
     server.listen(0, '0.0.0.0', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** What an exit got: `exit` is the address that the site saw. */
+export interface Answer {
+  status: number;
+  exit: string;
+  head: string;
+}
+
+interface World {
+  gateway: { readonly port: number };
+  site: Pick<BanningSite, 'ports' | 'ca'>;
+}
+
+const loginOf = (user: string) => (user === '' ? '' : `Proxy-Authorization: Basic ${btoa(user)}\r\n`);
+
+/** Sends a request over plain http; `user`: with its token as the password. */
+export function ask(
+  { gateway, site }: World,
+  { user = '', path = '/', method = 'GET' } = {},
+): Promise<Answer> {
+  return read(connect(gateway.port, '127.0.0.1'), (say) =>
+    say(
+      `${method} http://shop.example:${site.ports.http}${path} HTTP/1.1\r\n${loginOf(user)}Connection: close\r\n\r\n`,
+    ),
+  );
+}
+
+/** Sends a GET over https. */
+export async function askSecurely({ gateway, site }: World, user = ''): Promise<Answer> {
+  const socket = connect(gateway.port, '127.0.0.1');
+  socket.write(`CONNECT shop.example:${site.ports.https} HTTP/1.1\r\n${loginOf(user)}\r\n`);
+  await new Promise((resolve) => socket.once('data', resolve));
+  return read(startTls({ socket, ca: site.ca, servername: 'example.com' }), (say) =>
+    say('GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n'),
+  );
+}
+
+type Stream = Pick<ReturnType<typeof connect>, 'on' | 'write'>;
+
+function read(socket: Stream, begin: (say: (text: string) => void) => void): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+    });
+    socket.on('error', reject);
+    socket.on('close', () => {
+      const [head = '', body = ''] = text.split('\r\n\r\n');
+      const [exit = ''] = /127\.41\.\d+\.\d+/.exec(body) ?? [];
+      resolve({ status: Number(head.split(' ')[1]), exit, head });
+    });
+    begin((said) => socket.write(said));
   });
 }
