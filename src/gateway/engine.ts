@@ -1,18 +1,18 @@
+import type { Bans } from '../proxy/targets/bans.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import type { Bans } from './bans.ts';
 import type { Canary } from './canary.ts';
 import { createEvidence, type Evidence, type EvidenceBook } from './evidence.ts';
-import type { Avoids, Member, Suits } from './lane.ts';
+import type { Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
-import { exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
+import type { Failure, Kind, Upstream } from './upstream.ts';
 
 export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
@@ -74,18 +74,9 @@ type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' 
   finder?: Session | undefined;
 };
 
-/** Returns the test by key for upstreams whose exits are shut out. */
-function avoiding(roster: Roster, isOut: ReturnType<Bans['at']>): Avoids | undefined {
-  if (isOut === undefined) return undefined;
-  return (key) => {
-    const upstream = roster.get(key);
-    return upstream !== undefined && isOut(exitOf(upstream));
-  };
-}
-
 export function createEngine(options: EngineOptions): Engine {
   const { tcp, testimony, bans, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
-  const book = createEvidence({ testimony, random, monotonic });
+  const book = createEvidence({ testimony, bans, random, monotonic });
 
   function contest(wish: Wish, { finder, ...limits }: Limits, onEnd: OnEnd) {
     const { kind, target, planFor, idleFor, canaryFor, admission } = wish;
@@ -100,7 +91,7 @@ export function createEngine(options: EngineOptions): Engine {
           rotation,
           visits: evidence.visits(site),
           chance: evidence.chanceAt(admission.site ?? site, kind),
-          avoid: avoiding(book.rosters[kind], bans.at(account, site)),
+          avoid: evidence.avoidsAt(site, kind),
           taken: finder?.isTaken,
           // What is sent only once must not be lost to find out more.
           careful: !wish.wide,
@@ -126,10 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
         },
       },
       (result, ...more) => {
-        for (const { upstream } of result?.refused ?? []) {
-          bans.refused(account, site, exitOf(upstream));
-          evidence.reached(site, upstream.key, false);
-        }
+        for (const { upstream } of result?.refused ?? []) evidence.refused(site, upstream);
         onEnd(result, ...more);
       },
     );

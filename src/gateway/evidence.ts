@@ -1,8 +1,9 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
+import type { Bans } from '../proxy/targets/bans.ts';
 import { createAgreement, type Testimony, type Witness } from '../proxy/targets/testimony.ts';
 import { createHedges, type Hedges } from './hedges.ts';
-import { Lane, type Member } from './lane.ts';
-import { createRoster, exitOf, type Failure, type Kind, type Roster } from './upstream.ts';
+import { type Avoids, Lane, type Member } from './lane.ts';
+import { createRoster, exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
 import { createVisits, type Visits } from './visits.ts';
 
 /** What one account has seen of the upstreams, besides what several accounts agree on. */
@@ -20,6 +21,10 @@ export interface Evidence {
   failed(kind: Kind, member: Member, why: Failure): void;
   /** Records whether an upstream reached the site that was really connected to. */
   reached(site: string, key: string, reached: boolean): void;
+  /** Shuts out the exit of an upstream at a site that has refused it. */
+  refused(site: string, upstream: Upstream): void;
+  /** Returns the test, by key, for upstreams whose exits are shut out at a site. */
+  avoidsAt(site: string, kind: Kind): Avoids | undefined;
   /** Returns the chance, 0 to 1, that a member reaches the site, or `undefined` if nothing is known about the site. */
   chanceAt(site: string, kind: Kind): ((member: Member) => number) | undefined;
 }
@@ -32,11 +37,14 @@ interface Success {
 
 interface EvidenceOptions {
   testimony: Testimony;
+  bans: Bans;
   /** 0 to 1. */
   random: () => number;
   monotonic: () => number;
 }
 
+/** An upstream that has just left. */
+const GONE = { key: '', ip: '', exitIp: null, login: null };
 /** Beyond this, the least recently used account is forgotten. */
 const MOST_ACCOUNTS = 1_000;
 
@@ -48,7 +56,7 @@ export interface EvidenceBook {
   exits(): { trusted: number; unproven: number };
 }
 
-export function createEvidence({ testimony, random, monotonic }: EvidenceOptions): EvidenceBook {
+export function createEvidence({ testimony, bans, random, monotonic }: EvidenceOptions): EvidenceBook {
   const rosters = { tunnel: createRoster(random), plain: createRoster(random) };
   const agreed = { tunnel: createAgreement(monotonic), plain: createAgreement(monotonic) };
   const accounts = new BoundedMap<string, Evidence>(MOST_ACCOUNTS);
@@ -74,6 +82,15 @@ export function createEvidence({ testimony, random, monotonic }: EvidenceOptions
         agreed[kind].note(member.upstream.key, id, false);
       },
       reached: (site, key, reached) => testimony.observe(witness, site, key, reached),
+      refused(site, upstream) {
+        bans.refused(witness, site, exitOf(upstream));
+        testimony.observe(witness, site, upstream.key, false);
+      },
+      avoidsAt(site, kind) {
+        const isOut = bans.at(witness, site);
+        const exit = (key: string) => exitOf(rosters[kind].get(key) ?? GONE);
+        return isOut && ((key) => isOut(exit(key)));
+      },
       chanceAt(site, kind) {
         const draw = testimony.drawAt(witness, site);
         return draw && ((member) => draw(member.upstream.key, lanes[kind].score(member)));

@@ -1,6 +1,6 @@
+import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
-import { type Bans, createBans } from './bans.ts';
 import type { Carrier, Desk } from './desk.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { GatewayFault, noAnswer, noUpstream } from './fault.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { createBans } from '../../src/gateway/bans.ts';
+import { createBans } from '../../src/proxy/targets/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';

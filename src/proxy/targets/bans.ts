@@ -1,4 +1,4 @@
-import { createAgreement, type Witness } from '../proxy/targets/testimony.ts';
+import { createAgreement, type Witness } from './testimony.ts';
 
 /**
  * Which exits a site has refused, as accounts have reported or plain requests have shown. What one account says shuts
