@@ -18,6 +18,8 @@ interface AccountsOptions {
   limiter: Pick<RateLimiter, 'take'>;
   /** Maximum number of connections of one user. */
   connections: number;
+  /** Called with the bytes of a user as they pass. */
+  onBytes?: (user: string, bytes: number) => void;
 }
 
 export interface Accounts {
@@ -33,7 +35,7 @@ const STEP = 1024 * 1024;
 /** Above this number, the user who was admitted longest ago is forgotten. */
 const MOST_USERS = 10_000;
 
-export function createAccounts({ limiter, connections }: AccountsOptions): Accounts {
+export function createAccounts({ limiter, connections, onBytes }: AccountsOptions): Accounts {
   const accounts = new BoundedMap<
     string,
     { open: number; paid: number; empty: boolean; asking: Promise<void> | null }
@@ -86,6 +88,7 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
             );
         },
         spend(bytes) {
+          onBytes?.(user, bytes);
           if (quota === null) return true;
           account.paid -= bytes;
           if (account.paid <= 0) pay(quota);

@@ -1,4 +1,5 @@
 import type { Tokens } from '../access/tokens.ts';
+import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
@@ -31,6 +32,7 @@ interface ServerGatewayOptions {
   store: ProxyStore;
   testimony: Testimony;
   limiter: RateLimiter;
+  usage: UsageMeter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
   metrics: Metrics;
   /** Reports whether the first refresh is about to run, or running. */
@@ -66,6 +68,7 @@ const CONNECTIONS = 10_000;
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
   const { runtime, config, basePath, port, store, testimony, limiter, tokens, metrics, report, log } =
     options;
+  const { usage } = options;
   const monotonic = () => performance.now();
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
@@ -95,16 +98,21 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     monotonic,
     meter,
     filling: pool.isFilling,
-    ...(config.GATEWAY_LOG && {
-      onSettled: ({ at: _, account, ...facts }) =>
-        log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account }),
-    }),
+    onSettled({ at: _, account, ...facts }) {
+      if (closed) usage.note(account, { requests: 1 });
+      if (config.GATEWAY_LOG)
+        log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account });
+    },
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
       verify: (token) => tokens.verify(token, 'gateway'),
       limiter,
-      accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
+      accounts: createAccounts({
+        limiter,
+        connections: config.GATEWAY_CONNECTIONS,
+        onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
+      }),
       sessions,
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
@@ -138,13 +146,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
-    panel(context) {
-      const { requests, served, p95Ms } = meter.summary();
-      const mayLook = context.admin || (context.direct && !closed);
-      const latest = mayLook ? gateway.journal.latest().slice(0, MOST_LISTED) : [];
-      const pac = `${context.origin}${basePath}/proxy.pac`;
-      return { place: placeOf(context.origin, gateway.port), closed, pac, requests, served, p95Ms, latest };
-    },
+    panel: (context) => panelFor(gateway, context, { closed, basePath }),
     closed: () => closed,
     journal: gateway.journal,
     report(witness, told, error) {
@@ -156,7 +158,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     async stop() {
       await Promise.all([looking.stop(), pool.stop()]);
       gateway.stop();
-      await follower.stop();
+      await Promise.all([follower.stop(), usage.stop()]);
     },
   };
 }
@@ -191,4 +193,20 @@ function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean;
     () => {},
   );
   return { isFilling: () => isFilling, stop: looking.stop };
+}
+
+/** Returns what the page of the pool says of the gateway. */
+function panelFor(
+  { meter, journal, port }: Gateway,
+  context: RequestContext,
+  { closed, basePath }: { closed: boolean; basePath: string },
+): GatewayPanel {
+  const mayLook = context.admin || (context.direct && !closed);
+  return {
+    place: placeOf(context.origin, port),
+    closed,
+    pac: `${context.origin}${basePath}/proxy.pac`,
+    ...meter.summary(),
+    latest: mayLook ? journal.latest().slice(0, MOST_LISTED) : [],
+  };
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createTokens } from '../access/tokens.ts';
+import { createUsage } from '../access/usage.ts';
 import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
@@ -32,6 +33,7 @@ export async function startProxies({
   const { service } = pool;
   const mayAsk = () => pool.judges().state !== 'down';
   const { testimony, targets, ...asking } = await openTargets({ config, stores, log, mayAsk });
+  const tokens = createTokens({ state, random: randomBytes, now: Date.now });
   const gateway =
     config.GATEWAY_PORT === undefined
       ? null
@@ -43,7 +45,14 @@ export async function startProxies({
           store: stores.proxies,
           testimony,
           limiter: stores.limiter,
-          tokens: createTokens({ state, random: randomBytes, now: Date.now }),
+          tokens,
+          usage: createUsage({
+            state,
+            locks: stores.locks,
+            tokens,
+            now: Date.now,
+            onError: (error) => log('warn', 'usage of tokens not stored', { error }),
+          }),
           metrics: operations.metrics,
           report: service.report,
           filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
