@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import type { Account, Accounts } from './accounts.ts';
@@ -33,6 +34,8 @@ interface AdmitOptions {
   isOpen: () => boolean;
   /** Returns the facts of a token that opens the gateway, or `null`. */
   verify: (token: string) => Promise<Pass | null>;
+  /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
+  calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
   limiter: Pick<RateLimiter, 'take'>;
   accounts: Accounts;
   sessions: Sessions;
@@ -43,7 +46,7 @@ interface AdmitOptions {
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(options: AdmitOptions): Admit {
-  const { isOpen, verify, limiter, accounts, sessions, suits, namedSites } = options;
+  const { isOpen, verify, calm, limiter, accounts, sessions, suits, namedSites } = options;
 
   function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
@@ -56,10 +59,21 @@ export function createAdmit(options: AdmitOptions): Admit {
     };
   }
 
-  async function withToken(login: LoginParts, options: UserOptions): Promise<Admission> {
-    const pass = await verify(login.password).catch(() => {
+  async function passOf(token: string, peer: string): Promise<Pass | null> {
+    try {
+      calm?.demandCalm(peer);
+      const pass = await verify(token);
+      if (pass === null) await calm?.countWrong(peer);
+      return pass;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'rate_limited')
+        throw new GatewayFault('too_many_connections', error.message);
       throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
-    });
+    }
+  }
+
+  async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
+    const pass = await passOf(login.password, peer);
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
       throw new GatewayFault(
@@ -84,7 +98,7 @@ export function createAdmit(options: AdmitOptions): Admit {
         'Log in: any user, and a token of the role gateway as password.',
       );
     }
-    return withToken(login, options);
+    return withToken(login, options, peer);
   };
 }
 

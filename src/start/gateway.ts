@@ -1,3 +1,4 @@
+import { createHolders } from '../access/holders.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
@@ -51,6 +52,7 @@ interface ServerGateway extends GatewayDoor {
   stop(): Promise<void>;
 }
 
+const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
 /** The latest requests on the page. */
 const MOST_LISTED = 20;
@@ -69,7 +71,6 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const { runtime, config, basePath, port, store, testimony, limiter, tokens, metrics, report, log } =
     options;
   const { usage } = options;
-  const monotonic = () => performance.now();
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
@@ -107,6 +108,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     admit: createAdmit({
       isOpen: () => !closed,
       verify: (token) => tokens.verify(token, 'gateway'),
+      calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
       limiter,
       accounts: createAccounts({
         limiter,
