@@ -103,7 +103,7 @@ function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
   const { status, head } = answer;
   if (status === 407) return { failure: 'auth_required' };
   if (status === 511) return { failure: 'page' };
-  const refusal = retry && REFUSALS.has(status);
+  const refusal = retry && REFUSALS.has(status) && (certain || !PROXY_TROUBLE.has(status));
   if (PROXY_TROUBLE.has(status) || (refusal && certain))
     return { doubt: { look: `${status}`, mayBeOwn: false, refusal } };
   if (certain) return 'good';

@@ -238,8 +238,9 @@ class Contest implements Race {
   #isTargets(alike: readonly Doubtful[], refusal: boolean): boolean {
     const { lane } = this.#options;
     const upstreams = alike.map(({ member }) => member.upstream);
-    if (!upstreams.some((upstream) => upstream.proven[lane.kind] || lane.trusts(upstream))) return false;
-    return refusal ? new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE : upstreams.length >= ALIKE;
+    if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
+    const isKnown = (upstream: Upstream) => upstream.proven[lane.kind] || lane.trusts(upstream);
+    return upstreams.length >= ALIKE && upstreams.some(isKnown);
   }
 
   /** Returns those that the site refused. */
