@@ -184,7 +184,11 @@ export const settings = {
     ),
   ),
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
-  GATEWAY_TIMEOUT: duration('10s', 'Time within which one of them must deliver a response.', '100ms'),
+  GATEWAY_TIMEOUT: duration(
+    '10s',
+    'Time within which one of them must deliver a response to a GET, HEAD or TLS handshake. Others wait up to `GATEWAY_IDLE`.',
+    '100ms',
+  ),
   GATEWAY_IDLE: duration('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),
   GATEWAY_PORTS: ports('80,443', 'Target ports that can be reached through the gateway: a list, or `any`.'),
   GATEWAY_CONNECTIONS: integer('1024', 'Connections to the gateway per user or address.', 1, 100_000),

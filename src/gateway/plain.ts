@@ -19,6 +19,7 @@ import {
 import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
+import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
@@ -77,10 +78,10 @@ export function sendPlain(options: PlainOptions): void {
       wide: repeatable,
     },
     (result, tries, lost) => {
-      desk.settled(asked, result === null ? 'no_answer' : 'served', { tries, member: result?.member });
-      if (result === null)
-        client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', request.target, tries));
-      else new Exchange(options, result).begin(repeatable);
+      const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result?.member });
+      if (result !== null) return new Exchange(options, result, settle).begin(repeatable);
+      settle('no_answer');
+      client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', request.target, tries));
     },
   );
 }
@@ -111,6 +112,8 @@ class Exchange implements Carrier {
   movedAt: number;
   readonly #options: PlainOptions;
   readonly #result: RaceResult;
+  /** Called once, when the answer begins or there is none. */
+  readonly #settle: (outcome: Outcome) => void;
   readonly #upstream: TcpSocket;
   readonly #requestEnd: BodyEnd;
   /** The beginning of the answer, until its head is whole. */
@@ -124,11 +127,12 @@ class Exchange implements Carrier {
   #sentAt: number | null = null;
   #over = false;
 
-  constructor(options: PlainOptions, result: RaceResult) {
+  constructor(options: PlainOptions, result: RaceResult, settle: (outcome: Outcome) => void) {
     this.startedAt = options.desk.monotonic();
     this.movedAt = this.startedAt;
     this.#options = options;
     this.#result = result;
+    this.#settle = settle;
     const { socket, received } = result.attempt.release();
     this.#upstream = socket;
     this.#received.add(received);
@@ -233,6 +237,7 @@ class Exchange implements Carrier {
     const { member, tookMs, doubtful, slower } = this.#result;
     this.#answer = answer;
     this.#answerEnd = bodyEnd(answer.framing);
+    this.#settle('served');
     const { admission, request } = this.#options;
     const evidence = desk.engine.evidenceOf(admission.account);
     const site = siteOf(request.target.host);
@@ -312,6 +317,7 @@ class Exchange implements Carrier {
     const { client, desk, admission } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
+    if (this.#answerEnd === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     this.#result.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {

@@ -15,8 +15,11 @@ afterEach(() => {
 /** Resolves once it is closed, even by a reset. */
 const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));
 
-async function startWorld(options: Partial<BareOptions> = {}) {
-  const site = await startBanningSite(5, () => 200);
+async function startWorld({
+  statusFor = () => 200,
+  ...options
+}: Partial<BareOptions> & { statusFor?: () => number } = {}) {
+  const site = await startBanningSite(5, statusFor);
   const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, ...options });
   closers.push(() => gateway.stop(), site.close);
   const open = (head: string, localAddress?: string): Socket => {
@@ -97,6 +100,12 @@ test('strangers from one network cannot take all connections, and give theirs ba
   const again = open('G', '127.0.0.9');
   await until(() => gateway.open() === 1);
   expect(again.destroyed).toBe(false);
+});
+
+test('a request that is sent once counts as answered only when the answer begins', async () => {
+  const { gateway, ask } = await startWorld({ statusFor: () => 0, limits: { idleMs: 200 } });
+  expect(await ask('POST')).toContain('502 The proxy failed');
+  expect(gateway.journal.latest()).toMatchObject([{ outcome: 'no_answer', tries: 1 }]);
 });
 
 test('500 requests at once pass by default', async () => {

@@ -15,7 +15,7 @@ export interface BanningSite {
   close(): void;
 }
 
-/** `statusFor`: what the site answers an exit. */
+/** `statusFor`: what the site answers an exit, 0 for nothing. */
 export async function startBanningSite(
   count: number,
   statusFor: (exit: string, path: string) => number,
@@ -26,7 +26,8 @@ export async function startBanningSite(
   const answer: RequestListener = (request, response) => {
     const exit = request.socket.remoteAddress ?? '';
     seen.push(exit);
-    response.writeHead(statusFor(exit, request.url ?? ''), { connection: 'close' }).end(exit);
+    const status = statusFor(exit, request.url ?? '');
+    if (status > 0) response.writeHead(status, { connection: 'close' }).end(exit);
   };
   const http = createHttpServer(answer);
   const https = createHttpsServer(certificates.good, answer);
