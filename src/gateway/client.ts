@@ -74,7 +74,8 @@ export class Client implements TcpListener, Caller {
   #deadline = Number.POSITIVE_INFINITY;
   #closing = false;
   #account: Account | null = null;
-  #stands: Admission['stands'];
+  /** Of the latest request. */
+  #admission: Admission | null = null;
   #paused = false;
   #ended = false;
   #gone = false;
@@ -130,9 +131,9 @@ export class Client implements TcpListener, Caller {
 
   /** Ends the connection if the token of its user was revoked. `asked`: what is known, by account. */
   async dropIfRevoked(asked: Map<string, Promise<boolean>>): Promise<void> {
-    const id = this.#account?.id;
-    if (id === undefined || this.#stands === undefined) return;
-    const stands = asked.get(id) ?? this.#stands();
+    if (this.#admission?.stands === undefined) return;
+    const { id } = this.#admission.account;
+    const stands = asked.get(id) ?? this.#admission.stands();
     asked.set(id, stands);
     if (!(await stands)) this.socket.destroy();
   }
@@ -274,7 +275,7 @@ export class Client implements TcpListener, Caller {
       this.#account = admission.account;
       this.#onAdmitted();
     }
-    this.#stands = admission.stands;
+    this.#admission = admission;
     const filled = this.#desk.filled(kind, admission);
     if (filled === null) begin(admission);
     else filled.then(() => this.#gone || this.#answering(voice, () => begin(admission)));

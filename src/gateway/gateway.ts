@@ -50,7 +50,7 @@ export interface Gateway {
 
 const SWEEP_MS = 1_000;
 /** How often it is looked whether the tokens of connections were revoked. */
-const REVOKED_MS = 1_000;
+const REVOKED_MS = 2_000;
 /** How often it is looked whether clients wait no longer for an upstream. */
 const WAKE_MS = 100;
 

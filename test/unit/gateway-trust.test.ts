@@ -102,6 +102,33 @@ test('strangers from one network cannot take all connections, and give theirs ba
   expect(again.destroyed).toBe(false);
 });
 
+test('a strict gateway says in its answer to CONNECT which exit it is', async () => {
+  const { site, open } = await startWorld({ limits: { strict: true } });
+  const socket = open(`CONNECT a.example:${site.ports.https} HTTP/1.1\r\n\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1\.1 200 [^\r]+\r\nX-Picpool-Exit: 127\.41\.0\.\d\r\n\r\n$/);
+});
+
+test('a connection with two users ends for the one whose token was revoked, and for nobody else', async () => {
+  let revoked = false;
+  const { gateway, site, open } = await startWorld({
+    withTokens: true,
+    verify: async (token) => (revoked && token === 'two' ? null : { id: token, rate: null, quota: null }),
+  });
+  const line = (token: string, close = 'keep-alive') =>
+    `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\nProxy-Authorization: Basic ${btoa(`a:${token}`)}\r\nConnection: ${close}\r\n\r\n`;
+  const own = open(line('one'));
+  await once(own, 'data');
+  const shared = open(line('one'));
+  await once(shared, 'data');
+  shared.write(line('two'));
+  await once(shared, 'data');
+  revoked = true;
+  await closed(shared);
+  expect(own.destroyed).toBe(false);
+  expect(gateway.open()).toBe(1);
+});
+
 test('a request that is sent once counts as answered only when the answer begins', async () => {
   const { gateway, ask } = await startWorld({ statusFor: () => 0, limits: { idleMs: 200 } });
   expect(await ask('POST')).toContain('502 The proxy failed');

@@ -26,7 +26,9 @@ export interface BareOptions {
   proxies: readonly string[];
   /** Whether they have passed a check. Default: true. */
   proven?: boolean;
-  limits?: Partial<Pick<GatewayOptions, 'idleMs' | 'timeoutMs' | 'connections' | 'random' | 'filling'>>;
+  limits?: Partial<
+    Pick<GatewayOptions, 'strict' | 'idleMs' | 'timeoutMs' | 'connections' | 'random' | 'filling'>
+  >;
   /** Connections of one user. */
   each?: number;
   /** In ms. Default: the clock of the process. */
