@@ -109,6 +109,7 @@ export function createEngine(options: EngineOptions): Engine {
           meter.tried(kind);
           if (hedged) meter.hedged(kind);
         },
+        onRefused: ({ upstream }) => evidence.refused(site, upstream),
         onFailure(member, failure) {
           // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
           if (kind === 'plain' && limits.lane.trusts(member.upstream))
@@ -116,10 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
           failed(account, kind, member, failure);
         },
       },
-      (result, ...more) => {
-        for (const { upstream } of result?.refused ?? []) evidence.refused(site, upstream);
-        onEnd(result, ...more);
-      },
+      onEnd,
     );
   }
 

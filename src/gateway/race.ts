@@ -35,6 +35,8 @@ export interface RaceOptions {
   /** Called for each attempt; `hedged`: while others are pending. */
   onTry: (member: Member, hedged: boolean) => void;
   onFailure: (member: Member, failure: Failure) => void;
+  /** Called for those that the site refused, although it let in the winner. */
+  onRefused?: (member: Member) => void;
 }
 
 export interface RaceResult {
@@ -46,8 +48,6 @@ export interface RaceResult {
   doubtful: boolean;
   /** Those that were slower, although they had enough time. */
   slower: Member[];
-  /** Those that the site refused, although it let in the winner. */
-  refused: Member[];
 }
 
 /** Called with the winner or `null`, the number of attempts, and whether the time limit has ended it. */
@@ -122,7 +122,7 @@ class Contest implements Race {
     const member = this.#running.get(attempt);
     if (this.#over || !member) return;
     if (doubt === null) {
-      this.#win(attempt, member, { refused: this.#refused() });
+      this.#win(attempt, member);
       return;
     }
     const { mayBeOwn, refusal } = doubt;
@@ -131,7 +131,7 @@ class Contest implements Race {
     const doubtful = { attempt, member, doubt, tookMs, isAsked: canary !== undefined };
     const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === doubt.look);
     if (canary === undefined && this.#isTargets(alike, refusal)) {
-      this.#win(attempt, member, { doubtful: true, refused: refusal ? [] : this.#refused() });
+      this.#win(attempt, member, { doubtful: true });
       return;
     }
     this.#running.delete(attempt);
@@ -161,7 +161,7 @@ class Contest implements Race {
       this.#running.set(attempt, member);
       // It is the target's, and may still be meant for this exit alone.
       if (!isOwn && refusal) this.answered(attempt, { look: look.slice(0, 3), mayBeOwn: false, refusal });
-      else if (!isOwn) this.#win(attempt, member, { refused: this.#refused(), tookMs });
+      else if (!isOwn) this.#win(attempt, member, { tookMs });
       else {
         attempt.cancel();
         this.failed(attempt, 'page');
@@ -243,24 +243,20 @@ class Contest implements Race {
     return upstreams.length >= ALIKE && upstreams.some(isKnown);
   }
 
-  /** Returns those that the site refused. */
-  #refused(): Member[] {
-    return this.#doubtful.filter(({ doubt }) => doubt.refusal).map(({ member }) => member);
-  }
-
-  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult>): void {
+  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}): void {
     const now = this.#options.monotonic();
     this.#running.delete(attempt);
-    // What they answered was not the target's.
-    if (!facts.doubtful) {
-      for (const { member, isAsked, doubt } of this.#doubtful)
-        if (!isAsked && !doubt.refusal) this.#options.onFailure(member, 'declined');
+    // What they answered was not the target's, or for themselves alone.
+    for (const { member, isAsked, doubt } of facts.doubtful ? [] : this.#doubtful) {
+      if (isAsked) continue;
+      if (doubt.refusal) this.#options.onRefused?.(member);
+      else this.#options.onFailure(member, 'declined');
     }
     const slower = [...this.#running]
       .filter(([other]) => now - other.startedAt >= this.#enoughMs)
       .map(([, slow]) => slow);
     this.#end();
-    const result = { tookMs: now - attempt.startedAt, doubtful: false, refused: [], ...facts };
+    const result = { tookMs: now - attempt.startedAt, doubtful: false, ...facts };
     this.#onEnd({ attempt, member, slower, ...result }, this.#tries, false);
   }
 
