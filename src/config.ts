@@ -186,7 +186,7 @@ export const settings = {
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
   GATEWAY_TIMEOUT: duration(
     '10s',
-    'Time within which one of them must deliver a response to a GET, HEAD or TLS handshake. Others wait up to `GATEWAY_IDLE`.',
+    'Time for a response to a GET or a TLS handshake; others have `GATEWAY_IDLE`.',
     '100ms',
   ),
   GATEWAY_IDLE: duration('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),
@@ -197,14 +197,8 @@ export const settings = {
     'A connection to the gateway is closed after this long, even if it is in use.',
     '1s',
   ),
-  GATEWAY_RETRY: flag(
-    'true',
-    'Repeat a GET or HEAD over plain http through further exits if the site refuses the first with 403, 429, 451 or 503.',
-  ),
-  GATEWAY_LOG: flag(
-    'false',
-    'Log each request through the gateway: site, exit, tries, time, outcome, session.',
-  ),
+  GATEWAY_RETRY: flag('true', 'Send a GET over plain http through further exits on 403, 429, 451 and 503.'),
+  GATEWAY_LOG: flag('false', 'Log each request through the gateway, with its exit.'),
   GATEWAY_STRICT_CONNECT: flag(
     'false',
     'Answer CONNECT only after a proxy has answered it, instead of at once.',
