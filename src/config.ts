@@ -184,15 +184,21 @@ export const settings = {
     ),
   ),
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
-  GATEWAY_TIMEOUT: duration('10s', 'Time within which one of them must deliver a response.', '100ms'),
+  GATEWAY_TIMEOUT: duration(
+    '10s',
+    'Time for a response to a GET or a TLS handshake; others have `GATEWAY_IDLE`.',
+    '100ms',
+  ),
   GATEWAY_IDLE: duration('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),
   GATEWAY_PORTS: ports('80,443', 'Target ports that can be reached through the gateway: a list, or `any`.'),
-  GATEWAY_CONNECTIONS: integer('256', 'Connections to the gateway per user or address.', 1, 100_000),
+  GATEWAY_CONNECTIONS: integer('1024', 'Connections to the gateway per user or address.', 1, 100_000),
   GATEWAY_LIFETIME: duration(
     '24h',
     'A connection to the gateway is closed after this long, even if it is in use.',
     '1s',
   ),
+  GATEWAY_RETRY: flag('true', 'Send a GET over plain http through further exits on 403, 429, 451 and 503.'),
+  GATEWAY_LOG: flag('false', 'Log each request through the gateway, with its exit.'),
   GATEWAY_STRICT_CONNECT: flag(
     'false',
     'Answer CONNECT only after a proxy has answered it, instead of at once.',

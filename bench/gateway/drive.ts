@@ -11,6 +11,8 @@ export interface DriveOptions {
   clients: number;
   limitMs: number;
   method?: 'GET' | 'POST';
+  /** Returns the user name of the request at this place. Default: none. */
+  user?: (n: number) => string;
 }
 
 export interface Driven {
@@ -34,8 +36,9 @@ export async function drive({
   clients,
   limitMs,
   method = 'GET',
+  user,
 }: DriveOptions): Promise<Driven> {
-  const { protocol, host } = new URL(url);
+  const { protocol, host, pathname } = new URL(url);
   const context = createSecureContext({ ca: readFileSync(ca) });
   const times: number[] = [];
   let next = 0;
@@ -45,12 +48,13 @@ export async function drive({
 
   async function one(n: number): Promise<void> {
     const startedAt = performance.now();
-    const path = `/?${n}`;
+    const path = `${pathname}?${n}`;
+    const login = user ? `Proxy-Authorization: Basic ${btoa(`${user(n)}:`)}\r\n` : '';
     const body = method === 'POST' ? 'Content-Length: 1\r\n\r\nx' : '\r\n';
-    const plain = `${method} ${protocol === 'http:' ? url : ''}${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${body}`;
+    const plain = `${method} ${protocol === 'http:' ? `http://${host}` : ''}${path} HTTP/1.1\r\nHost: ${host}\r\n${protocol === 'http:' ? login : ''}Connection: close\r\n${body}`;
     const answer = await (protocol === 'http:'
       ? talk(connect(port, '127.0.0.1'), plain, limitMs)
-      : secured(port, host, { plain, context, limitMs }));
+      : secured(port, host, { plain, login, context, limitMs }));
     if (answer.includes('server: target') || answer.includes('Server: target')) {
       good++;
       times.push(performance.now() - startedAt);
@@ -103,9 +107,10 @@ async function secured(
   host: string,
   {
     plain,
+    login,
     context,
     limitMs,
-  }: { plain: string; context: ReturnType<typeof createSecureContext>; limitMs: number },
+  }: { plain: string; login: string; context: ReturnType<typeof createSecureContext>; limitMs: number },
 ): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -119,7 +124,7 @@ async function secured(
       clearTimeout(timer);
       resolve('');
     });
-    socket.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    socket.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\n${login}\r\n`);
   });
   if (!head.startsWith('HTTP/1.1 200') && !head.startsWith('HTTP/1.0 200')) {
     socket.destroy();

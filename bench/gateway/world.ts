@@ -16,7 +16,10 @@ export interface BenchFarm {
   /** Paths of the authority's certificate and of the list. */
   ca: string;
   listFile: string;
-  facts(): Promise<{ dials: number; open: number; posts: number; twice: number }>;
+  /** `exits`: those that the target has seen since the last time, in order. */
+  facts(): Promise<{ dials: number; open: number; posts: number; twice: number; exits: string[] }>;
+  /** Lets traitors be traitors. */
+  turn(): Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -24,12 +27,13 @@ export interface BenchFarm {
 export async function startBenchFarm(
   count: number,
   shares: Partial<Record<FarmRole, number>>,
+  { honest = false, uneven = false } = {},
 ): Promise<BenchFarm> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
   const [ca, listFile] = [join(folder, 'ca.pem'), join(folder, 'list.txt')];
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'farm-process.ts'), JSON.stringify({ count, shares, ca })],
+    [join(import.meta.dirname, 'farm-process.ts'), JSON.stringify({ count, shares, ca, honest, uneven })],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },
@@ -45,6 +49,7 @@ export async function startBenchFarm(
     folder,
     ca,
     listFile,
+    turn: () => fetch(`${places.http}/turn`),
     facts: async () => (await fetch(`${places.http}/facts`)).json(),
     async stop() {
       child.kill();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createTokens, ROLES, type Tokens } from '../access/tokens.ts';
+import { createTokens, ROLES, type Token } from '../access/tokens.ts';
+import { readUsage, type Usage } from '../access/usage.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
@@ -35,7 +36,7 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     }
     return withRecords(surroundings, async ({ state }) => {
       const tokens = createTokens({ state, random: randomBytes, now: Date.now });
-      if (verb === 'list') await terminal.print(await listed(tokens));
+      if (verb === 'list') await terminal.print(listed(await tokens.list(), await readUsage(state)));
       else if (verb === 'revoke') {
         if (!(await tokens.revoke(name))) throw new CommandError(`There is no token named ${name}.`);
         terminal.say(`${name} is revoked.`);
@@ -48,8 +49,8 @@ is printed once and stored nowhere: the records hold only its SHA-256.
   },
 });
 
-async function listed(tokens: Tokens): Promise<string> {
-  const rows = (await tokens.list()).map(({ id, name, role, rate, quota, createdAt }) =>
+function listed(tokens: Token[], usage: Record<string, Usage>): string {
+  const rows = tokens.map(({ id, name, role, rate, quota, createdAt }) =>
     [
       id,
       role.padEnd(7),
@@ -57,9 +58,16 @@ async function listed(tokens: Tokens): Promise<string> {
       name,
       `rate ${written(rate)}`,
       `quota ${written(quota)}`,
+      ...(role === 'gateway' ? [usedBy(usage[id])] : []),
     ].join('  '),
   );
   return rows.map((row) => `${row}\n`).join('');
+}
+
+function usedBy(usage: Usage | undefined): string {
+  if (usage === undefined) return 'unused';
+  const { requests, bytes, lastAt } = usage;
+  return `used ${requests} times, ${bytes} bytes, last ${formatTimestamp(lastAt)}`;
 }
 
 function written(bucket: Bucket | null): string {

@@ -8,6 +8,8 @@ export interface Account extends Witness {
   /** Adds a connection. Throws `too_many_connections`. */
   enter(): void;
   leave(): void;
+  /** Rejects with `too_many_connections` while the quota is used up. */
+  demandQuota(): Promise<void>;
   /** Counts bytes. Returns false once the quota is used up. */
   spend(bytes: number): boolean;
 }
@@ -16,6 +18,8 @@ interface AccountsOptions {
   limiter: Pick<RateLimiter, 'take'>;
   /** Maximum number of connections of one user. */
   connections: number;
+  /** Called with the bytes of a user as they pass. */
+  onBytes?: (user: string, bytes: number) => void;
 }
 
 export interface Accounts {
@@ -31,19 +35,25 @@ const STEP = 1024 * 1024;
 /** Above this number, the user who was admitted longest ago is forgotten. */
 const MOST_USERS = 10_000;
 
-export function createAccounts({ limiter, connections }: AccountsOptions): Accounts {
-  const accounts = new BoundedMap<string, { open: number; paid: number; empty: boolean; asking: boolean }>(
-    MOST_USERS,
-  );
+export function createAccounts({ limiter, connections, onBytes }: AccountsOptions): Accounts {
+  const accounts = new BoundedMap<
+    string,
+    { open: number; paid: number; empty: boolean; asking: Promise<void> | null }
+  >(MOST_USERS);
 
   return {
     of(user, quota, speaksForAll = false) {
-      const account = accounts.get(user) ?? { open: 0, paid: 0, empty: false, asking: false };
+      const account = accounts.get(user) ?? { open: 0, paid: 0, empty: false, asking: null };
       accounts.set(user, account);
 
-      async function pay(bucket: Bucket): Promise<void> {
-        if (account.asking) return;
-        account.asking = true;
+      function pay(bucket: Bucket): Promise<void> {
+        account.asking ??= take(bucket).finally(() => {
+          account.asking = null;
+        });
+        return account.asking;
+      }
+
+      async function take(bucket: Bucket): Promise<void> {
         const step = Math.min(STEP, bucket.capacity);
         try {
           const { allowed } = await limiter.take(`gateway-bytes ${user}`, bucket, step);
@@ -51,8 +61,6 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
           if (allowed) account.paid += step;
         } catch {
           // A store that does not respond must not cut tunnels.
-        } finally {
-          account.asking = false;
         }
       }
 
@@ -61,16 +69,26 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
         speaksForAll,
         enter() {
           if (account.open >= connections) {
-            throw new GatewayFault('too_many_connections', `${connections} connections are open already.`);
+            throw new GatewayFault(
+              'too_many_connections',
+              `${connections} connections are open already, the limit of GATEWAY_CONNECTIONS.`,
+            );
           }
           account.open++;
-          // The quota may have been refilled.
-          account.empty = false;
         },
         leave() {
           account.open--;
         },
+        async demandQuota() {
+          if (quota !== null && account.paid <= 0) await pay(quota);
+          if (account.empty)
+            throw new GatewayFault(
+              'too_many_connections',
+              'The quota of this token is used up: --quota of picpool token create.',
+            );
+        },
         spend(bytes) {
+          onBytes?.(user, bytes);
           if (quota === null) return true;
           account.paid -= bytes;
           if (account.paid <= 0) pay(quota);

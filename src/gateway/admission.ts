@@ -1,8 +1,9 @@
+import { AppError } from '../errors.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import type { Account, Accounts } from './accounts.ts';
 import { GatewayFault } from './fault.ts';
-import type { Suits } from './lane.ts';
+import type { Rotation, Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
 
@@ -11,8 +12,11 @@ export interface Admission {
   account: Account;
   suits: Suits;
   session: Session | null;
+  rotation: Rotation;
   /** The site whose results decide on the choice; `null`: that of the target. */
   site: string | null;
+  /** Resolves with false once its token was revoked. Default: it has none. */
+  stands?: () => Promise<boolean>;
 }
 
 /** Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. */
@@ -30,6 +34,8 @@ interface AdmitOptions {
   isOpen: () => boolean;
   /** Returns the facts of a token that opens the gateway, or `null`. */
   verify: (token: string) => Promise<Pass | null>;
+  /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
+  calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
   limiter: Pick<RateLimiter, 'take'>;
   accounts: Accounts;
   sessions: Sessions;
@@ -40,7 +46,7 @@ interface AdmitOptions {
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(options: AdmitOptions): Admit {
-  const { isOpen, verify, limiter, accounts, sessions, suits, namedSites } = options;
+  const { isOpen, verify, calm, limiter, accounts, sessions, suits, namedSites } = options;
 
   function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
@@ -48,19 +54,38 @@ export function createAdmit(options: AdmitOptions): Admit {
       account: accounts.of(id, quota, isOwn),
       suits: narrowed(suits, options),
       site: options.site ?? null,
-      session: session === undefined ? null : sessions.open(`${id} ${session}`, { sessionMs, locked }),
+      rotation: options.rotation ?? 'spread',
+      session: session === undefined ? null : sessions.open(id, session, { sessionMs, locked }),
     };
   }
 
-  async function withToken(login: LoginParts, options: UserOptions): Promise<Admission> {
-    const pass = await verify(login.password).catch(() => {
+  async function passOf(token: string, peer: string): Promise<Pass | null> {
+    try {
+      calm?.demandCalm(peer);
+      const pass = await verify(token);
+      if (pass === null) await calm?.countWrong(peer);
+      return pass;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'rate_limited')
+        throw new GatewayFault('too_many_connections', error.message);
       throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
-    });
+    }
+  }
+
+  async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
+    const pass = await passOf(login.password, peer);
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
-      throw new GatewayFault('too_many_connections', 'The token has reached its rate limit.');
+      throw new GatewayFault(
+        'too_many_connections',
+        'The rate of this token is used up: --rate of picpool token create.',
+      );
     }
-    return admission(pass.id, pass.quota, options);
+    const admitted = admission(pass.id, pass.quota, options);
+    await admitted.account.demandQuota();
+    // A store that does not respond must not cut tunnels.
+    const stands = async () => (await verify(login.password).catch(() => pass)) !== null;
+    return { ...admitted, stands };
   }
 
   return (login, peer) => {
@@ -73,7 +98,7 @@ export function createAdmit(options: AdmitOptions): Admit {
         'Log in: any user, and a token of the role gateway as password.',
       );
     }
-    return withToken(login, options);
+    return withToken(login, options, peer);
   };
 }
 

@@ -7,25 +7,32 @@ import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
 /** The judgement on the first bytes of an answer. */
-export type Verdict =
-  | 'more'
-  | 'good'
-  /** The answer may be the proxy's own. Two equal ones from different proxies are the target's. */
-  | { doubt: string }
-  | { failure: Failure };
+export type Verdict = 'more' | 'good' | { doubt: Doubt } | { failure: Failure };
+
+/** What answers of one target have in common. Two equal ones from different proxies are the target's. */
+export interface Doubt {
+  /** For an HTTP answer, it begins with the status. */
+  look: string;
+  /** Whether it may be an answer that the proxy gives to everything. */
+  mayBeOwn: boolean;
+  /** Whether the site may refuse this exit alone. */
+  refusal: boolean;
+}
 
 export interface Plan {
   /** Whether to ask the upstream for a tunnel first. */
   tunnel: boolean;
   /** What to send first: a ClientHello or a request. `null`: an established connection is enough. */
   payload: Uint8Array | null;
+  /** What is doubtful about an upstream to which nothing is sent first. Default: nothing. */
+  doubt?: Doubt | undefined;
   /** Called with all bytes of the answer whenever more have arrived. */
   judge: (received: Buffer) => Verdict;
 }
 
 interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
-  answered(attempt: Attempt, doubt: string | null): void;
+  answered(attempt: Attempt, doubt: Doubt | null): void;
   failed(attempt: Attempt, failure: Failure): void;
 }
 
@@ -44,6 +51,8 @@ interface Turn {
 export class Attempt implements TcpListener {
   readonly upstream: Upstream;
   readonly startedAt: number;
+  /** Called when the other side speaks or ends after the answer, before the connection is handed over. */
+  onNews: ((news: 'spoken' | 'ended') => void) | null = null;
   readonly #plan: Plan;
   readonly #events: AttemptEvents;
   /** Starts over with a new connection. */
@@ -91,6 +100,12 @@ export class Attempt implements TcpListener {
     return { socket: this.#socket, received: this.#inbox.remainder() };
   }
 
+  /** Reads on after the answer. Returns true if more has arrived with it. */
+  resume(): boolean {
+    this.#socket.resume();
+    return !this.#inbox.isEmpty;
+  }
+
   /** Ends it without further callbacks. */
   cancel(): void {
     if (this.#phase === 'over') return;
@@ -116,16 +131,19 @@ export class Attempt implements TcpListener {
     this.#inbox.add(chunk);
     if (this.#phase === 'asking') this.#goOn();
     else if (this.#phase === 'waiting') this.#judge();
+    else this.onNews?.('spoken');
   }
 
   drained(): void {}
 
   ended(): void {
     if (this.#phase === 'asking' || this.#phase === 'waiting') this.#fail('closed');
+    else this.onNews?.('ended');
   }
 
   closed(): void {
     if (this.#phase === 'connecting') this.#fail('unreachable');
+    else if (this.#phase === 'answered') this.onNews?.('ended');
     else if (this.#phase !== 'over') this.#fail('closed');
   }
 
@@ -157,7 +175,7 @@ export class Attempt implements TcpListener {
 
   #stands(): void {
     if (this.#plan.payload === null) {
-      this.#answer(null);
+      this.#answer(this.#plan.doubt ?? null);
       return;
     }
     this.#phase = 'waiting';
@@ -174,7 +192,7 @@ export class Attempt implements TcpListener {
     else this.#fail(verdict.failure);
   }
 
-  #answer(doubt: string | null): void {
+  #answer(doubt: Doubt | null): void {
     this.#phase = 'answered';
     this.#events.answered(this, doubt);
     // Unless the connection was handed over, further data waits in the system.

@@ -12,6 +12,7 @@ import { sendPlain } from './plain.ts';
 import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
 import { openTunnel } from './tunnel.ts';
+import type { Kind } from './upstream.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
@@ -19,6 +20,8 @@ const MOST_AHEAD_BYTES = 128 * 1024;
 const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
+const CR = 13;
+const BLANK_LINE = Buffer.from('\r\n');
 
 /** The first byte of every HTTP method. */
 function isCapital(byte: number): boolean {
@@ -32,10 +35,20 @@ function speakOtherwise(): never {
   );
 }
 
+/** A request before its client is known. */
+interface Work {
+  login: LoginParts | null;
+  voice: Voice;
+  kind: Kind;
+  target: Target;
+}
+
 interface ClientOptions {
   socket: TcpSocket;
   desk: Desk;
   admit: Admit;
+  /** Called once when its user is known. */
+  onAdmitted: () => void;
   /** Called once when the connection is over. */
   onGone: () => void;
 }
@@ -51,6 +64,7 @@ export class Client implements TcpListener, Caller {
   readonly startedAt: number;
   readonly #desk: Desk;
   readonly #admit: Admit;
+  readonly #onAdmitted: () => void;
   readonly #onGone: () => void;
   #read: () => void;
   #readHead = headReader();
@@ -60,15 +74,18 @@ export class Client implements TcpListener, Caller {
   #deadline = Number.POSITIVE_INFINITY;
   #closing = false;
   #account: Account | null = null;
+  /** Of the latest request. */
+  #admission: Admission | null = null;
   #paused = false;
   #ended = false;
   #gone = false;
 
-  constructor({ socket, desk, admit, onGone }: ClientOptions) {
+  constructor({ socket, desk, admit, onAdmitted, onGone }: ClientOptions) {
     this.socket = socket;
     this.#desk = desk;
     this.startedAt = desk.monotonic();
     this.#admit = admit;
+    this.#onAdmitted = onAdmitted;
     this.#onGone = onGone;
     this.#read = () => this.#readFirst();
     this.#await();
@@ -106,6 +123,19 @@ export class Client implements TcpListener, Caller {
     this.#gone = true;
     this.#account?.leave();
     this.#onGone();
+  }
+
+  get isAdmitted(): boolean {
+    return this.#account !== null;
+  }
+
+  /** Ends the connection if the token of its user was revoked. `asked`: what is known, by account. */
+  async dropIfRevoked(asked: Map<string, Promise<boolean>>): Promise<void> {
+    if (this.#admission?.stands === undefined) return;
+    const { id } = this.#admission.account;
+    const stands = asked.get(id) ?? this.#admission.stands();
+    asked.set(id, stands);
+    if (!(await stands)) this.socket.destroy();
   }
 
   get hasEnded(): boolean {
@@ -179,7 +209,7 @@ export class Client implements TcpListener, Caller {
   #readFirst(): void {
     const [first = 0] = this.inbox.view();
     if (first === SOCKS5) this.#read = this.#socks();
-    else if (isCapital(first)) this.#read = () => this.#http();
+    else if (isCapital(first) || first === CR) this.#read = () => this.#http();
     else this.#read = () => this.#answering(HTTP_VOICE, speakOtherwise);
     this.#read();
   }
@@ -196,6 +226,8 @@ export class Client implements TcpListener, Caller {
 
   #http(): void {
     this.#answering(HTTP_VOICE, () => {
+      // Some clients end a body with one more line (RFC 9112, 2.2).
+      while (this.inbox.peek(2)?.equals(BLANK_LINE)) this.take(2);
       const head = this.#readHead(this.inbox.view());
       if (head === undefined) return;
       this.#readHead = headReader();
@@ -203,32 +235,31 @@ export class Client implements TcpListener, Caller {
       const ask = readRequest(head);
       if (ask.kind === 'tunnel') return this.#tunnel(ask.target, ask.login, HTTP_VOICE);
       const { request, login } = ask;
-      this.#work(login, HTTP_VOICE, (admission) => {
-        this.#desk.check(request.target);
+      this.#work({ login, voice: HTTP_VOICE, kind: 'plain', target: request.target }, (admission) => {
         sendPlain({ client: this, desk: this.#desk, request, admission });
       });
     });
   }
 
   #tunnel(target: Target, login: LoginParts | null, voice: Voice): void {
-    this.#work(login, voice, (admission) => {
-      this.#desk.check(target);
+    this.#work({ login, voice, kind: 'tunnel', target }, (admission) => {
       openTunnel({ client: this, desk: this.#desk, target, voice, admission });
     });
   }
 
   /** Starts once the user is known; nothing is read before. */
-  #work(login: LoginParts | null, voice: Voice, begin: (admission: Admission) => void): void {
+  #work(asked: Work, begin: (admission: Admission) => void): void {
+    const { login, voice } = asked;
     this.#deadline = Number.POSITIVE_INFINITY;
     this.onBytes = () => {};
     this.onLeft = () => {};
     const admitted = this.#admit(login, this.socket.peer);
     if (!(admitted instanceof Promise)) {
-      this.#begin(admitted, begin);
+      this.#begin(admitted, asked, begin);
       return;
     }
     admitted.then(
-      (admission) => this.#gone || this.#answering(voice, () => this.#begin(admission, begin)),
+      (admission) => this.#gone || this.#answering(voice, () => this.#begin(admission, asked, begin)),
       (error: unknown) =>
         this.#answering(voice, () => {
           throw error;
@@ -236,13 +267,18 @@ export class Client implements TcpListener, Caller {
     );
   }
 
-  #begin(admission: Admission, begin: (admission: Admission) => void): void {
+  #begin(admission: Admission, { voice, kind, target }: Work, begin: (admission: Admission) => void): void {
+    this.#desk.check(target);
     // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
+      this.#onAdmitted();
     }
-    begin(admission);
+    this.#admission = admission;
+    const filled = this.#desk.filled(kind, admission);
+    if (filled === null) begin(admission);
+    else filled.then(() => this.#gone || this.#answering(voice, () => begin(admission)));
   }
 
   #answering(voice: Voice, run: () => void): void {

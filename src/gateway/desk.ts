@@ -1,16 +1,28 @@
+import type { Admission } from './admission.ts';
 import type { Engine } from './engine.ts';
+import type { GatewayFault } from './fault.ts';
 import type { Idle } from './idle.ts';
-import type { Meter } from './meter.ts';
+import type { Asked, Result } from './journal.ts';
+import type { Meter, Outcome } from './meter.ts';
 import type { Target } from './target.ts';
+import type { Kind } from './upstream.ts';
 
 /** What serving any client needs. */
 export interface Desk {
   engine: Engine;
   meter: Meter;
+  /** Notes how a request went. */
+  settled(asked: Asked, outcome: Outcome, result?: Result): void;
   /** A monotonic clock in ms. */
   monotonic: () => number;
   /** CONNECT is answered only after an upstream has answered it. */
   strict: boolean;
+  /** GET and HEAD go through another exit if the site refuses the first. */
+  retry: boolean;
+  /** Resolves once an upstream suits, or none is about to be found; `null` if there is nothing to wait for. */
+  filled(kind: Kind, admission: Admission): Promise<void> | null;
+  /** Returns why a request was not answered. */
+  unanswered(kind: Kind, target: Target, tries: number): GatewayFault;
   /** Throws `target_refused` for a target that must not be reached. */
   check: (target: Target) => void;
   /** Connections to proxies that can be reused. */

@@ -1,11 +1,13 @@
-/** A set from which random members can be drawn in constant time. */
+/** A map of things by a key of their own, from which random ones can be drawn in constant time. */
 export class Draw<T> {
   readonly #items: T[] = [];
-  readonly #places = new Map<T, number>();
+  readonly #places = new Map<string, number>();
+  readonly #keyOf: (item: T) => string;
   readonly #random: () => number;
 
-  /** @param random 0 to 1 */
-  constructor(random: () => number) {
+  /** `random`: 0 to 1. */
+  constructor({ keyOf, random }: { keyOf: (item: T) => string; random: () => number }) {
+    this.#keyOf = keyOf;
     this.#random = random;
   }
 
@@ -13,28 +15,48 @@ export class Draw<T> {
     return this.#items.length;
   }
 
+  get(key: string): T | undefined {
+    const place = this.#places.get(key);
+    return place === undefined ? undefined : this.#items[place];
+  }
+
   has(item: T): boolean {
-    return this.#places.has(item);
+    return this.get(this.#keyOf(item)) === item;
   }
 
-  add(item: T): void {
-    if (this.#places.has(item)) return;
-    this.#places.set(item, this.#items.push(item) - 1);
+  /** Adds an item, or replaces the one with its key. */
+  set(item: T): void {
+    const key = this.#keyOf(item);
+    const place = this.#places.get(key) ?? this.#items.length;
+    this.#places.set(key, place);
+    this.#items[place] = item;
   }
 
-  delete(item: T): void {
-    const place = this.#places.get(item);
+  delete(key: string): void {
+    const place = this.#places.get(key);
     if (place === undefined) return;
-    this.#places.delete(item);
+    this.#places.delete(key);
     const last = this.#items.pop();
-    if (last === undefined || last === item) return;
+    if (last === undefined || place === this.#items.length) return;
     this.#items[place] = last;
-    this.#places.set(last, place);
+    this.#places.set(this.#keyOf(last), place);
   }
 
-  /** Returns any member, or `undefined` if the set is empty. */
+  /** Returns any item, or `undefined` if there is none. */
   any(): T | undefined {
     return this.#items[Math.floor(this.#random() * this.#items.length)];
+  }
+
+  /** Returns up to `most` items that pass the test, from a random one on; if no more pass, all that do. */
+  some(most: number, test: (item: T) => boolean): T[] {
+    const found: T[] = [];
+    const { length } = this.#items;
+    const start = Math.floor(this.#random() * length);
+    for (let n = 0; n < length && found.length < most; n++) {
+      const item = this.#items[(start + n) % length];
+      if (item !== undefined && test(item)) found.push(item);
+    }
+    return found;
   }
 
   [Symbol.iterator](): Iterator<T> {

@@ -1,11 +1,12 @@
+import type { Bans } from '../proxy/targets/bans.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import { createEvidence, type Evidence } from './evidence.ts';
-import type { Hedges } from './hedges.ts';
-import type { Lane, Member, Suits } from './lane.ts';
+import type { Canary } from './canary.ts';
+import { createEvidence, type Evidence, type EvidenceBook } from './evidence.ts';
+import type { Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
@@ -17,6 +18,8 @@ export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
   /** What is known about which proxy reaches which site. */
   testimony: Testimony;
+  /** Which exits are shut out of which site. */
+  bans: Bans;
   /** Maximum number of upstreams tried for one request. */
   tries: number;
   /** Time limit for an answer. */
@@ -32,11 +35,13 @@ export interface EngineOptions {
 interface Wish {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site'>;
+  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site' | 'rotation'>;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
-  /** Whether several may be tried at once from the start. */
+  /** Returns a request that proves that an answer of the upstream is not its own. */
+  canaryFor?: (upstream: Upstream) => Canary;
+  /** Whether several may be tried at once. */
   wide: boolean;
 }
 
@@ -49,70 +54,88 @@ export interface Engine {
   /** Adds an upstream, or replaces what is known about it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
+  exits: EvidenceBook['exits'];
+  /** Returns all upstreams of a kind. */
+  upstreams(kind: Kind): Iterable<Upstream>;
   find(wish: Wish, onFound: OnFound): Race;
 }
 
 /** Number of upstreams tried at once until enough was learnt. */
 const COLD_WIDTH = 3;
-/** Share of the time limit for the exit of a session, so that another one can still be found. */
+/** Share of the time limit after which another exit of a session is looked for, although it may still answer. */
 const SESSION_SHARE = 0.5;
 
+/** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
+const HEAD_START = 2;
+
 /** The upstreams and limits of a race. */
-type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'tries' | 'timeoutMs'>;
+type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' | 'timeoutMs'> & {
+  /** The session that needs an exit which no other has. */
+  finder?: Session | undefined;
+};
 
 export function createEngine(options: EngineOptions): Engine {
-  const { tcp, testimony, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
-  const book = createEvidence({ testimony, random, monotonic });
+  const { tcp, testimony, bans, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
+  const book = createEvidence({ testimony, bans, random, monotonic });
 
-  function widthFor(lane: Lane, hedge: Hedges): number {
-    const wanted = lane.learned ? (lane.explores ? 2 : 1) : COLD_WIDTH;
-    let width = 1;
-    while (width < wanted && hedge.take()) width++;
-    return width;
-  }
-
-  function contest({ kind, target, planFor, idleFor, admission }: Wish, limits: Limits, onEnd: OnEnd) {
-    const { account } = admission;
+  function contest(wish: Wish, { finder, ...limits }: Limits, onEnd: OnEnd) {
+    const { kind, target, planFor, idleFor, canaryFor, admission } = wish;
+    const { account, rotation } = admission;
     const evidence = book.of(account);
     const hedge = evidence.hedges[kind];
     const site = siteOf(target.host);
     return race(
       {
         ...limits,
-        chance: evidence.chanceAt(admission.site ?? site, kind),
+        leaning: {
+          rotation,
+          visits: evidence.visits(site),
+          chance: evidence.chanceAt(admission.site ?? site, kind),
+          avoid: evidence.avoidsAt(site, kind),
+          taken: finder?.isTaken,
+          // What is sent only once must not be lost to find out more.
+          careful: !wish.wide,
+        },
         tcp,
         target,
         planFor,
         idleFor,
-        hedgeMs: hedge.afterMs,
+        canaryFor,
+        hedgeMs: hedge.afterMs(site),
         mayHedge: hedge.take,
         monotonic,
-        onTry(hedged) {
+        onTry({ upstream }, hedged) {
+          finder?.hold(upstream);
           meter.tried(kind);
           if (hedged) meter.hedged(kind);
         },
+        onRefused: ({ upstream }) => evidence.refused(site, upstream),
         onFailure(member, failure) {
-          // Only a proxy that works elsewhere says something about the site.
-          if (limits.lane.trusts(member.upstream)) evidence.reached(site, member.upstream.key, false);
+          // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
+          if (kind === 'plain' && limits.lane.trusts(member.upstream))
+            evidence.reached(site, member.upstream.key, false);
           failed(account, kind, member, failure);
         },
       },
-      (result, tried) => {
-        // Equal alerts are the target's, but prove nothing of those that sent them.
-        if (kind === 'plain')
-          for (const { member, ms } of result?.alike ?? []) evidence.worked(kind, member, ms);
-        onEnd(result, tried);
-      },
+      onEnd,
     );
   }
 
   /** Races all suitable upstreams. */
-  function findAny(wish: Wish, suits: Suits, onEnd: OnEnd): Race {
-    const { lanes, hedges } = book.of(wish.admission.account);
+  function findAny(wish: Wish, suits: Suits, onEnd: OnEnd, finder?: Session): Race {
+    const { account, rotation } = wish.admission;
+    const { lanes, hedges } = book.of(account);
     const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
-    const width = wish.wide ? widthFor(lane, hedge) : 1;
-    return contest(wish, { lane, suits, width, tries, timeoutMs }, onEnd);
+    const limits = { lane, suits, finder, width: 1, tries, timeoutMs };
+    if (!lane.learned) return contest(wish, { ...limits, width: wish.wide ? COLD_WIDTH : 1 }, onEnd);
+    if (finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
+    // Another tunnel costs the target nothing; a second request does.
+    const joinMs =
+      wish.kind === 'tunnel' && wish.wide
+        ? HEAD_START * hedge.usualMs
+        : hedge.afterMs(siteOf(wish.target.host));
+    return contest(wish, { ...limits, joinMs }, onEnd);
   }
 
   function findForSession(wish: Wish, session: Session, onFound: OnFound): Race {
@@ -124,10 +147,10 @@ export function createEngine(options: EngineOptions): Engine {
         const lane = [lanes[wish.kind], lanes.tunnel].find((one) => one.holds(pinned));
         if (lane === undefined) return null;
         const isPinned: Suits = ({ key }) => key === pinned;
-        const limits = { width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
-        return contest(wish, { lane, suits: isPinned, ...limits }, onEnd);
+        return contest(wish, { lane, suits: isPinned, width: 1, tries: 1, timeoutMs }, onEnd);
       },
-      findOther: (onEnd) => findAny(wish, suits, onEnd),
+      patienceMs: timeoutMs * SESSION_SHARE,
+      findOther: (onEnd) => findAny(wish, suits, onEnd, session),
     };
     return raceForSession(session, ways, onFound);
   }
@@ -150,10 +173,11 @@ export function createEngine(options: EngineOptions): Engine {
     },
 
     delete(key) {
-      book.rosters.tunnel.delete(key);
-      book.rosters.plain.delete(key);
+      for (const roster of Object.values(book.rosters)) roster.delete(key);
     },
 
+    exits: book.exits,
+    upstreams: (kind) => book.rosters[kind],
     find(wish, onFound) {
       const { suits, session } = wish.admission;
       if (session) return findForSession(wish, session, onFound);

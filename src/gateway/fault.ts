@@ -5,44 +5,26 @@ import { formatTarget, type Target } from './target.ts';
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
  * request, which must not be sent again; `unavailable`: the store with the tokens does not respond.
  */
-type Refusal =
-  | 'bad_request'
-  | 'head_too_large'
-  | 'login_required'
-  | 'target_refused'
-  | 'too_many_connections'
-  | 'no_upstream'
-  | 'no_answer'
-  | 'maybe_sent'
-  | 'session_lost'
-  | 'unavailable';
+type Refusal = keyof typeof FORMS;
 
-const STATUS: Record<Refusal, string> = {
-  bad_request: '400 Bad Request',
-  head_too_large: '431 Request Header Fields Too Large',
-  login_required: '407 Proxy Authentication Required',
-  target_refused: '403 Forbidden',
-  too_many_connections: '429 Too Many Requests',
-  no_upstream: '503 Service Unavailable',
-  no_answer: '502 Bad Gateway',
-  maybe_sent: '502 Bad Gateway',
-  session_lost: '502 Bad Gateway',
-  unavailable: '503 Service Unavailable',
-};
+/** The status, the error of RFC 9209, and the reply of RFC 1928. None of our limits is 429, which a site would send. */
+const FORMS = {
+  bad_request: [400, 'http_request_error', 1],
+  unknown_command: [400, 'http_request_error', 7],
+  unknown_address_type: [400, 'http_request_error', 8],
+  head_too_large: [431, 'http_request_error', 1],
+  login_required: [407, 'http_request_denied', 2],
+  target_refused: [403, 'http_request_denied', 2],
+  too_many_connections: [503, 'connection_limit_reached', 1],
+  no_upstream: [503, 'destination_unavailable', 3],
+  no_answer: [502, 'destination_unavailable', 4],
+  maybe_sent: [502, 'http_response_incomplete', 1],
+  session_lost: [502, 'destination_unavailable', 1],
+  unavailable: [503, 'proxy_internal_error', 1],
+} as const;
 
-/** Replies of RFC 1928, section 6. */
-const SOCKS_REPLY: Record<Refusal, number> = {
-  bad_request: 1,
-  head_too_large: 1,
-  login_required: 2,
-  target_refused: 2,
-  too_many_connections: 1,
-  no_upstream: 3,
-  no_answer: 4,
-  maybe_sent: 1,
-  session_lost: 1,
-  unavailable: 1,
-};
+/** Longest reason in a status line. */
+const MOST_REASON = 200;
 
 /** Ends the work for a client, who sees its message. */
 export class GatewayFault extends Error {
@@ -70,8 +52,19 @@ export function sessionLost(): GatewayFault {
   );
 }
 
+/** `known`: number of proxies that work; `filling`: more may be found soon. */
+export function noUpstream(known: number, filling: boolean): GatewayFault {
+  const sentence =
+    known > 0
+      ? `None of the ${known} proxies that work fits the options in the user name.`
+      : 'No proxy is known to work.';
+  return new GatewayFault(
+    'no_upstream',
+    filling ? `${sentence} The pool is still being filled; try again in a minute.` : sentence,
+  );
+}
+
 export function noAnswer(target: Target, tries: number): GatewayFault {
-  if (tries === 0) return new GatewayFault('no_upstream', 'No suitable proxy is known to work.');
   return new GatewayFault(
     'no_answer',
     `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
@@ -85,19 +78,26 @@ export function maybeSent(): GatewayFault {
   );
 }
 
-/** Returns the whole HTTP answer, after which the connection ends. */
+/**
+ * Returns the whole HTTP answer, after which the connection ends. The status line also has the reason: it is all that
+ * most clients show of a refused CONNECT.
+ */
 export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
+  const [status, error] = FORMS[refusal];
   const login = refusal === 'login_required' ? 'Proxy-Authenticate: Basic realm="picpool"\r\n' : '';
+  const reason = message.replace(/[^ -~]/g, '?').slice(0, MOST_REASON);
   const body = `${message}\n`;
   return Buffer.from(
-    `HTTP/1.1 ${STATUS[refusal]}\r\nX-Picpool-Error: ${refusal}\r\n${login}Content-Type: text/plain; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\nX-Picpool-Error: ${refusal}\r\n` +
+      `Proxy-Status: picpool; error=${error}; details="${reason.replace(/["\\]/g, '\\$&')}"\r\n` +
+      `${login}Content-Type: text/plain; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 
 /** Returns the SOCKS5 reply for a refusal. */
 export function socksRefusal({ refusal }: GatewayFault): Buffer {
-  return socksReply(SOCKS_REPLY[refusal]);
+  return socksReply(FORMS[refusal][2]);
 }
 
 /** Returns a SOCKS5 reply; 0 means success. The address in it has no meaning here. */

@@ -103,6 +103,6 @@ function addTo(found: Followed, record: ProxyRecord): void {
     return;
   }
   const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
-  const facts = { country, anonymity, exitIp, prior, latencyMs, carries, proven: carries };
+  const facts = { id, country, anonymity, exitIp, prior, latencyMs, carries, proven: carries };
   found.set(upstream.key, { ids: [id], upstream: { ...upstream, ...facts } });
 }

@@ -1,14 +1,16 @@
-import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import { type Bans, createBans } from '../proxy/targets/bans.ts';
+import type { Tcp } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
-import { Client } from './client.ts';
 import type { Carrier, Desk } from './desk.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
-import { GatewayFault } from './fault.ts';
+import { GatewayFault, noAnswer, noUpstream } from './fault.ts';
+import { createGuests } from './guests.ts';
 import { createIdle } from './idle.ts';
+import { createJournal, type Entry, type Journal } from './journal.ts';
 import type { Meter } from './meter.ts';
 import { refusedTarget, type TargetRules } from './target.ts';
 
-export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
+export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
   tcp: Tcp;
   hostname: string;
   port: number;
@@ -16,6 +18,12 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   admit: Admit;
   /** CONNECT is answered only after an upstream has answered it. */
   strict: boolean;
+  /** GET and HEAD that a site refuses go through further exits. */
+  retry: boolean;
+  /** Reports whether the pool is being filled for the first time, so that clients wait. Default: never. */
+  filling?: () => boolean;
+  /** Called with each request that has come to its answer or its end. */
+  onSettled?: (entry: Entry) => void;
   /** A tunnel or a response without traffic for this long is closed. */
   idleMs: number;
   /** Maximum lifetime of a client's connection, whatever it does. */
@@ -29,49 +37,77 @@ export interface Gateway {
   readonly port: number;
   readonly engine: Engine;
   readonly meter: Meter;
-  /** Listens at another address on the same port, keeping the connections. Rejects if it is taken. */
+  readonly bans: Bans;
+  readonly journal: Journal;
+  /**
+   * Listens at another address on the same port, keeping the connections. Rejects if it is taken, and then listens
+   * where it did.
+   */
   move(hostname: string): Promise<void>;
   /** Cuts all connections. */
   stop(): void;
 }
 
 const SWEEP_MS = 1_000;
+/** How often it is looked whether the tokens of connections were revoked. */
+const REVOKED_MS = 2_000;
+/** How often it is looked whether clients wait no longer for an upstream. */
+const WAKE_MS = 100;
+
+interface Waiting {
+  has: () => boolean;
+  until: number;
+  go: () => void;
+}
 
 /** Starts listening. Rejects if the address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { tcp, monotonic, meter, rules, admit, strict, idleMs, lifetimeMs } = options;
-  const engine = createEngine(options);
+  const { tcp, monotonic, meter, rules, admit, strict, retry, idleMs, lifetimeMs } = options;
+  const bans = createBans(monotonic);
+  const engine = createEngine({ ...options, bans });
+  const journal = createJournal(Date.now);
+  const { filling = () => false } = options;
+  const waiting = new Set<Waiting>();
   const carriers = new Set<Carrier>();
-  const clients = new Set<Client>();
   const idle = createIdle(monotonic);
   const desk: Desk = {
     engine,
     meter,
+    settled(asked, outcome, result = { tries: 0 }) {
+      const ms = monotonic() - asked.startedAt;
+      meter.settled(asked.kind, outcome, ms);
+      const entry = journal.note(asked, { outcome, ms, ...result });
+      options.onSettled?.(entry);
+    },
     monotonic,
     strict,
+    retry,
     idle,
     carriers,
+    filled(kind, { account, suits }) {
+      const has = () => engine.evidenceOf(account).lanes[kind].has(suits);
+      if (!filling() || has()) return null;
+      return new Promise((go) => waiting.add({ has, go, until: monotonic() + options.timeoutMs }));
+    },
+    unanswered: (kind, target, tries) =>
+      tries > 0 ? noAnswer(target, tries) : noUpstream([...engine.upstreams(kind)].length, filling()),
     check(target) {
       const sentence = refusedTarget(target, rules);
       if (sentence !== null) throw new GatewayFault('target_refused', sentence);
     },
   };
 
-  const accept = (socket: TcpSocket): TcpListener => {
-    if (clients.size >= options.connections) {
-      socket.destroy();
-      return NOBODY;
+  function wake(): void {
+    for (const one of waiting) {
+      if (filling() && monotonic() < one.until && !one.has()) continue;
+      waiting.delete(one);
+      one.go();
     }
-    const onGone = () => {
-      clients.delete(client);
-      meter.closed();
-    };
-    const client = new Client({ socket, desk, admit, onGone });
-    clients.add(client);
-    meter.opened();
-    return client;
-  };
-  let server = await tcp.listen({ hostname: options.hostname, port: options.port }, accept);
+  }
+
+  const guests = createGuests({ desk, admit, connections: options.connections, lifetimeMs });
+  let { hostname } = options;
+  let server = await tcp.listen({ hostname, port: options.port }, guests.accept);
 
   function sweep(): void {
     const now = monotonic();
@@ -81,12 +117,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       else if (now - carrier.startedAt > lifetimeMs) carrier.cut('lifetime');
       else carrier.look?.(now);
     }
-    for (const client of clients) {
-      // Those with a carrier were cut with it.
-      if (now - client.startedAt > lifetimeMs) client.socket.destroy();
-      else client.look(now);
-    }
+    guests.sweep(now);
   }
+  const dropping = setInterval(guests.dropRevoked, REVOKED_MS);
+  const waking = setInterval(wake, WAKE_MS);
   const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs));
 
   return {
@@ -95,17 +129,27 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     engine,
     meter,
-    async move(hostname) {
+    bans,
+    journal,
+    async move(to) {
       const { port } = server;
       server.close();
-      server = await tcp.listen({ hostname, port }, accept);
+      try {
+        server = await tcp.listen({ hostname: to, port }, guests.accept);
+        hostname = to;
+      } catch (error) {
+        server = await tcp.listen({ hostname, port }, guests.accept);
+        throw error;
+      }
     },
     stop() {
       clearInterval(timer);
+      clearInterval(waking);
+      clearInterval(dropping);
       server.close();
       idle.close();
       for (const carrier of carriers) carrier.cut('stop');
-      for (const client of clients) client.socket.destroy();
+      guests.close();
     },
   };
 }

@@ -11,6 +11,9 @@ const STALLED_MS = 5_000;
 /** The same while the target may be working on an answer. */
 const SILENT_MS = 15_000;
 
+/** A client that leaves without a word sooner than this after the last bytes does so for reasons of its own. */
+const WAITED_MS = 1_000;
+
 interface HandshakeOptions {
   /** True if a ServerHello has come back; false for protocols that are not known. */
   greeted: boolean;
@@ -63,8 +66,9 @@ export class Handshake {
     if (!this.#isTls) {
       if (endedBy === 'upstream' && !this.#greeted) this.#fail('closed');
     } else if (endedBy === 'upstream') this.#fail(isFinished ? 'closed' : 'distrusted');
-    else if (endedBy === 'client' && !isFinished) this.#fail('distrusted');
-    else this.look(now);
+    else if (endedBy === 'client' && !isFinished) {
+      if (this.#up > 0 || now - this.#movedAt >= WAITED_MS) this.#fail('distrusted');
+    } else this.look(now);
   }
 
   #isSilent(now: number): boolean {

@@ -26,7 +26,7 @@ export interface Answer {
  */
 export type AnswerReader = (bytes: Buffer) => (Answer & { bytes: number }) | undefined;
 
-const MOST_INTERIM = 3;
+const MOST_INTERIM = 16;
 
 /** Returns the reader of one answer. */
 export function answerReader(method: string): AnswerReader {
@@ -37,7 +37,7 @@ export function answerReader(method: string): AnswerReader {
     for (;;) {
       const head = readHead(bytes.subarray(start), MAX_HEAD_BYTES - start);
       if (head === undefined) return undefined;
-      const status = Number(/^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(head.line)?.[1]);
+      const status = Number(/^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/.exec(head.line)?.[1]);
       // A protocol switch was not requested.
       if (!(status >= 100) || status === 101) throw badRequest('This is not an HTTP/1.1 response.');
       start += head.bytes;
@@ -56,44 +56,57 @@ export function answerReader(method: string): AnswerReader {
  * A server that asks for a login may keep it for the whole connection, which then must not become another client's.
  */
 function keepsAlive(head: Head, status: number, framing: Framing): boolean {
-  if (framing === 'until close' || status === 401 || !head.line.startsWith('HTTP/1.1')) return false;
+  // Two lengths are how one answer is made to look like two.
+  const isAmbiguous = framing === 'chunked' && listOf(head, 'content-length').length > 0;
+  if (framing === 'until close' || isAmbiguous || status === 401 || !head.line.startsWith('HTTP/1.1'))
+    return false;
   return !(
     listOf(head, 'connection').includes('close') || listOf(head, 'proxy-connection').includes('close')
   );
 }
 
 /** Returns the head as the client gets it. */
-export function answerHead({ head }: Answer, added: readonly string[]): Buffer {
+export function answerHead({ head, framing }: Answer, added: readonly string[]): Buffer {
   const line = head.line.replace(/^HTTP\/1\.0/, 'HTTP/1.1');
-  const fields = endToEnd(head).map(([name, value]) => `${name}: ${value}`);
+  const isForwarded = ([name, value]: [string, string]) =>
+    !(framing === 'chunked' && /^content-length$/i.test(name)) &&
+    !(/^transfer-encoding$/i.test(name) && /^identity$/i.test(value));
+  const fields = endToEnd(head)
+    .filter(isForwarded)
+    .map(([name, value]) => `${name}: ${value}`);
   return Buffer.from(`${[line, ...fields, ...added].join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
+/** Statuses with which a site refuses an address. */
+export const REFUSALS: ReadonlySet<number> = new Set([403, 429, 451, 503]);
+
 /** Statuses that a proxy sends if it could not reach the target. The target itself may send them as well. */
-const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
+export const PROXY_TROUBLE: ReadonlySet<number> = new Set([500, 502, 503, 504]);
 
 /**
  * Returns the judge of one answer to a request with this method, which is asked like an `AnswerReader`. `certain`: the
- * upstream is known to deliver the target's answers.
+ * upstream is known to deliver the target's answers. `retry`: an answer that may concern its exit alone is in doubt.
  */
-export function answerJudge(method: string, certain: boolean): (received: Buffer) => Verdict {
+export function answerJudge(method: string, certain: boolean, retry = false): (received: Buffer) => Verdict {
   const read = answerReader(method);
   return (received) => {
     try {
       const answer = read(received);
-      return answer === undefined ? 'more' : verdictOn(answer, certain);
+      return answer === undefined ? 'more' : verdictOn(answer, certain, retry);
     } catch {
       return { failure: 'protocol_error' };
     }
   };
 }
 
-function verdictOn(answer: Answer, certain: boolean): Verdict {
+function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
   const { status, head } = answer;
   if (status === 407) return { failure: 'auth_required' };
   if (status === 511) return { failure: 'page' };
-  if (PROXY_TROUBLE.has(status)) return { doubt: `${status}` };
+  const refusal = retry && REFUSALS.has(status) && (certain || !PROXY_TROUBLE.has(status));
+  if (PROXY_TROUBLE.has(status) || (refusal && certain))
+    return { doubt: { look: `${status}`, mayBeOwn: false, refusal } };
   if (certain) return 'good';
   const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  return { doubt: `${status} ${look.join(' ')}` };
+  return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true, refusal } };
 }

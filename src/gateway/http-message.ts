@@ -39,11 +39,6 @@ export function headReader(): HeadReader {
   };
 }
 
-/** Reads a head that begins the bytes, like a `HeadReader`. */
-export function readHead(bytes: Buffer): Head | undefined {
-  return headReader()(bytes);
-}
-
 function parseHead(text: string, bytes: number): Head {
   const [line = '', ...lines] = text.split('\r\n');
   if (line.length > MAX_LINE_BYTES) throw headTooLarge();
@@ -107,14 +102,17 @@ export function endToEnd(head: Head): [name: string, value: string][] {
 export type Framing = 'none' | 'chunked' | 'until close' | { length: number };
 
 /**
- * Returns the framing that the fields announce, or `unannounced`.
+ * Returns the framing that the fields announce, or `unannounced`, which tells answers from requests: in an answer,
+ * chunks count for more than a length, and may be encoded in other ways as well (RFC 9112, 6.3).
  * @throws {GatewayFault} `bad_request` if they contradict each other, because two readers could then disagree.
  */
 export function framingOf(head: Head, unannounced: 'none' | 'until close'): Framing {
-  const encodings = listOf(head, 'transfer-encoding');
+  const isAnswer = unannounced === 'until close';
+  const encodings = listOf(head, 'transfer-encoding').filter((name) => !(isAnswer && name === 'identity'));
   const lengths = new Set(listOf(head, 'content-length'));
   if (encodings.length > 0) {
-    if (lengths.size > 0 || encodings.length > 1 || encodings[0] !== 'chunked') {
+    const isPlain = lengths.size === 0 && encodings.length === 1;
+    if (encodings.at(-1) !== 'chunked' || !(isAnswer || isPlain)) {
       throw badRequest('The length of the body is ambiguous, or given in an unknown way.');
     }
     return 'chunked';

@@ -35,7 +35,7 @@ export function readRequest(head: Head): HttpAsk {
     throw badRequest('The first line is not an HTTP/1.1 request line.');
   const login = loginIn(head);
   if (method === 'CONNECT') {
-    const target = readAuthority(uri);
+    const target = readAuthority(asUtf8(uri));
     if (target === null) throw badRequest('CONNECT needs a host and a port, such as example.com:443.');
     return { kind: 'tunnel', target, login };
   }
@@ -47,13 +47,16 @@ export function readRequest(head: Head): HttpAsk {
   return { kind: 'plain', request: plainRequest(head, { method, uri, old: minor === '0' }), login };
 }
 
-function plainRequest(
+/** Returns the request that a head with this method and URL makes; `old`: of HTTP/1.0. */
+export function plainRequest(
   head: Head,
   { method, uri, old }: { method: string; uri: string; old: boolean },
 ): PlainRequest {
   const { target, authority, path } = splitUrl(uri);
   const fields = endToEnd(head).filter(([name]) => !/^(host|expect)$/i.test(name));
   const framing = framingOf(head, 'none');
+  // About the server as a whole (RFC 9112, 3.2.4).
+  const isForAll = method === 'OPTIONS' && /^http:\/\/[^/?#]*$/i.test(uri);
   // An answer to HTTP/1.0 is never chunked, because such a client would not understand it.
   const version = old ? 'HTTP/1.0' : 'HTTP/1.1';
   const rest = `${version}\r\nHost: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: ${old ? 'close' : 'keep-alive'}\r\n\r\n`;
@@ -62,8 +65,8 @@ function plainRequest(
     method,
     target,
     framing,
-    forProxy: Buffer.from(`${method} http://${authority}${path} ${rest}`, 'latin1'),
-    forServer: Buffer.from(`${method} ${path} ${rest}`, 'latin1'),
+    forProxy: Buffer.from(`${method} http://${authority}${isForAll ? '' : path} ${rest}`, 'latin1'),
+    forServer: Buffer.from(`${method} ${isForAll ? '*' : path} ${rest}`, 'latin1'),
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
     personal: fields.some(([name]) => name.toLowerCase() === 'authorization'),
     expectsContinue: listOf(head, 'expect').includes('100-continue'),
@@ -74,7 +77,7 @@ function plainRequest(
 function splitUrl(uri: string): { target: Target; authority: string; path: string } {
   const [, place = '', path = ''] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(uri) ?? [];
   const [, host = '', port = '80'] = /^(\[[0-9a-f:.]+\]|[^:[\]@]+)(?::(\d{0,5}))?$/i.exec(place) ?? [];
-  const target = host === '' ? null : readTarget(host, Number(port || '80'));
+  const target = host === '' ? null : readTarget(asUtf8(host), Number(port || '80'));
   if (target === null) throw badRequest('The URL has no valid host.');
   const full = formatTarget(target);
   return {
@@ -82,6 +85,11 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
     authority: target.port === 80 ? full.slice(0, -':80'.length) : full,
     path: path.startsWith('/') ? path : `/${path}`,
   };
+}
+
+/** Returns what bytes that were read as Latin-1 mean as UTF-8, as some clients write names. */
+function asUtf8(text: string): string {
+  return Buffer.from(text, 'latin1').toString('utf8');
 }
 
 function loginIn(head: Head): LoginParts | null {

@@ -1,6 +1,6 @@
 import { Draw } from './draw.ts';
-import { Roster } from './roster.ts';
-import type { Failure, Kind, Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
+import type { Visits } from './visits.ts';
 
 /** An upstream, with the results for one kind of traffic. Counts fade, so that the last dozen results matter. */
 export interface Member {
@@ -11,6 +11,8 @@ export interface Member {
   latencyMs: number;
   /** Number of its connections and attempts. */
   busy: number;
+  /** Number of its tunnels that have begun with a handshake and not proven anything yet. */
+  unproven: number;
   /** Failures since it last worked. */
   failures: number;
   ejections: number;
@@ -24,8 +26,8 @@ interface LaneOptions {
   random: () => number;
   /** A monotonic clock in ms. */
   monotonic: () => number;
-  /** The upstreams, which several lanes may share. Default: those that are set here. */
-  roster?: Roster;
+  /** The upstreams, which several lanes may share. */
+  roster: Roster;
   /** Returns what several others have seen of an upstream. Default: nothing. */
   opinion?: (key: string) => Opinion | null;
 }
@@ -33,12 +35,16 @@ interface LaneOptions {
 /** What several users of the gateway have seen of an upstream. */
 type Opinion = 'good' | 'bad';
 
-/** With this many upstreams that are known to work, no other one is tried first. */
-const ENOUGH = 32;
-/** Below this number, others are tried now and then, to spread the load. */
-const PLENTY = 256;
-/** How often an unknown upstream is tried while there are fewer: in addition, so that it costs the client no time. */
-const EXPLORE = 1 / 16;
+/** Below this number, others are tried as well, so that traffic can spread. */
+const PLENTY = 1_000;
+/** Share of the requests that first try an upstream that is not known to work, and how many known ones raise it. */
+const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
+/** Number of upstreams among which the least recently used is chosen. */
+const COMPARED = 64;
+/** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
+const FIT = 2;
+/** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
+const MOST_UNPROVEN = 2;
 /** Factor by which each result fades the older ones. */
 const FADING = 0.9;
 /** What the opinion of others makes of the prior. */
@@ -51,34 +57,50 @@ const UNKNOWN_LATENCY_MS = 1_000;
 /** A trusted upstream is ejected after this many failures in a row, because fewer may be bad luck. */
 const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
+/** Failures after which another try cannot help. */
+const HOPELESS: ReadonlySet<Failure> = new Set(['auth_required', 'page', 'distrusted']);
 /** Number of draws before no suitable upstream is assumed. */
 const DRAWS = 8;
-/** Number of candidates compared if it is known who reaches the target, otherwise two. */
-const COMPARED = 6;
+/** Number of candidates that `fast` compares if it is known who reaches the target, otherwise two. */
+const RACED = 6;
+
+/**
+ * How the next one is chosen of those that work: the one that the site has not seen for longest, any, or the better of
+ * two.
+ */
+export const ROTATIONS = ['spread', 'random', 'fast'] as const;
+export type Rotation = (typeof ROTATIONS)[number];
 
 /** What else a choice should consider. */
-interface Leaning {
-  /** Prefer an untried upstream. */
-  unknown?: boolean;
-  /**
-   * Returns the chance, 0 to 1, that a member reaches the target. More candidates are compared by it than by speed
-   * alone.
-   */
+export interface Leaning {
+  /** Default: `spread`. */
+  rotation?: Rotation;
+  /** What the site has seen. Default: nothing, of anyone. */
+  visits?: Visits;
+  /** Returns the chance, 0 to 1, that a member reaches the target. Default: as that of any target. */
   chance?: ((member: Member) => number) | undefined;
+  /** Reports, by key, which upstreams should be taken only if no other one that works is left. */
+  avoid?: Avoids | undefined;
+  /** The same for exits, which are taken before those to avoid. */
+  taken?: Avoids | undefined;
+  /** True if an untried upstream must have passed a check to be tried before those that work. */
+  careful?: boolean;
 }
+
+/** Reports whether the upstream or exit with this name should be avoided. */
+export type Avoids = (name: string) => boolean;
 
 /** Decides which upstreams may be chosen. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
 
 /**
  * All upstreams that carry one kind of traffic, and the results of one user's traffic. Those that worked recently are
- * `trusted`; `untried` ones have no results; the rest are ejected, for longer each time. If no others are left,
- * ejected upstreams are tried anyway.
+ * `trusted`; `untried` ones have no results, or may be tried again; the rest are ejected, for longer each time. If no
+ * others are left, ejected upstreams are tried anyway.
  */
 export class Lane {
   /** Those with results, and those that are being tried. */
   readonly #known = new Map<string, Member>();
-  readonly #roster: Roster;
   readonly #trusted: Draw<Member>;
   readonly #ejected: Draw<Member>;
   readonly #options: LaneOptions;
@@ -87,82 +109,89 @@ export class Lane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#trusted = new Draw(options.random);
-    this.#roster = options.roster ?? new Roster(options.random);
-    this.#ejected = new Draw(options.random);
+    const membership = { keyOf: ({ upstream }: Member) => upstream.key, random: options.random };
+    this.#trusted = new Draw(membership);
+    this.#ejected = new Draw(membership);
   }
 
-  /** True once enough upstreams are known to work, so that trying one at a time is enough. */
+  get kind(): Kind {
+    return this.#options.kind;
+  }
+
+  /** True once an upstream is known to work, so that trying one at a time is enough. */
   get learned(): boolean {
-    return this.#trusted.size >= ENOUGH;
+    return this.#trusted.size > 0;
   }
 
   /** Reports whether any upstream is suitable, in whatever state. */
   has(suits: Suits): boolean {
-    for (const upstream of this.#roster) if (suits(upstream, this.#options.kind)) return true;
+    for (const upstream of this.#options.roster) if (suits(upstream, this.#options.kind)) return true;
     return false;
   }
 
   /** Reports whether an upstream has worked recently. */
   trusts(upstream: Upstream): boolean {
-    const member = this.#known.get(upstream.key);
-    return member !== undefined && this.#trusted.has(member);
+    return this.#trusted.get(upstream.key) !== undefined;
   }
 
-  /** True if a request should also try an unknown upstream. */
-  get explores(): boolean {
-    return this.#untriedSize > 0 && this.#trusted.size < PLENTY && this.#options.random() < EXPLORE;
+  /** Reports whether a request should first try an upstream that is not known to work. */
+  explores(rotation: Rotation): boolean {
+    const { size } = this.#trusted;
+    const { least, most, known, fast } = EXPLORE;
+    const share = rotation === 'fast' ? fast : Math.max(least, Math.min(most, known / size));
+    return this.#othersSize > 0 && size < PLENTY && this.#options.random() < share;
   }
 
   sizes(): { trusted: number; untried: number; ejected: number } {
-    return { trusted: this.#trusted.size, untried: this.#untriedSize, ejected: this.#ejected.size };
+    const ejected = this.#ejected.size;
+    return { trusted: this.#trusted.size, untried: Math.max(0, this.#othersSize - ejected), ejected };
   }
 
-  /** Adds an upstream, or replaces what is known about it. */
-  set(upstream: Upstream): void {
-    this.#roster.set(upstream);
-  }
-
-  delete(key: string): void {
-    this.#roster.delete(key);
-    const member = this.#known.get(key);
-    if (member) this.#forget(member);
+  /** Those that have worked recently. */
+  get trusted(): Member[] {
+    return this.#trusted.some(MOST_KNOWN, () => true);
   }
 
   /** Reports whether there is such an upstream. */
   holds(key: string): boolean {
-    return this.#roster.get(key) !== undefined;
-  }
-
-  /** Returns an upstream with its results, or `undefined` if there is no such upstream. */
-  memberOf(key: string): Member | undefined {
-    const upstream = this.#roster.get(key);
-    if (upstream === undefined) return undefined;
-    const member = this.#memberFor(upstream);
-    this.#known.set(key, member);
-    return member;
+    return this.#options.roster.get(key) !== undefined;
   }
 
   /**
-   * Returns the next upstream to try: the better of two random trusted ones, otherwise an untried one. `unknown`
-   * prefers an untried one. Returns `undefined` if none is suitable.
+   * Returns the next upstream to try: one that works, otherwise an untried one. `unknown`: an untried one first, or
+   * nothing else. Returns `undefined` if none is suitable.
    */
-  choose(suits: Suits, { unknown = false, chance }: Leaning = {}): Member | undefined {
-    const trusted = () => this.#best(this.#trusted.size, () => this.#draw(this.#trusted, suits), chance);
-    const untried = () => this.#best(this.#untriedSize, () => this.#drawUntried(suits), chance);
-    let found = unknown ? (untried() ?? trusted()) : (trusted() ?? untried());
-    if (!found) {
-      this.#readmit();
-      found = untried() ?? this.#best(this.#ejected.size, () => this.#draw(this.#ejected, suits), chance);
+  choose(
+    suits: Suits,
+    leaning: Leaning = {},
+    unknown: 'last' | 'first' | 'only' = 'last',
+  ): Member | undefined {
+    const { avoid, taken, visits, careful } = leaning;
+    const allowed: Suits = (upstream, kind) => !avoid?.(upstream.key) && suits(upstream, kind);
+    const find = (fitting: Suits) => {
+      const checked: Suits = (upstream, kind) => upstream.proven[kind] && fitting(upstream, kind);
+      const idle = () => this.#drawUntried(careful ? checked : fitting, leaning);
+      const trusted = () => this.#drawTrusted(fitting, leaning);
+      if (unknown === 'only') return idle();
+      if (unknown === 'first') return idle() ?? trusted();
+      return trusted() ?? this.#drawUntried(fitting, leaning, true);
+    };
+    let found = taken && find((upstream, kind) => !taken(exitOf(upstream)) && allowed(upstream, kind));
+    found ??= find(allowed);
+    if (avoid) found ??= find(suits);
+    if (unknown !== 'only') found ??= this.#drawFrom(this.#ejected, suits, leaning);
+    if (found) {
+      this.#remember(found);
+      visits?.note(exitOf(found.upstream));
     }
-    if (found) this.#remember(found);
     return found;
   }
 
   succeeded(member: Member, latencyMs: number): void {
+    // What was expected before the first result is a guess.
+    member.latencyMs = member.good === 0 ? latencyMs : member.latencyMs * 0.7 + latencyMs * 0.3;
     member.good = member.good * FADING + 1;
     member.bad *= FADING;
-    member.latencyMs = member.latencyMs * 0.7 + latencyMs * 0.3;
     member.failures = 0;
     member.ejections = 0;
     this.#suspects = [];
@@ -173,8 +202,7 @@ export class Lane {
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;
-    // If another try cannot help, it is ejected at once.
-    const hopeless = why === 'auth_required' || why === 'page' || why === 'distrusted';
+    const hopeless = HOPELESS.has(why);
     const wasTrusted = this.#trusted.has(member);
     if (wasTrusted && !hopeless && member.failures < PATIENCE && this.score(member) > 0.5) return;
     // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
@@ -183,7 +211,7 @@ export class Lane {
       return;
     }
     if (wasTrusted && !hopeless) this.#suspects.push(member);
-    this.#eject(member);
+    this.#eject(member, hopeless);
   }
 
   /** Records that another upstream was faster, although this one had enough time. */
@@ -199,56 +227,85 @@ export class Lane {
     return (good + PRIOR_WEIGHT * prior) / (good + bad + PRIOR_WEIGHT);
   }
 
-  /** Returns the most promising of some random members. */
-  #best(size: number, draw: () => Member | undefined, chance: Leaning['chance']): Member | undefined {
+  #drawTrusted(suits: Suits, leaning: Leaning): Member | undefined {
+    const { rotation = 'spread' } = leaning;
+    if (rotation === 'fast') return this.#drawFrom(this.#trusted, suits, leaning);
+    return this.#fittest(this.#suitable(this.#trusted, suits, COMPARED), leaning);
+  }
+
+  /** Returns the one whose turn it is of those whose expected time is not much longer than that of the best. */
+  #fittest(members: readonly Member[], { rotation, visits, chance }: Leaning): Member | undefined {
+    // The best quarter, because a single one that is much faster than all others must not get all requests.
+    const costs = members.map((member) => this.#cost(member)).sort((a, b) => a - b);
+    const most = FIT * (costs[Math.floor(costs.length / 4)] ?? 0);
+    const turns = members.map((member) => ({
+      member,
+      owes: member.unproven < MOST_UNPROVEN ? 0 : member.unproven,
+      latest: rotation === 'random' ? this.#options.random() : (visits?.latest(exitOf(member.upstream)) ?? 0),
+    }));
+    turns.sort((one, other) => one.owes - other.owes || one.latest - other.latest);
+    return leastOf(
+      turns.map(({ member }) => member),
+      (member) => this.#cost(member, chance?.(member)),
+      most,
+    );
+  }
+
+  /** Returns the most promising of a few random members. */
+  #drawFrom(set: Draw<Member>, suits: Suits, { chance }: Leaning): Member | undefined {
+    const drawn = Array.from({ length: chance ? RACED : 2 }, () => this.#suitable(set, suits, 1)).flat();
+    return leastOf(drawn, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
+  }
+
+  /** Returns up to `most` members, from a random one on. */
+  #suitable(set: Draw<Member>, suits: Suits, most: number): Member[] {
+    const { kind } = this.#options;
+    const gone: Member[] = [];
+    const found = set.some(most, (member) => {
+      if (this.#isThere(member)) return suits(member.upstream, kind);
+      gone.push(member);
+      return false;
+    });
+    for (const member of gone) this.#forget(member);
+    return found;
+  }
+
+  /** Reports whether nothing is known about an upstream, or nothing recent. */
+  #isUntried(upstream: Upstream, now: number): boolean {
+    return !this.trusts(upstream) && (this.#ejected.get(upstream.key)?.ejectedUntil ?? 0) <= now;
+  }
+
+  /**
+   * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
+   * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
+   */
+  #drawUntried(suits: Suits, { chance }: Leaning, shared = false): Member | undefined {
+    if (this.#othersSize === 0) return undefined;
+    const { roster, kind, opinion, monotonic } = this.#options;
+    const now = monotonic();
+    const drawn: Member[] = [];
+    for (let draw = 0; draw < DRAWS && drawn.length < 2; draw++) {
+      const upstream = roster.any();
+      if (!upstream || !this.#isUntried(upstream, now) || opinion?.(upstream.key) === 'bad') continue;
+      if (suits(upstream, kind) && !this.#known.get(upstream.key)?.busy)
+        drawn.push(this.#memberFor(upstream));
+    }
+    if (drawn.length > 0) return leastOf(drawn, (member) => this.#cost(member, chance?.(member)));
+    const owed = ({ unproven, busy }: Member) => unproven * 1_000 + busy;
     let best: Member | undefined;
-    let least = Number.POSITIVE_INFINITY;
-    const draws = Math.min(size, chance ? COMPARED : 2);
-    for (let drawn = 0; drawn < draws; drawn++) {
-      const member = draw();
-      if (!member) return best;
-      const cost = this.#cost(member, chance?.(member) ?? this.score(member));
-      if (cost >= least) continue;
-      best = member;
-      least = cost;
+    for (const upstream of roster) {
+      if (!this.#isUntried(upstream, now) || !suits(upstream, kind)) continue;
+      const member = this.#memberFor(upstream);
+      if (member.busy === 0) return member;
+      if (shared && (best === undefined || owed(member) < owed(best))) best = member;
     }
     return best;
   }
 
-  #draw(set: Draw<Member>, suits: Suits): Member | undefined {
-    const { kind } = this.#options;
-    for (let draw = 0; draw < DRAWS; draw++) {
-      const member = set.any();
-      if (!member) return undefined;
-      if (this.#isThere(member) && suits(member.upstream, kind)) return member;
-    }
-    for (const member of [...set]) {
-      if (this.#isThere(member) && suits(member.upstream, kind)) return member;
-    }
-    return undefined;
-  }
-
-  #drawUntried(suits: Suits): Member | undefined {
-    const { kind, opinion } = this.#options;
-    const isUntried = (upstream: Upstream) => {
-      const known = this.#known.get(upstream.key);
-      const hasResults = known !== undefined && (this.#trusted.has(known) || this.#ejected.has(known));
-      return !hasResults && suits(upstream, kind);
-    };
-    for (let draw = 0; draw < DRAWS; draw++) {
-      const upstream = this.#roster.any();
-      if (!upstream) return undefined;
-      if (isUntried(upstream) && opinion?.(upstream.key) !== 'bad') return this.#memberFor(upstream);
-    }
-    for (const upstream of this.#roster) if (isUntried(upstream)) return this.#memberFor(upstream);
-    return undefined;
-  }
-
-  /** Brings what is known about the upstream up to date. Returns false, and forgets it, if it has left. */
+  /** Brings what is known about the upstream up to date. Returns false if it has left. */
   #isThere(member: Member): boolean {
-    const upstream = this.#roster.get(member.upstream.key);
-    if (upstream === undefined) this.#forget(member);
-    else member.upstream = upstream;
+    const upstream = this.#options.roster.get(member.upstream.key);
+    if (upstream !== undefined) member.upstream = upstream;
     return upstream !== undefined;
   }
 
@@ -256,9 +313,8 @@ export class Lane {
     const known = this.#known.get(upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
-    return (
-      known ?? { upstream, good: 0, bad: 0, latencyMs, busy: 0, failures: 0, ejections: 0, ejectedUntil: 0 }
-    );
+    const results = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 };
+    return known ?? { upstream, latencyMs, ...results };
   }
 
   /** Above the limit, what was chosen longest ago is forgotten. */
@@ -273,31 +329,24 @@ export class Lane {
 
   #forget(member: Member): void {
     this.#known.delete(member.upstream.key);
-    for (const set of [this.#trusted, this.#ejected]) set.delete(member);
+    for (const set of [this.#trusted, this.#ejected]) set.delete(member.upstream.key);
   }
 
-  get #untriedSize(): number {
-    return Math.max(0, this.#roster.size - this.#trusted.size - this.#ejected.size);
+  /** Number of upstreams that are not known to work. */
+  get #othersSize(): number {
+    return Math.max(0, this.#options.roster.size - this.#trusted.size);
   }
 
-  /** Returns the expected time to an answer, roughly. */
-  #cost({ latencyMs, busy }: Member, chance: number): number {
-    return ((latencyMs + 50) * (1 + busy)) / Math.max(0.001, chance) ** 2;
+  /** Returns the expected time to an answer with all the tries that it takes, roughly. */
+  #cost(member: Member, chance = this.score(member)): number {
+    return (member.latencyMs + 50) / Math.max(0.001, chance);
   }
 
-  #eject(member: Member): void {
+  #eject(member: Member, hopeless = false): void {
     const { firstMs, mostMs } = EJECTION;
-    member.ejections++;
-    member.ejectedUntil = this.#options.monotonic() + Math.min(mostMs, firstMs * member.ejections);
+    const restMs = hopeless ? mostMs : Math.min(mostMs, firstMs * ++member.ejections);
+    member.ejectedUntil = this.#options.monotonic() + restMs;
     this.#move(member, this.#ejected);
-  }
-
-  /** Readmits upstreams whose ejection is over. */
-  #readmit(): void {
-    const now = this.#options.monotonic();
-    for (const member of [...this.#ejected]) {
-      if (member.ejectedUntil <= now) this.#ejected.delete(member);
-    }
   }
 
   #blameOurselves(): void {
@@ -312,8 +361,23 @@ export class Lane {
   #move(member: Member, to: Draw<Member>): void {
     if (this.#known.get(member.upstream.key) !== member) return;
     for (const set of [this.#trusted, this.#ejected]) {
-      if (set !== to) set.delete(member);
+      if (set !== to) set.delete(member.upstream.key);
     }
-    to.add(member);
+    to.set(member);
   }
+}
+
+/** Returns the first member whose cost is at most `enough`, otherwise the one with the least. */
+function leastOf(
+  members: readonly Member[],
+  costOf: (member: Member) => number,
+  enough = 0,
+): Member | undefined {
+  let best: { member: Member; cost: number } | undefined;
+  for (const member of members) {
+    const cost = costOf(member);
+    if (cost <= enough) return member;
+    if (best === undefined || cost < best.cost) best = { member, cost };
+  }
+  return best?.member;
 }

@@ -1,17 +1,27 @@
-import { loginLine } from '../proxy/check/exchange.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { type Caller, HTTP_VOICE } from './caller.ts';
+import { canaryFor, headForProxy } from './canary.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
-import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
-import { type Answer, type AnswerReader, answerHead, answerJudge, answerReader } from './http-answer.ts';
+import { badRequest, GatewayFault, maybeSent, sessionLost } from './fault.ts';
+import {
+  type Answer,
+  type AnswerReader,
+  answerHead,
+  answerJudge,
+  answerReader,
+  PROXY_TROUBLE,
+  REFUSALS,
+} from './http-answer.ts';
 import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
+import type { Asked } from './journal.ts';
+import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
-import type { Failure, Upstream } from './upstream.ts';
+import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 interface PlainOptions {
   client: Caller;
@@ -23,8 +33,8 @@ interface PlainOptions {
 /** A client that sends no more has usually left, but may still read. */
 const ENDED_MS = 10_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
-/** Statuses with which a site refuses an address. */
-const BLOCKS = new Set([403, 429, 451, 503]);
+/** A request that is sent once must not be lost to a proxy that answers everything itself. */
+const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
 /** Statuses that ask for a login to a network or a proxy, which a target never sends. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
@@ -37,13 +47,13 @@ const NEVER_A_TARGETS = new Map([
  */
 export function sendPlain(options: PlainOptions): void {
   const { client, desk, request, admission } = options;
-  const startedAt = desk.monotonic();
+  const asked: Asked = { kind: 'plain', target: request.target, admission, startedAt: desk.monotonic() };
   const evidence = desk.engine.evidenceOf(admission.account);
   const repeatable = request.framing === 'none' && (request.method === 'GET' || request.method === 'HEAD');
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
-    desk.meter.settled('plain', 'client_left', 0);
+    desk.settled(asked, 'client_left');
   };
   // A client may end its half after a whole request; a request without its end never gets one.
   client.onEnded = () => {
@@ -54,19 +64,24 @@ export function sendPlain(options: PlainOptions): void {
       kind: 'plain',
       target: request.target,
       admission,
-      planFor: (upstream): Plan => ({
-        tunnel: isTunnelled(upstream),
-        payload: repeatable ? headFor(request, upstream) : null,
-        judge: answerJudge(request.method, upstream.proven.plain || evidence.lanes.plain.trusts(upstream)),
-      }),
+      planFor(upstream): Plan {
+        const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
+        return {
+          tunnel: isTunnelled(upstream),
+          payload: repeatable ? headFor(request, upstream) : null,
+          doubt: certain ? undefined : UNKNOWN,
+          judge: answerJudge(request.method, certain, desk.retry),
+        };
+      },
+      canaryFor: (upstream) => canaryFor(upstream, isTunnelled(upstream)),
       ...(repeatable && { idleFor: (upstream) => desk.idle.take(upstream, request.target) }),
       wide: repeatable,
     },
     (result, tries, lost) => {
-      const ms = desk.monotonic() - startedAt;
-      desk.meter.settled('plain', result === null ? 'no_answer' : 'served', ms);
-      if (result === null) client.refuse(HTTP_VOICE, lost ? sessionLost() : noAnswer(request.target, tries));
-      else new Exchange(options, result).begin(repeatable);
+      const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result?.member });
+      if (result !== null) return new Exchange(options, result, settle).begin(repeatable);
+      settle('no_answer');
+      client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', request.target, tries));
     },
   );
 }
@@ -83,15 +98,7 @@ function isWhole({ framing }: PlainRequest, { inbox }: Caller): boolean {
 }
 
 function headFor(request: PlainRequest, upstream: Upstream): Buffer {
-  if (isTunnelled(upstream)) return request.forServer;
-  const { forProxy } = request;
-  if (upstream.login === null) return forProxy;
-  const second = forProxy.indexOf('\r\n') + 2;
-  return Buffer.concat([
-    forProxy.subarray(0, second),
-    Buffer.from(loginLine(upstream.login), 'latin1'),
-    forProxy.subarray(second),
-  ]);
+  return isTunnelled(upstream) ? request.forServer : headForProxy(request, upstream);
 }
 
 /** An HTTP proxy that does not forward requests may still open a tunnel to port 80. */
@@ -105,6 +112,8 @@ class Exchange implements Carrier {
   movedAt: number;
   readonly #options: PlainOptions;
   readonly #result: RaceResult;
+  /** Called once, when the answer begins or there is none. */
+  readonly #settle: (outcome: Outcome) => void;
   readonly #upstream: TcpSocket;
   readonly #requestEnd: BodyEnd;
   /** The beginning of the answer, until its head is whole. */
@@ -114,13 +123,16 @@ class Exchange implements Carrier {
   #answerEnd: BodyEnd | null = null;
   /** True if the proxy has sent more than the answer. */
   #surplus = false;
+  /** When the request was sent, unless it had been sent before. */
+  #sentAt: number | null = null;
   #over = false;
 
-  constructor(options: PlainOptions, result: RaceResult) {
+  constructor(options: PlainOptions, result: RaceResult, settle: (outcome: Outcome) => void) {
     this.startedAt = options.desk.monotonic();
     this.movedAt = this.startedAt;
     this.#options = options;
     this.#result = result;
+    this.#settle = settle;
     const { socket, received } = result.attempt.release();
     this.#upstream = socket;
     this.#received.add(received);
@@ -148,7 +160,9 @@ class Exchange implements Carrier {
       ended: () => this.#onEnded(),
       closed: (fault) => this.#onEnded(fault !== null),
     };
+    if (!this.#spend('up', request.forServer.length)) return;
     if (!sent) {
+      this.#sentAt = this.startedAt;
       this.#upstream.write(headFor(request, this.#result.attempt.upstream));
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
@@ -183,6 +197,7 @@ class Exchange implements Carrier {
     if (this.#requestEnd.done || client.inbox.isEmpty) return;
     try {
       const count = this.#requestEnd.take(client.inbox.view());
+      if (!this.#spend('up', count)) return;
       if (!this.#upstream.write(client.take(count))) client.socket.pause();
     } catch {
       this.#fail(badRequest('The body is malformed.'), null);
@@ -222,17 +237,21 @@ class Exchange implements Carrier {
     const { member, tookMs, doubtful, slower } = this.#result;
     this.#answer = answer;
     this.#answerEnd = bodyEnd(answer.framing);
+    this.#settle('served');
     const { admission, request } = this.#options;
     const evidence = desk.engine.evidenceOf(admission.account);
-    if (!doubtful) evidence.worked('plain', member, tookMs, slower);
-    evidence.reached(siteOf(request.target.host), member.upstream.key, !BLOCKS.has(answer.status));
+    const site = siteOf(request.target.host);
+    // A request that was sent once has won by a connection, which says nothing about the time to an answer.
+    const ms = this.#sentAt === null ? tookMs : desk.monotonic() - this.#sentAt;
+    const refused = REFUSALS.has(answer.status);
+    if (!doubtful && !PROXY_TROUBLE.has(answer.status))
+      evidence.worked('plain', member, { site, tookMs: ms, slower });
+    // What several exits got is the site's answer to everyone.
+    if (!refused || !doubtful) evidence.reached(site, member.upstream.key, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     const { session } = this.#options.admission;
-    const { exitIp } = member.upstream;
-    if (session) added.push(...session.headers());
-    else if (exitIp !== null) added.push(`X-Picpool-Exit: ${exitIp}`);
+    added.push(...(session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
-    desk.meter.bytes('down', head.length);
     this.#sendAnswer(rest, head);
   }
 
@@ -250,16 +269,21 @@ class Exchange implements Carrier {
     return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestEnd.done;
   }
 
+  /** Counts bytes. Returns false, and ends the connections, if the quota is used up. */
+  #spend(direction: 'up' | 'down', bytes: number): boolean {
+    const { desk, admission } = this.#options;
+    desk.meter.bytes(direction, bytes);
+    if (admission.account.spend(bytes)) return true;
+    this.#end('broken');
+    return false;
+  }
+
   /** `head` is sent with it in one write. */
   #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
-    const { client, desk, admission } = this.#options;
+    const { client } = this.#options;
     try {
       const count = this.#answerEnd?.take(bytes) ?? 0;
-      desk.meter.bytes('down', count);
-      if (!admission.account.spend(count)) {
-        this.#end('broken', null);
-        return;
-      }
+      if (!this.#spend('down', count + (head?.length ?? 0))) return;
       // Anything that a proxy sends beyond the answer is discarded.
       const body = bytes.subarray(0, count);
       this.#surplus = count < bytes.length;
@@ -293,6 +317,7 @@ class Exchange implements Carrier {
     const { client, desk, admission } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
+    if (this.#answerEnd === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     this.#result.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {

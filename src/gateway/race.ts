@@ -1,21 +1,28 @@
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
-import { Attempt, type Plan } from './attempt.ts';
-import type { Lane, Member, Suits } from './lane.ts';
+import { Attempt, type Doubt, type Plan } from './attempt.ts';
+import type { Canary } from './canary.ts';
+import type { Lane, Leaning, Member, Suits } from './lane.ts';
 import type { Target } from './target.ts';
-import type { Failure, Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
 export interface RaceOptions {
   tcp: Pick<Tcp, 'dial'>;
   lane: Lane;
   target: Target;
   suits: Suits;
-  /** Returns the chance, 0 to 1, that a member reaches the target. Default: as that of any target. */
-  chance?: ((member: Member) => number) | undefined;
+  leaning: Leaning;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
-  /** Number of upstreams tried at once from the start. */
+  /**
+   * Returns a request that proves that an answer of the upstream is not its own. Default: only equal answers of several
+   * prove that.
+   */
+  canaryFor?: ((upstream: Upstream) => Canary) | undefined;
+  /** Number of upstreams tried at once from the start: one, and others that are not known to work. */
   width: number;
+  /** The first is one that is not known to work, which another joins after this time. Default: one that works. */
+  joinMs?: number | undefined;
   /** Maximum number of upstreams tried. */
   tries: number;
   /** After this time without an answer, one more is tried. */
@@ -26,8 +33,10 @@ export interface RaceOptions {
   timeoutMs: number;
   monotonic: () => number;
   /** Called for each attempt; `hedged`: while others are pending. */
-  onTry: (hedged: boolean) => void;
+  onTry: (member: Member, hedged: boolean) => void;
   onFailure: (member: Member, failure: Failure) => void;
+  /** Called for those that the site refused, although it let in the winner. */
+  onRefused?: (member: Member) => void;
 }
 
 export interface RaceResult {
@@ -35,24 +44,24 @@ export interface RaceResult {
   member: Member;
   /** Since the winner was dialled. */
   tookMs: number;
-  /** True if it was not certain that this is the target's answer, but there was no better one. */
+  /** True if the answer proves nothing of this upstream: it may be its own, or only equal to that of another. */
   doubtful: boolean;
   /** Those that were slower, although they had enough time. */
   slower: Member[];
-  /** Those that delivered an answer of the same look. */
-  alike: { member: Member; ms: number }[];
 }
 
-/** Called with the winner or `null`, and the number of attempts. */
-export type OnEnd = (result: RaceResult | null, tries: number) => void;
+/** Called with the winner or `null`, the number of attempts, and whether the time limit has ended it. */
+export type OnEnd = (result: RaceResult | null, tries: number, timedOut: boolean) => void;
 
 export interface Race {
   /** Cancels all attempts, without further callbacks. */
   cancel(): void;
 }
 
-/** Number of upstreams with the same alert after which it counts as the target's. */
+/** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
 const ALIKE = 2;
+/** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
+const REFUSED_ALIKE = 3;
 
 /**
  * Tries upstreams until one delivers an answer, and calls back once: with the winner, or with `null`, and the number
@@ -64,53 +73,71 @@ export function race(options: RaceOptions, onEnd: OnEnd): Race {
   return contest;
 }
 
+interface Doubtful {
+  attempt: Attempt;
+  member: Member;
+  doubt: Doubt;
+  tookMs: number;
+  /** Whether it is being found out whether the answer is the proxy's own. */
+  isAsked: boolean;
+}
+
 class Contest implements Race {
   readonly #options: RaceOptions;
   readonly #onEnd: OnEnd;
   readonly #running = new Map<Attempt, Member>();
   /** Answers that may be the proxy's own, with their look. */
-  readonly #doubtful: { attempt: Attempt; member: Member; look: string }[] = [];
+  readonly #doubtful: Doubtful[] = [];
+  /** Questions for a host that does not exist. */
+  readonly #canaries = new Set<Attempt>();
   readonly #tried = new Set<string>();
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #deadline = 0;
+  /** Those that have not answered after this time had enough of it. */
+  #enoughMs: number;
   #over = false;
 
   constructor(options: RaceOptions, onEnd: OnEnd) {
     this.#options = options;
+    this.#enoughMs = options.hedgeMs;
     this.#onEnd = onEnd;
   }
 
   begin(): void {
-    const { width, timeoutMs, monotonic, lane } = this.#options;
+    const { width, timeoutMs, joinMs, monotonic, lane } = this.#options;
     this.#deadline = monotonic() + timeoutMs;
-    for (let place = 0; place < width; place++) this.#try(place > 0 && lane.learned);
+    const first = this.#try(joinMs === undefined ? 'last' : 'first');
+    for (let place = 1; place < width; place++) this.#try('only');
+    if (joinMs !== undefined && first && !lane.trusts(first.upstream)) this.#enoughMs = joinMs;
     if (this.#running.size === 0) this.#settle();
-    else this.#wait();
+    else this.#wait(this.#enoughMs);
   }
 
   cancel(): void {
     this.#end();
   }
 
-  answered(attempt: Attempt, look: string | null): void {
-    const { monotonic } = this.#options;
+  answered(attempt: Attempt, doubt: Doubt | null): void {
     const member = this.#running.get(attempt);
     if (this.#over || !member) return;
-    if (look === null) {
-      this.#win(attempt, member, false);
+    if (doubt === null) {
+      this.#win(attempt, member);
       return;
     }
-    const alike = this.#doubtful.filter((other) => other.look === look);
-    if (alike.length + 1 >= ALIKE) {
-      const now = monotonic();
-      const others = alike.map((other) => ({ member: other.member, ms: now - other.attempt.startedAt }));
-      this.#win(attempt, member, false, others);
+    const { mayBeOwn, refusal } = doubt;
+    const canary = mayBeOwn ? this.#options.canaryFor?.(member.upstream) : undefined;
+    const tookMs = this.#options.monotonic() - attempt.startedAt;
+    const doubtful = { attempt, member, doubt, tookMs, isAsked: canary !== undefined };
+    const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === doubt.look);
+    if (canary === undefined && this.#isTargets(alike, refusal)) {
+      this.#win(attempt, member, { doubtful: true });
       return;
     }
     this.#running.delete(attempt);
-    this.#doubtful.push({ attempt, member, look });
-    this.#replace();
+    this.#doubtful.push(doubtful);
+    if (canary === undefined) this.#replace();
+    else this.#prove(doubtful, canary);
   }
 
   failed(attempt: Attempt, failure: Failure): void {
@@ -122,36 +149,59 @@ class Contest implements Race {
     this.#replace();
   }
 
-  #replace(): void {
-    this.#try(false);
-    if (this.#running.size === 0) this.#settle();
+  /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
+  #prove(doubtful: Doubtful, { target, plan }: Canary): void {
+    const { tcp, monotonic } = this.#options;
+    const { attempt, member, doubt, tookMs } = doubtful;
+    const { look, refusal } = doubt;
+    const learn = (canary: Attempt, isOwn: boolean) => {
+      canary.cancel();
+      if (!this.#canaries.delete(canary)) return;
+      this.#doubtful.splice(this.#doubtful.indexOf(doubtful), 1);
+      this.#running.set(attempt, member);
+      // It is the target's, and may still be meant for this exit alone.
+      if (!isOwn && refusal) this.answered(attempt, { look: look.slice(0, 3), mayBeOwn: false, refusal });
+      else if (!isOwn) this.#win(attempt, member, { tookMs });
+      else {
+        attempt.cancel();
+        this.failed(attempt, 'page');
+      }
+    };
+    const events = {
+      answered: (canary: Attempt, seen: Doubt | null) =>
+        learn(canary, seen === null || seen.look === look || Number.parseInt(seen.look, 10) < 400),
+      failed: (canary: Attempt, failure: Failure) => learn(canary, failure === 'page'),
+    };
+    this.#canaries.add(new Attempt(tcp, member.upstream, target, { plan, events, now: monotonic() }));
   }
 
-  #try(unknown: boolean): boolean {
-    const { lane, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry, chance } = this.#options;
-    if (this.#tries >= tries) return false;
-    const member = lane.choose((upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind), {
-      unknown,
-      chance,
-    });
-    if (!member) return false;
+  #replace(): void {
+    this.#try('last');
+    if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle();
+  }
+
+  #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
+    const { lane, leaning, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry } = this.#options;
+    if (this.#tries >= tries) return undefined;
+    const untried: Suits = (upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind);
+    const member = lane.choose(untried, leaning, unknown);
+    if (!member) return undefined;
     this.#tries++;
     this.#tried.add(member.upstream.key);
     member.busy++;
-    onTry(this.#running.size > 0);
+    onTry(member, this.#running.size > 0);
     const plan = planFor(member.upstream);
     const idle = idleFor?.(member.upstream);
     this.#running.set(
       new Attempt(tcp, member.upstream, target, { plan, events: this, now: monotonic(), idle }),
       member,
     );
-    return true;
+    return member;
   }
 
   /** Sets the timer to the next hedge or the end. */
-  #wait(): void {
-    const { hedgeMs, monotonic } = this.#options;
-    const left = this.#deadline - monotonic();
+  #wait(hedgeMs: number): void {
+    const left = this.#deadline - this.#options.monotonic();
     this.#timer = setTimeout(() => this.#tick(), Math.max(1, Math.min(hedgeMs, left)));
   }
 
@@ -165,33 +215,49 @@ class Contest implements Race {
         this.#options.onFailure(member, 'timeout');
       }
       this.#running.clear();
-      this.#settle();
+      this.#settle(true);
       return;
     }
-    if (this.#tries < tries && mayHedge()) this.#try(false);
-    this.#wait();
+    if (this.#tries < tries && mayHedge()) this.#try('last');
+    this.#wait(this.#options.hedgeMs);
   }
 
   /** Nothing is pending any more: a doubtful answer is better than none. */
-  #settle(): void {
+  #settle(timedOut = false): void {
     const best = this.#doubtful.shift();
     if (best) {
       this.#running.set(best.attempt, best.member);
-      this.#win(best.attempt, best.member, true);
+      this.#win(best.attempt, best.member, { doubtful: true });
       return;
     }
     this.#end();
-    this.#onEnd(null, this.#tries);
+    this.#onEnd(null, this.#tries, timedOut);
   }
 
-  #win(attempt: Attempt, member: Member, doubtful: boolean, alike: RaceResult['alike'] = []): void {
+  /** Reports whether equal answers are the target's. Proxies of which nothing is known may all answer with their own. */
+  #isTargets(alike: readonly Doubtful[], refusal: boolean): boolean {
+    const { lane } = this.#options;
+    const upstreams = alike.map(({ member }) => member.upstream);
+    if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
+    const isKnown = (upstream: Upstream) => upstream.proven[lane.kind] || lane.trusts(upstream);
+    return upstreams.length >= ALIKE && upstreams.some(isKnown);
+  }
+
+  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}): void {
     const now = this.#options.monotonic();
     this.#running.delete(attempt);
+    // What they answered was not the target's, or for themselves alone.
+    for (const { member, isAsked, doubt } of facts.doubtful ? [] : this.#doubtful) {
+      if (isAsked) continue;
+      if (doubt.refusal) this.#options.onRefused?.(member);
+      else this.#options.onFailure(member, 'declined');
+    }
     const slower = [...this.#running]
-      .filter(([other]) => now - other.startedAt >= this.#options.hedgeMs)
+      .filter(([other]) => now - other.startedAt >= this.#enoughMs)
       .map(([, slow]) => slow);
     this.#end();
-    this.#onEnd({ attempt, member, tookMs: now - attempt.startedAt, doubtful, slower, alike }, this.#tries);
+    const result = { tookMs: now - attempt.startedAt, doubtful: false, ...facts };
+    this.#onEnd({ attempt, member, slower, ...result }, this.#tries, false);
   }
 
   #end(): void {
@@ -205,7 +271,9 @@ class Contest implements Race {
       attempt.cancel();
       member.busy--;
     }
+    for (const canary of this.#canaries) canary.cancel();
     this.#running.clear();
     this.#doubtful.length = 0;
+    this.#canaries.clear();
   }
 }

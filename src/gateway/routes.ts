@@ -1,8 +1,249 @@
-import { type Call, type Route, route } from '../http/route.ts';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
+import { forwardedBy } from '../http/client/forwarding-headers.ts';
+import type { Description } from '../http/describe.ts';
+import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
+import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
+import { formatTimestamp } from '../lib/clock.ts';
+import { siteOfTarget } from '../proxy/targets/site.ts';
+import type { Witness } from '../proxy/targets/testimony.ts';
+import type { Entry, Journal } from './journal.ts';
+import type { ExitReport, Verdict } from './reports.ts';
 
-/** The configuration file for browsers. `port`: `null` if the gateway is off. */
-export function gatewayRoutes(port: number | null): Route[] {
-  return port === null ? [] : [route('GET /proxy.pac', (call) => showPac(port, call))];
+/** A gateway as its routes see it. */
+export interface GatewayDoor {
+  port: number;
+  /** Returns true once everyone needs a token. */
+  closed(): boolean;
+  journal: Journal;
+  /** `error`: what went wrong, as the client says. */
+  report(witness: Witness, report: ExitReport, error: string | undefined): Verdict;
+}
+
+const tag = 'Proxy pool';
+const NO_STORE = { headers: { 'cache-control': 'no-store' } };
+const REST = '^[1-9][0-9]{0,5}[smhd]$';
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
+const session = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$', description: 'Name of a session.' });
+
+const reportBody = Type.Object(
+  {
+    session: Type.Optional(session),
+    exit: Type.Optional(
+      Type.String({ maxLength: 64, description: 'The address that the site sees: `X-Picpool-Exit`.' }),
+    ),
+    id: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'ID of the proxy: `X-Picpool-Proxy`.',
+      }),
+    ),
+    target: Type.String({
+      minLength: 1,
+      maxLength: 2000,
+      description: 'The site: a domain, an address or a URL.',
+    }),
+    ok: Type.Boolean({ description: '`false` if the site refuses the exit.' }),
+    error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
+    rest: Type.Optional(
+      Type.String({
+        pattern: REST,
+        description: 'For how long the exit is left out, such as `15m`; at most a day.',
+      }),
+    ),
+  },
+  { additionalProperties: true },
+);
+
+const entrySchema = Type.Object(
+  {
+    at: Type.String({ description: 'UTC, `YYYY-MM-DD HH:MM:SS`.' }),
+    kind: Type.String({ description: '`plain`: a request over plain http. `tunnel`: CONNECT or SOCKS.' }),
+    outcome: Type.String({ description: '`served`, `no_answer` or `client_left`.' }),
+    ms: Type.Integer({ description: 'Time until the answer began.' }),
+    tries: Type.Integer({ description: 'Number of proxies tried.' }),
+    account: Type.String({ description: 'ID of the token, or the address of a client without one.' }),
+    session: nullable(Type.String()),
+    site: Type.String(),
+    exit: nullable(Type.String({ description: 'The address that the site saw.' })),
+    proxy: nullable(Type.Integer({ description: 'ID of the proxy.' })),
+  },
+  { $id: 'GatewayRequest' },
+);
+
+const entryExample = {
+  at: '2026-01-31 08:05:09',
+  kind: 'tunnel',
+  outcome: 'served',
+  ms: 212,
+  tries: 1,
+  account: '5f3a9c1b2d4e',
+  session: 'abc',
+  site: 'example.com',
+  exit: '203.0.113.9',
+  proxy: 4711,
+};
+
+const reporting: Description = {
+  id: 'reportExit',
+  tag,
+  summary: 'Report an exit that a site refuses',
+  description:
+    'Name the exit by `session`, `exit` or `id`. After a failure, your requests to the site leave it out for 10 minutes, twice as long each time up to a day, while any other works; a session that you name moves. Others leave it out once several accounts have reported it. Needs a token of the role `gateway`; without such tokens, only programs on the same machine may report.',
+  answers: {
+    200: {
+      description: 'Whether the report counted, and if not, why.',
+      schema: Type.Object({
+        success: Type.Literal(true),
+        counted: Type.Boolean(),
+        reason: Type.Optional(Type.String({ description: 'Why it did not count.' })),
+        exit: Type.Optional(Type.String({ description: 'The exit that was meant.' })),
+        rest_seconds: Type.Optional(
+          Type.Integer({ description: 'For how long it is left out; 0 after a success.' }),
+        ),
+        for_all: Type.Optional(Type.Boolean({ description: 'Whether it counts for all accounts.' })),
+        moved: Type.Optional(Type.Boolean({ description: 'Whether the session gets another exit.' })),
+      }),
+      example: {
+        success: true,
+        counted: true,
+        exit: '203.0.113.9',
+        rest_seconds: 600,
+        for_all: false,
+        moved: true,
+      },
+    },
+  },
+  errors: [400, 401, 403, 404, 413],
+};
+
+const showingLast: Description = {
+  id: 'getLastExit',
+  tag,
+  summary: 'Get the exit of your last request',
+  description: 'Of the session, if you name one. Who may ask is the same as for reports.',
+  answers: {
+    200: {
+      description: 'The last request that was answered.',
+      schema: Type.Object({ success: Type.Literal(true), request: entrySchema }),
+      example: { success: true, request: entryExample },
+    },
+  },
+  errors: [400, 401, 403, 404],
+};
+
+const showingLatest: Description = {
+  id: 'listGatewayRequests',
+  tag,
+  summary: 'List the latest requests',
+  description: 'The last 200 that the gateway of this server has carried, newest first.',
+  answers: {
+    200: {
+      description: 'The requests.',
+      schema: Type.Object({ success: Type.Literal(true), requests: Type.Array(entrySchema) }),
+      example: { success: true, requests: [entryExample] },
+    },
+  },
+  errors: [404],
+};
+
+const lastQuery = Type.Object({ session: Type.Optional(session) }, { additionalProperties: true });
+
+/** `door`: `null` if the gateway is off. */
+export function gatewayRoutes(door: GatewayDoor | null): Route[] {
+  const opened = () => {
+    if (door === null)
+      throw new AppError('not_found', inEnglish('The gateway is off: GATEWAY_PORT is not set.'));
+    return door;
+  };
+  return [
+    ...(door === null ? [] : [route('GET /proxy.pac', (call) => showPac(door.port, call))]),
+    route('POST /api/gateway/report', (call) => takeReport(opened(), call), {
+      body: json(reportBody),
+      limit: 'report',
+      about: reporting,
+    }),
+    route('GET /api/gateway/last', (call) => showLast(opened(), call), {
+      query: lastQuery,
+      about: showingLast,
+    }),
+    route('GET /api/gateway/requests', () => showLatest(opened()), { admin: 'always', about: showingLatest }),
+  ];
+}
+
+const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
+
+/**
+ * Returns the account of the gateway that a call comes from. Without tokens, those are the programs on this machine:
+ * a reverse proxy passes on what others say.
+ */
+function witnessOf({ context, request }: Caller, door: GatewayDoor): Witness {
+  if (context.admin) return { id: 'admin', speaksForAll: true };
+  if (door.closed()) {
+    if (context.holder?.role === 'gateway') return { id: context.holder.id, speaksForAll: false };
+    const header = 'Authorization: Bearer <token>, with a token of the role gateway';
+    throw new AppError('unauthorized', message('This needs the header {header}.', { header }));
+  }
+  const { peer } = context;
+  if (!LOOPBACK.has(peer) || forwardedBy(request.headers) !== null) {
+    throw new AppError(
+      'forbidden',
+      inEnglish('Without tokens of the role gateway, only programs on the same machine may use this.'),
+    );
+  }
+  // The gateway listens on IPv4.
+  return { id: peer === '::1' ? '127.0.0.1' : peer, speaksForAll: true };
+}
+
+/** Shuts an exit out of a site, or lets it in. */
+function takeReport(door: GatewayDoor, call: Call<{ body: typeof reportBody }>): Response {
+  const witness = witnessOf(call, door);
+  const { target, exit, rest, session, id, ok, error } = call.body;
+  const site = siteOfTarget(target);
+  if (site === null)
+    throw invalidParameter('target', inEnglish('target must be a domain such as example.com.'));
+  if (session === undefined && exit === undefined && id === undefined)
+    throw invalidParameter('exit', inEnglish('Name the exit by session, exit or id.'));
+  const report = {
+    session,
+    exit: exit === undefined ? undefined : (canonicalAddress(unbracketed(exit)) ?? exit),
+    id,
+    site,
+    ok,
+    restMs: rest === undefined ? undefined : msOf(rest),
+  };
+  const verdict = door.report(witness, report, error);
+  if (!verdict.counted) return Response.json({ success: true, ...verdict }, NO_STORE);
+  const { restMs, forAll, moved } = verdict;
+  const rest_seconds = Math.round(restMs / 1000);
+  return Response.json(
+    { success: true, counted: true, exit: verdict.exit, rest_seconds, for_all: forAll, moved },
+    NO_STORE,
+  );
+}
+
+function msOf(rest: string): number {
+  return Number(rest.slice(0, -1)) * SECONDS[rest.at(-1) as keyof typeof SECONDS] * 1000;
+}
+
+/** Shows which exit served the caller last. */
+function showLast(door: GatewayDoor, call: Call<{ query: typeof lastQuery }>): Response {
+  const { id } = witnessOf(call, door);
+  const entry = door.journal.last(id, call.query.session ?? null);
+  if (entry === undefined)
+    throw new AppError('not_found', inEnglish('No request of yours has been answered yet.'));
+  return Response.json({ success: true, request: viewOf(entry) }, NO_STORE);
+}
+
+/** Shows the latest requests of all accounts. */
+function showLatest({ journal }: GatewayDoor): Response {
+  return Response.json({ success: true, requests: journal.latest().map(viewOf) }, NO_STORE);
+}
+
+function viewOf(entry: Entry): Static<typeof entrySchema> {
+  return { ...entry, at: formatTimestamp(entry.at) };
 }
 
 /** Serves the configuration that browsers load, which sends everything public through the gateway. */

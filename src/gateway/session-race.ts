@@ -10,55 +10,115 @@ export interface Ways {
   again(pinned: string, onEnd: OnEnd): Race | null;
   /** Through any upstream that can become the exit of a session. */
   findOther(onEnd: OnEnd): Race;
+  /** After this time, another exit is looked for, although the session's may still answer. */
+  patienceMs: number;
 }
+
+/** How often a request follows its session to an exit that then fails as well. */
+const MOST_MOVES = 3;
 
 /**
  * Connects through the session's exit. If there is none yet, or it no longer works, the upstream that answers becomes
- * the exit.
+ * the exit. Of concurrent requests that need a new one, the first finds it, and the others follow.
  */
-export function raceForSession(session: Session, { again, findOther }: Ways, onFound: OnFound): Race {
-  let running: Race | null = null;
-  let cancelled = false;
+export function raceForSession(
+  session: Session,
+  { again, findOther, patienceMs }: Ways,
+  onFound: OnFound,
+): Race {
+  /** Through the session's exit, and through others; `null` until they have begun. */
+  const races = new Map<symbol, Race | null>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether another exit is looked for, or waited for, and whether by this request. */
+  let looking = false;
+  let searching = false;
+  let tries = 0;
+  let moves = 0;
+  let over = false;
 
-  function pinNew(triedBefore: number): void {
-    running = findOther((result, tried) => {
+  /** Takes the exit of the session, unless it is `lost`, or finds another one. */
+  function look(lost: string | null): void {
+    looking = true;
+    session.enter(lost, (pinned) => {
+      if (over && pinned === null) session.leave();
+      if (over) return;
+      looking = pinned === null;
+      if (pinned === null) search();
+      else follow(pinned);
+    });
+  }
+
+  function search(): void {
+    searching = true;
+    run(findOther, (result) => {
+      looking = false;
+      searching = false;
       if (result) session.pin(result.member.upstream);
+      else moves = MOST_MOVES;
+      if (result || races.size === 0) end(result);
       session.leave();
-      onFound(result, triedBefore + tried, false);
     });
   }
 
-  function begin(): void {
-    const { pinned, locked } = session;
-    if (pinned === null) {
-      pinNew(0);
-      return;
-    }
-    const race = again(pinned, (result, tried) => {
-      if (result || locked) {
-        session.leave();
-        onFound(result, tried, result === null);
-      } else pinNew(tried);
-    });
-    // It may already have ended, and another may have begun in its place.
-    if (race) running ??= race;
-    else if (locked) {
-      session.leave();
-      onFound(null, 0, true);
-    } else pinNew(0);
+  function follow(pinned: string): void {
+    const { locked } = session;
+    cancelAll();
+    if (!locked) timer = setTimeout(() => move(pinned), patienceMs);
+    const lose = (lost: boolean) => (locked ? end(null, lost) : move(pinned));
+    const begun = run(
+      (onEnd) => again(pinned, onEnd),
+      (result, timedOut) => (result ? end(result) : lose(!timedOut)),
+    );
+    if (!begun) lose(true);
   }
 
-  session.enter(() => {
-    if (cancelled) session.leave();
-    else begin();
-  });
+  /** Looks for another exit, if this does not happen already. */
+  function move(lost: string): void {
+    clearTimeout(timer);
+    if (looking) return;
+    if (++moves <= MOST_MOVES) look(lost);
+    else if (races.size === 0) end(null);
+  }
+
+  /** Returns false if there is nothing to run. */
+  function run(
+    start: (onEnd: OnEnd) => Race | null,
+    onEnd: (result: RaceResult | null, timedOut: boolean) => void,
+  ): boolean {
+    const id = Symbol();
+    races.set(id, null);
+    const race = start((result, tried, timedOut) => {
+      tries += tried;
+      if (races.delete(id)) onEnd(result, timedOut);
+    });
+    // It may already have ended.
+    if (race !== null && races.has(id)) races.set(id, race);
+    else races.delete(id);
+    return race !== null;
+  }
+
+  function cancelAll(): void {
+    clearTimeout(timer);
+    for (const race of races.values()) race?.cancel();
+    races.clear();
+  }
+
+  /** Ends everything. Others may then search. */
+  function finish(): void {
+    over = true;
+    cancelAll();
+    if (searching) session.leave();
+  }
+
+  function end(result: RaceResult | null, lost = false): void {
+    finish();
+    onFound(result, tries, lost);
+  }
+
+  look(null);
   return {
     cancel() {
-      if (cancelled) return;
-      cancelled = true;
-      if (running === null) return;
-      running.cancel();
-      session.leave();
+      if (!over) finish();
     },
   };
 }

@@ -1,8 +1,10 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
-import type { Upstream } from './upstream.ts';
+import { exitHeaders, exitOf, type Upstream } from './upstream.ts';
 
 /** A client's request to keep one exit, and that exit. */
 export interface Session {
+  /** As the client named it. */
+  readonly name: string;
   /** The key of the upstream; `null` before the first answer. */
   readonly pinned: string | null;
   readonly locked: boolean;
@@ -10,51 +12,106 @@ export interface Session {
   headers(): string[];
   /** Sends all further requests through this upstream. */
   pin(upstream: Upstream): void;
+  /** Keeps other sessions of the account from an upstream's exit, while this one finds out whether it works. */
+  hold(upstream: Upstream): void;
+  /** Reports whether another session of the account holds the exit. */
+  isTaken(exit: string): boolean;
   /**
-   * Calls back when no other request is about to pin the session for the first time. The caller then is, until it
-   * pins or gives up.
+   * Calls back with the upstream of the session, unless that is `lost`, which has failed the caller, or with `null` if
+   * the caller is to find one. Others that need one wait until it leaves.
    */
-  enter(go: () => void): void;
+  enter(lost: string | null, go: (pinned: string | null) => void): void;
+  /** Ends the search, whether it has pinned an upstream or not. */
   leave(): void;
 }
 
 export interface Sessions {
   /** Returns the session of this name, created if necessary. */
-  open(name: string, options: { sessionMs: number; locked: boolean }): Session;
+  open(account: string, name: string, options: { sessionMs: number; locked: boolean }): Session;
+  /** Returns the key of the upstream of a session, or `null`. */
+  pinnedOf(account: string, name: string): string | null;
+  /** Makes a session take another exit. Returns false if it is locked to the one it has. */
+  move(account: string, name: string): boolean;
 }
 
 const MOST_SESSIONS = 20_000;
 
 interface Entry {
+  locked: boolean;
   pinned: string | null;
-  exit: string | null;
+  /** Response headers that tell the exit. */
+  exit: readonly string[];
+  /** Account and exit, as one text. */
+  place: string | null;
   /** `moved`: its exit has died since the client was last told. */
   state: 'new' | 'kept' | 'moved';
   expiresAt: number;
-  /** Requests that wait until the first of them has found an exit. */
-  waiting: (() => void)[];
-  busy: boolean;
+  /** Requests that wait until one of them has found an exit. */
+  waiting: { lost: string | null; go: (pinned: string | null) => void }[];
+  searching: boolean;
 }
 
 /** Remembers sessions for their time. If there are too many, the least recently used are forgotten. */
 export function createSessions(monotonic: () => number): Sessions {
   const entries = new BoundedMap<string, Entry>(MOST_SESSIONS);
+  /** The session that has taken an exit last, by account and exit. */
+  const holders = new BoundedMap<string, Entry>(MOST_SESSIONS);
 
   function find(name: string, sessionMs: number): Entry {
     const now = monotonic();
     let entry = entries.get(name);
     if (!entry || entry.expiresAt < now) {
-      entry = { pinned: null, exit: null, state: 'new', expiresAt: 0, waiting: [], busy: false };
+      entry = {
+        locked: false,
+        pinned: null,
+        exit: [],
+        place: null,
+        state: 'new',
+        expiresAt: 0,
+        waiting: [],
+        searching: false,
+      };
     }
     entry.expiresAt = now + sessionMs;
     entries.set(name, entry);
     return entry;
   }
 
+  const standing = (account: string, name: string) => {
+    const entry = entries.get(`${account} ${name}`);
+    return entry && entry.expiresAt >= monotonic() ? entry : undefined;
+  };
+
   return {
-    open(name, { sessionMs, locked }) {
-      const entry = find(name, sessionMs);
+    pinnedOf: (account, name) => standing(account, name)?.pinned ?? null,
+
+    move(account, name) {
+      const entry = standing(account, name);
+      if (!entry || entry.locked) return false;
+      Object.assign(entry, { pinned: null, exit: [], place: null, state: 'moved' });
+      return true;
+    },
+
+    open(account, name, { sessionMs, locked }) {
+      const entry = find(`${account} ${name}`, sessionMs);
+      entry.locked = locked;
+
+      function enter(lost: string | null, go: (pinned: string | null) => void): void {
+        if (entry.pinned !== null && entry.pinned !== lost) go(entry.pinned);
+        else if (entry.searching) entry.waiting.push({ lost, go });
+        else {
+          entry.searching = true;
+          go(null);
+        }
+      }
+
+      function hold(upstream: Upstream): void {
+        entry.place = `${account} ${exitOf(upstream)}`;
+        holders.set(entry.place, entry);
+      }
+
       return {
+        name,
         get pinned() {
           return entry.pinned;
         },
@@ -62,26 +119,27 @@ export function createSessions(monotonic: () => number): Sessions {
         headers() {
           const { state, exit } = entry;
           if (entry.pinned !== null) entry.state = 'kept';
-          return [`X-Picpool-Session: ${state}`, ...(exit === null ? [] : [`X-Picpool-Exit: ${exit}`])];
+          return [`X-Picpool-Session: ${state}`, ...exit];
         },
-        pin({ key, exitIp, ip }) {
-          if (entry.pinned === key) return;
+        pin(upstream) {
+          if (entry.pinned === upstream.key) return;
           if (entry.pinned !== null) entry.state = 'moved';
-          entry.pinned = key;
-          entry.exit = exitIp ?? ip;
+          entry.pinned = upstream.key;
+          entry.exit = exitHeaders(upstream);
+          hold(upstream);
         },
-        enter(go) {
-          if (entry.pinned !== null || !entry.busy) {
-            entry.busy = true;
-            go();
-          } else entry.waiting.push(go);
+        hold,
+        isTaken(exit) {
+          const place = `${account} ${exit}`;
+          const holder = holders.get(place);
+          const holds = holder !== undefined && holder !== entry && holder.place === place;
+          return holds && holder.expiresAt >= monotonic();
         },
+        enter,
         leave() {
-          entry.busy = false;
+          entry.searching = false;
           // With an exit found, all continue; otherwise the next one looks for an exit.
-          const ready = entry.pinned === null ? entry.waiting.splice(0, 1) : entry.waiting.splice(0);
-          if (ready.length > 0) entry.busy = true;
-          for (const go of ready) go();
+          for (const { lost, go } of entry.waiting.splice(0)) enter(lost, go);
         },
       };
     },

@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../lib/address.ts';
 import type { Inbox } from '../proxy/check/inbox.ts';
 import type { LoginParts } from '../proxy/login.ts';
-import { badRequest } from './fault.ts';
+import { badRequest, GatewayFault } from './fault.ts';
 import { readTarget, type Target } from './target.ts';
 
 const VERSION = 5;
@@ -75,9 +75,9 @@ function readRequest(inbox: Inbox): Target | undefined {
   if (start === undefined) return undefined;
   const [version, command, , type, nameBytes = 0] = start;
   if (version !== VERSION) throw badRequest('The request is malformed.');
-  if (command !== CONNECT) throw badRequest('Only CONNECT is supported.');
+  if (command !== CONNECT) throw new GatewayFault('unknown_command', 'Only CONNECT is supported.');
   const hostBytes = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + nameBytes : null;
-  if (hostBytes === null) throw badRequest('The address type is unknown.');
+  if (hostBytes === null) throw new GatewayFault('unknown_address_type', 'The address type is unknown.');
   const bytes = inbox.take(4 + hostBytes + 2);
   if (bytes === undefined) return undefined;
   const host = hostOf(type ?? 0, bytes.subarray(4, 4 + hostBytes));
@@ -88,7 +88,7 @@ function readRequest(inbox: Inbox): Target | undefined {
 
 function hostOf(type: number, bytes: Buffer): string {
   if (type === 1) return bytes.join('.');
-  if (type === 3) return bytes.toString('latin1', 1);
+  if (type === 3) return bytes.toString('utf8', 1);
   const groups = bytes.toString('hex').match(/.{4}/g) ?? [];
   return canonicalAddress(groups.join(':')) ?? '';
 }

@@ -2,22 +2,28 @@ import { siteOf } from '../proxy/targets/site.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
 import type { Caller, Voice } from './caller.ts';
+import { canaryFor } from './canary.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { noAnswer, sessionLost } from './fault.ts';
+import { sessionLost } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
+import type { Asked } from './journal.ts';
 import { openingReader, type TunnelOpening } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
-import type { Upstream } from './upstream.ts';
+import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 300;
 /** Time limit for the rest of a ClientHello. */
 const HELLO_MS = 10_000;
+/** A connection that ends sooner than this was not wanted. */
+const SOON_MS = 1_000;
+/** When a tunnel in which nobody has spoken is treated like any other. */
+const BOTH_SILENT_MS = 60_000;
 
 type Repeatable = Extract<TunnelOpening, { bytes: number }>;
 
@@ -36,19 +42,18 @@ interface TunnelOptions {
  * connects.
  */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, desk, voice } = options;
-  const startedAt = desk.monotonic();
-  const { session } = options.admission;
+  const { client, desk, voice, target, admission } = options;
+  const { account, suits, session } = admission;
+  const asked: Asked = { kind: 'tunnel', target, admission, startedAt: desk.monotonic() };
   if (desk.strict) {
-    connect(options, { opening: null, answered: false, startedAt });
+    connect(options, { opening: null, answered: false, asked });
     return;
   }
 
   // A hopeless request is refused while its client can still be told why.
-  const { account, suits } = options.admission;
   if (!desk.engine.evidenceOf(account).lanes.tunnel.has(suits)) {
-    desk.meter.settled('tunnel', 'no_answer', 0);
-    client.refuse(voice, noAnswer(options.target, 0));
+    desk.settled(asked, 'no_answer');
+    client.refuse(voice, desk.unanswered('tunnel', target, 0));
     return;
   }
   client.socket.write(voice.yes(session?.headers() ?? []));
@@ -75,14 +80,14 @@ export function openTunnel(options: TunnelOptions): void {
 
   function go(opening: Repeatable | null): void {
     clearTimeout(timer);
-    connect(options, { opening, answered: true, startedAt });
+    connect(options, { opening, answered: true, asked });
   }
 }
 
 /** Finds an upstream and continues. */
 function connect(
   options: TunnelOptions,
-  { opening, answered, startedAt }: { opening: Repeatable | null; answered: boolean; startedAt: number },
+  { opening, answered, asked }: { opening: Repeatable | null; answered: boolean; asked: Asked },
 ): void {
   const { client, desk, target, voice, admission } = options;
   const evidence = desk.engine.evidenceOf(admission.account);
@@ -99,24 +104,93 @@ function connect(
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
-    desk.meter.settled('tunnel', 'client_left', 0);
+    desk.settled(asked, 'client_left');
   };
   running = desk.engine.find(
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
-    { kind: 'tunnel', target, admission, planFor, wide: payload !== null || !answered },
+    {
+      kind: 'tunnel',
+      target,
+      admission,
+      planFor,
+      canaryFor: (upstream) => canaryFor(upstream, true),
+      wide: payload !== null || !answered,
+    },
     (result, tries, lost) => {
-      const ms = desk.monotonic() - startedAt;
+      client.onLeft = null;
       if (result === null) {
-        desk.meter.settled('tunnel', 'no_answer', ms);
+        desk.settled(asked, 'no_answer', { tries });
         if (answered) client.socket.destroy();
-        else client.refuse(voice, lost ? sessionLost() : noAnswer(target, tries));
+        else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
         return;
       }
-      desk.meter.settled('tunnel', 'served', ms);
-      if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
-      carry(options, result, opening);
+      const begin = () => {
+        const { member } = result;
+        desk.settled(asked, 'served', { tries, member });
+        if (!answered)
+          client.socket.write(voice.yes(admission.session?.headers() ?? exitHeaders(member.upstream)));
+        carry(options, result, opening);
+      };
+      if (opening !== null || !answered) begin();
+      else {
+        awaitFirst(options, asked, result, (late) =>
+          late === null ? begin() : connect(options, { opening: late, answered, asked }),
+        );
+      }
     },
   );
+}
+
+/**
+ * Waits until either side speaks. A client may have taken its time for what can be repeated: then the upstream, which
+ * has said nothing, is given up, and `go` gets that opening.
+ */
+function awaitFirst(
+  { client, desk, admission: { account } }: TunnelOptions,
+  asked: Asked,
+  { attempt, member }: RaceResult,
+  go: (late: Repeatable | null) => void,
+): void {
+  const read = openingReader();
+  const startedAt = desk.monotonic();
+  const timer = setTimeout(() => decide(null), BOTH_SILENT_MS);
+  const rest = () => {
+    clearTimeout(timer);
+    client.onBytes = () => {};
+    client.onLeft = null;
+    client.onEnded = null;
+    attempt.onNews = null;
+  };
+  const leave = () => {
+    rest();
+    attempt.cancel();
+    member.busy--;
+  };
+  const decide = (late: Repeatable | null) => {
+    if (late === null) rest();
+    else leave();
+    go(late);
+  };
+  const look = () => {
+    const opening = read(client.inbox.view());
+    if (opening.kind !== 'partial') decide('bytes' in opening ? opening : null);
+  };
+  client.onLeft = () => {
+    leave();
+    desk.settled(asked, 'client_left');
+  };
+  client.onBytes = look;
+  client.onEnded = () => decide(null);
+  attempt.onNews = (news) => {
+    if (news === 'spoken') return decide(null);
+    leave();
+    client.socket.destroy();
+    // Later, the target may have had enough of a silent client.
+    if (desk.monotonic() - startedAt < SOON_MS) desk.engine.failed(account, 'tunnel', member, 'closed');
+  };
+  const spoken = attempt.resume();
+  if (!spoken && !client.inbox.isEmpty) look();
+  if ((spoken || client.hasEnded) && attempt.onNews !== null) decide(null);
 }
 
 /** Hands both connections to a relay, and learns from what passes. */
@@ -129,12 +203,16 @@ function carry(
   const { engine, monotonic } = desk;
   const { socket, received } = attempt.release();
   if (opening) client.take(opening.bytes);
-  client.onLeft = null;
   client.onEnded = null;
+  let owes = 0;
+  const settle = () => {
+    member.unproven -= owes;
+    owes = 0;
+  };
   const prove = () => {
+    settle();
     const evidence = engine.evidenceOf(account);
-    evidence.worked('tunnel', member, tookMs, slower);
-    evidence.reached(siteOf(target.host), member.upstream.key, true);
+    evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
   };
   // The answer to a request was judged when it came.
   if (opening?.kind === 'request' && !doubtful) prove();
@@ -147,6 +225,7 @@ function carry(
           onProven: prove,
           onFailed: (why) => engine.failed(account, 'tunnel', member, why),
         });
+  if (handshake) member.unproven += ++owes;
   const relay: Relay = new Relay({
     client: client.socket,
     upstream: socket,
@@ -161,6 +240,7 @@ function carry(
       desk.carriers.delete(relay);
       client.gone();
       member.busy--;
+      settle();
       handshake?.ended(report, monotonic());
     },
   });
@@ -188,7 +268,7 @@ function judgeGreeting(received: Buffer): Verdict {
     case 'partial':
       return 'more';
     case 'alert':
-      return { doubt: `alert ${received[6]}` };
+      return { doubt: { look: `alert ${received[6]}`, mayBeOwn: false, refusal: false } };
     case 'other':
       return { failure: 'page' };
   }

@@ -1,12 +1,15 @@
 import type { Login } from '../proxy/login.ts';
 import { type Anonymity, type Dialled, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
 import { proxyKeyOf } from '../proxy/targets/site.ts';
+import { Draw } from './draw.ts';
 
 /** What carries a client's connection: a tunnel to the target, or a single request over plain HTTP. */
 export type Kind = 'tunnel' | 'plain';
 
 /** A proxy that requests can be sent through, and what is known about it besides the gateway's own traffic. */
 export interface Upstream {
+  /** The ID of its record in the pool; `null` outside of a pool. */
+  id: number | null;
   /** `http://203.0.113.9:8080`; unique. */
   key: string;
   /** The protocol it speaks. */
@@ -30,6 +33,12 @@ export interface Upstream {
   carries: Record<Kind, boolean>;
 }
 
+/** Returns the response headers that tell which exit it was. */
+export function exitHeaders(upstream: Upstream): string[] {
+  const exit = `X-Picpool-Exit: ${exitOf(upstream)}`;
+  return upstream.id === null ? [exit] : [exit, `X-Picpool-Proxy: ${upstream.id}`];
+}
+
 /** Why an attempt to reach a target through an upstream failed. */
 export type Failure =
   /** The upstream could not be connected. */
@@ -48,12 +57,26 @@ export type Failure =
   | 'distrusted'
   | 'timeout';
 
+/**
+ * Returns what tells exits apart: the address that sites see. While that is unknown, it is assumed to be the proxy's,
+ * except for logins, which usually lead to different exits.
+ */
+export function exitOf({
+  key,
+  ip,
+  exitIp,
+  login,
+}: Pick<Upstream, 'key' | 'ip' | 'exitIp' | 'login'>): string {
+  return exitIp ?? (login === null ? ip : key);
+}
+
 /** Expected share of time in which a proxy works of which nothing is known. */
 const UNKNOWN_PRIOR = 0.3;
 
 /** Returns a proxy as an upstream of which nothing is known. An `http` proxy may also support tunnels. */
 export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
   return {
+    id: null,
     key: proxyKeyOf({ protocol, ip, port }),
     protocol: protocol === 'https' ? 'http' : protocol,
     ip,
@@ -67,4 +90,12 @@ export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): 
     proven: { tunnel: false, plain: false },
     carries: { tunnel: true, plain: protocol !== 'https' },
   };
+}
+
+/** All upstreams that carry one kind of traffic, whatever anyone has seen of them. */
+export type Roster = Draw<Upstream>;
+
+/** `random`: 0 to 1. */
+export function createRoster(random: () => number): Roster {
+  return new Draw({ keyOf: ({ key }) => key, random });
 }

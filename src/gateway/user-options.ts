@@ -1,6 +1,7 @@
 import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { badRequest } from './fault.ts';
+import { ROTATIONS, type Rotation } from './lane.ts';
 
 /** What a client asks of its upstreams, in its user name. */
 export interface UserOptions {
@@ -8,6 +9,8 @@ export interface UserOptions {
   country?: string;
   anonymity?: Anonymity;
   maxLatencyMs?: number;
+  /** Default: `spread`. */
+  rotation?: Rotation;
   /** Chooses by results for this site, whatever the target. */
   site?: string;
   /** Requests of one session use the same exit. */
@@ -52,6 +55,14 @@ const READERS: Record<string, Reader> = {
     read: (value, options) => {
       options.maxLatencyMs = Number(value);
       return /^\d{1,6}$/.test(value);
+    },
+  },
+  rotate: {
+    form: `one of ${ROTATIONS.join(', ')}`,
+    read: (value, options) => {
+      const found = ROTATIONS.find((known) => known === value.toLowerCase());
+      if (found) options.rotation = found;
+      return found !== undefined;
     },
   },
   session: {

@@ -22,19 +22,28 @@ type Raw = Record<string, unknown>;
 /**
  * Converts query or path parameters, which are all text, to the types of their schema before validation: an empty
  * value counts as missing, numbers and booleans are converted if they are well formed (otherwise the text stays and
- * validation reports it), and choices match in any letter case. Unknown names are left alone.
- * @throws {AppError} `invalid_parameter` if a hint says what was meant, and for a misspelling of a known name,
- * because ignoring it would answer another question.
+ * validation reports it), and choices match in any letter case. Unknown names are left alone unless the schema forbids
+ * them; those that begin with `_`, with which clients avoid caches, are removed then.
+ * @throws {AppError} `invalid_parameter` if a hint says what was meant, for a misspelling of a known name, and for a
+ * forbidden one, because ignoring it would answer another question.
  */
 export function coerce(schema: TObject, raw: Raw): void {
   const known = Object.keys(schema.properties);
   for (const name of Object.keys(raw)) {
-    const meant = known.includes(name) ? undefined : misspelt(name, known);
+    if (known.includes(name)) continue;
+    const meant = misspelt(name, known);
     if (meant !== undefined)
       throw invalidParameter(
         name,
         message('There is no parameter {field}; did you mean {meant}?', { field: name, meant }),
       );
+    if (schema.additionalProperties !== false) continue;
+    if (!name.startsWith('_'))
+      throw invalidParameter(
+        name,
+        inEnglish(`There is no parameter ${name}; there are ${known.join(', ')}.`),
+      );
+    delete raw[name];
   }
   for (const [name, property] of Object.entries(schema.properties)) {
     const value = raw[name];

@@ -12,8 +12,8 @@ import {
   STATUSES,
 } from './proxy.ts';
 
-/** Unknown parameters are ignored rather than rejected. */
-const OPEN = { additionalProperties: true };
+/** An unknown filter is rejected: without it, the answer would be one to another question. */
+const CLOSED = { additionalProperties: false };
 
 const countries = (description: string) =>
   several('[a-z]{2}', 'two-letter country codes, separated by commas', {
@@ -145,7 +145,7 @@ export const listQuery = Type.Object(
     ),
     remote_dns: remoteDns,
   },
-  OPEN,
+  CLOSED,
 );
 export type ListQuery = Static<typeof listQuery>;
 
@@ -158,7 +158,7 @@ export const eventsQuery = Type.Object(
       }),
     ),
   },
-  OPEN,
+  { additionalProperties: true },
 );
 
 export const EXPORT_FORMATS = ['standard', 'text', 'url', 'csv', 'json'] as const;
@@ -178,7 +178,7 @@ export const exportQuery = Type.Object(
     ),
     remote_dns: remoteDns,
   },
-  OPEN,
+  CLOSED,
 );
 
 type FilterQuery = Pick<Static<typeof exportQuery>, keyof typeof filters>;

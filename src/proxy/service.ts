@@ -8,7 +8,7 @@ import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from '
 import { createLatencies } from './pool/latencies.ts';
 import { createPoolHistory } from './pool/pool-history.ts';
 import { createPoolReading, type PoolReading } from './pool/reading.ts';
-import { hostOfTarget, withReport } from './pool/reports.ts';
+import { withReport } from './pool/reports.ts';
 import { conditionOf, type PoolStatus, type SourceStatus } from './pool/status.ts';
 import type { ProxyRecord } from './proxy.ts';
 import { createEchoedRecall } from './recheck/echoed.ts';
@@ -18,6 +18,7 @@ import type { Scope } from './refresh/round.ts';
 import { lookUpHealth, retrySource } from './refresh/source-health.ts';
 import { createTimers } from './refresh/timers.ts';
 import { createUpkeep, type UpkeepOptions } from './refresh/upkeep.ts';
+import { hostOfTarget } from './targets/site.ts';
 
 export interface ProxyServiceOptions extends UpkeepOptions {
   /** A checker that does not count why checks fail, for tests by untrusted clients. Default: `checker`. */

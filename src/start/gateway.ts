@@ -1,13 +1,17 @@
+import { createHolders } from '../access/holders.ts';
 import type { Tokens } from '../access/tokens.ts';
+import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
-import { placeOf } from '../gateway/routes.ts';
+import { takeReports } from '../gateway/reports.ts';
+import { type GatewayDoor, placeOf } from '../gateway/routes.ts';
 import { createSessions } from '../gateway/sessions.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
@@ -29,25 +33,33 @@ interface ServerGatewayOptions {
   store: ProxyStore;
   testimony: Testimony;
   limiter: RateLimiter;
+  usage: UsageMeter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
   metrics: Metrics;
-  report: (id: number) => Promise<unknown>;
+  /** Reports whether the first refresh is about to run, or running. */
+  filling: () => Promise<boolean>;
+  report: (
+    id: number,
+    report: { ok: boolean; target?: string; error?: string | undefined },
+  ) => Promise<unknown>;
   log: Log;
 }
 
 /** The gateway of a running server. */
-interface ServerGateway {
-  port: number;
+interface ServerGateway extends GatewayDoor {
   /** For the page of the pool. */
-  panel: (origin: string) => GatewayPanel;
-  /** Whether it needed a token as password at the start. */
-  closed: boolean;
+  panel: (context: RequestContext) => GatewayPanel;
   stop(): Promise<void>;
 }
 
+const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
+/** The latest requests on the page. */
+const MOST_LISTED = 20;
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
+/** How often it is looked whether the pool has been filled. */
+const FILLING_LOOK_MS = 500;
 /** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
@@ -58,13 +70,17 @@ const CONNECTIONS = 10_000;
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
   const { runtime, config, basePath, port, store, testimony, limiter, tokens, metrics, report, log } =
     options;
-  const monotonic = () => performance.now();
+  const { usage } = options;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
+  /** True once it listens for everyone with a token. */
+  let isOpened = closed;
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
   const meter = createMeter(metrics);
+  const sessions = createSessions(monotonic);
+  const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: await runtime.tcp(),
@@ -77,17 +93,29 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     idleMs: config.GATEWAY_IDLE,
     lifetimeMs: config.GATEWAY_LIFETIME,
     strict: config.GATEWAY_STRICT_CONNECT,
+    retry: config.GATEWAY_RETRY,
     connections: CONNECTIONS,
     random: Math.random,
     monotonic,
     meter,
+    filling: pool.isFilling,
+    onSettled({ at: _, account, ...facts }) {
+      if (closed) usage.note(account, { requests: 1 });
+      if (config.GATEWAY_LOG)
+        log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account });
+    },
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
       verify: (token) => tokens.verify(token, 'gateway'),
+      calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
       limiter,
-      accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
-      sessions: createSessions(monotonic),
+      accounts: createAccounts({
+        limiter,
+        connections: config.GATEWAY_CONNECTIONS,
+        onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
+      }),
+      sessions,
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     }),
@@ -95,11 +123,12 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const follower = followPool({
     store,
     engine: gateway.engine,
-    report,
+    report: (id) => report(id, { ok: false }),
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
   failed = follower.failed;
+  countExits(gateway, metrics);
   follower.start();
 
   /**
@@ -107,9 +136,10 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
    * revoked.
    */
   async function lookForTokens(): Promise<void> {
-    if (closed || !(await hasTokens())) return;
+    if (isOpened || !(await hasTokens())) return;
     closed = true;
     if (reachable !== LOOPBACK) await gateway.move(reachable);
+    isOpened = true;
     log('info', 'gateway listening', { host: reachable, port: gateway.port, tokens: closed });
   }
   const looking = every(LOOK_MS, lookForTokens, (error) =>
@@ -118,16 +148,67 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
-    panel(origin) {
-      const { requests, served, p95Ms } = meter.summary();
-      const pac = `${origin}${basePath}/proxy.pac`;
-      return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms };
+    panel: (context) => panelFor(gateway, context, { closed, basePath }),
+    closed: () => closed,
+    journal: gateway.journal,
+    report(witness, told, error) {
+      const verdict = takeReports({ gateway, sessions, testimony })(witness, told);
+      const { ok, site: target } = told;
+      for (const id of verdict.counted ? verdict.ids : []) report(id, { ok, target, error }).catch(() => {});
+      return verdict;
     },
-    closed,
     async stop() {
-      await looking.stop();
+      await Promise.all([looking.stop(), pool.stop()]);
       gateway.stop();
-      await follower.stop();
+      await Promise.all([follower.stop(), usage.stop()]);
     },
+  };
+}
+
+/** Shows how many exits there are to choose from, and how many were chosen. */
+function countExits({ engine, bans, journal }: Gateway, metrics: Metrics): void {
+  metrics.gauge({
+    name: 'picpool_gateway_exits',
+    help: 'Exits that have worked for anyone, those that have not yet, and those that any site is kept from.',
+    labelNames: ['state'],
+    read() {
+      const { trusted, unproven } = engine.exits();
+      const counts = { trusted, unproven, shut_out: bans.count() };
+      return Object.entries(counts).map(([state, value]) => ({ labels: [state], value }));
+    },
+  });
+  metrics.gauge({
+    name: 'picpool_gateway_exits_used',
+    help: 'Exits that have served a request in the last five minutes.',
+    read: () => [{ labels: [], value: journal.exitsUsed() }],
+  });
+}
+
+/** Follows whether the pool is being filled for the first time, which it is once. */
+function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean; stop(): Promise<void> } {
+  let isFilling = true;
+  const looking = every(
+    FILLING_LOOK_MS,
+    async () => {
+      isFilling &&= await look();
+    },
+    () => {},
+  );
+  return { isFilling: () => isFilling, stop: looking.stop };
+}
+
+/** Returns what the page of the pool says of the gateway. */
+function panelFor(
+  { meter, journal, port }: Gateway,
+  context: RequestContext,
+  { closed, basePath }: { closed: boolean; basePath: string },
+): GatewayPanel {
+  const mayLook = context.admin || (context.direct && !closed);
+  return {
+    place: placeOf(context.origin, port),
+    closed,
+    pac: `${context.origin}${basePath}/proxy.pac`,
+    ...meter.summary(),
+    latest: mayLook ? journal.latest().slice(0, MOST_LISTED) : [],
   };
 }

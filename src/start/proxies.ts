@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createTokens } from '../access/tokens.ts';
+import { createUsage } from '../access/usage.ts';
 import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
@@ -32,6 +33,7 @@ export async function startProxies({
   const { service } = pool;
   const mayAsk = () => pool.judges().state !== 'down';
   const { testimony, targets, ...asking } = await openTargets({ config, stores, log, mayAsk });
+  const tokens = createTokens({ state, random: randomBytes, now: Date.now });
   const gateway =
     config.GATEWAY_PORT === undefined
       ? null
@@ -43,9 +45,17 @@ export async function startProxies({
           store: stores.proxies,
           testimony,
           limiter: stores.limiter,
-          tokens: createTokens({ state, random: randomBytes, now: Date.now }),
+          tokens,
+          usage: createUsage({
+            state,
+            locks: stores.locks,
+            tokens,
+            now: Date.now,
+            onError: (error) => log('warn', 'usage of tokens not stored', { error }),
+          }),
           metrics: operations.metrics,
-          report: (id) => service.report(id, { ok: false }),
+          report: service.report,
+          filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
           log,
         });
   let followingKeys: Repetition | null = null;
@@ -66,7 +76,7 @@ export async function startProxies({
       ...proxyRoutes({ service, targets, judgeSecret: keys.signing }),
       ...targetRoutes(targets),
       ...proxyPageRoutes(pages),
-      ...gatewayRoutes(gateway?.port ?? null),
+      ...gatewayRoutes(gateway),
     ],
     home: (site) => proxyHome(site, pages, !config.SERVICES.includes('image')),
     stats: service.stats,
@@ -91,7 +101,7 @@ export async function startProxies({
       followingKeys = keys.follow((cause) => log('warn', 'keys cannot be read', { cause }));
     },
     ...(gateway && {
-      addresses: { gateway: `http://${gateway.closed ? 'USER:TOKEN@' : ''}localhost:${gateway.port}` },
+      addresses: { gateway: `http://${gateway.closed() ? 'USER:TOKEN@' : ''}localhost:${gateway.port}` },
     }),
     async stop() {
       await gateway?.stop();

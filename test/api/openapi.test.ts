@@ -163,7 +163,7 @@ test('exactly the calls that need a token are described so, without any token se
     const { refused, described } = await guarded(server);
     expect(described).toEqual(refused);
     expect(refused).toEqual([
-      ...['listBlocks', 'block', 'unblock'],
+      ...['listBlocks', 'block', 'unblock', 'listGatewayRequests'],
       ...['listAllImages', 'listReviews', 'decideReview', 'getReviewedImage'],
     ]);
   }));

@@ -104,7 +104,7 @@ describe('GET /api/v1/proxies', () => {
     ['limit=1&offset=1', ['192.0.2.2']],
     ['sort=response_time', ['192.0.2.3', '192.0.2.1', '192.0.2.2']],
     ['protocol=&country=&limit=', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
-    ['unknown=parameter', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
+    ['_=1700000000', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
   ])('filters by %s', async (query, expected) => {
     const body = await server.get<Body>(`/api/v1/proxies?${query}`);
     expect(body.proxies.map(({ ip }) => String(ip))).toEqual(expected);
@@ -266,6 +266,26 @@ describe('GET /api/export', () => {
       );
     },
   );
+
+  test.each(['exit_ip=192.0.2.1', 'asn=64496', 'continent=EU', 'page=2'])(
+    'an unknown filter is refused by name, with those that there are: %s',
+    async (query) => {
+      for (const path of ['/api/export', '/api/v1/proxies']) {
+        const answer = await server.send(`${path}?protocol=http&${query}`);
+        expect(answer.status).toBe(400);
+        const { error } = await json<Body>(answer);
+        expect(error).toStartWith(
+          `There is no parameter ${query.split('=')[0]}; there are protocol, country, `,
+        );
+      }
+    },
+  );
+
+  test('every parameter of the interface is known, and one that avoids caches is no filter', async () => {
+    const all = 'protocol=http&country=DE&status=alive&limit=5&format=json&_=1700000000';
+    expect((await server.send(`/api/v1/proxies?${all}`)).status).toBe(200);
+    expect((await server.send('/api/export?protocol=http&country=DE&_=1')).status).toBe(200);
+  });
 
   test('what a parameter must be is said in words', async () => {
     const said = async (query: string) => (await server.get<Body>(`/api/v1/proxies?${query}`)).error;

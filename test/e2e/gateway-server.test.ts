@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { curl } from '../support/gateway/world.ts';
 import { cli } from '../support/servers/cli.ts';
@@ -8,22 +11,30 @@ import { until } from '../support/stores/services.ts';
 let world: ProxyWorld;
 let server: ServerProcess;
 let gateway: string;
+/** What the server has logged. */
+let log: string;
 beforeAll(async () => {
   world = await startProxyWorld();
-  server = await startServer('bun', {
+  log = join(await mkdtemp(join(tmpdir(), 'picpool-log-')), 'log');
+  const env = {
     ...world.env,
     HOST: '0.0.0.0',
     GATEWAY_PORT: '0',
     GATEWAY_PORTS: 'any',
     PROXY_TARGETS: `page=${world.page}#200`,
     PROXY_REFRESH_ON_START: 'true',
-  });
+    GATEWAY_LOG: 'true',
+    LOG_ADDRESSES: 'off',
+    ADMIN_TOKEN: 'the-administrator',
+  };
+  server = await startServer('bun', env, undefined, ['sh', '-c', `exec "$0" "$@" >${log}`]);
   await until(() => /gateway +http:\/\/localhost:\d+/.test(server.stderr()));
   gateway = `127.0.0.1:${/gateway +\S+:(\d+)/.exec(server.stderr())?.[1]}`;
 }, 180_000);
 afterAll(async () => {
   await server.stop();
   await world.stop();
+  await rm(dirname(log), { recursive: true });
 });
 
 async function page(user = 'user', ...more: string[]): Promise<string> {
@@ -61,9 +72,10 @@ test('a session also keeps its exit over SOCKS', async () => {
 });
 
 test('options in the name of the user choose among the proxies, and wrong ones are explained', async () => {
-  expect(await page('user-country-aq')).toContain('No suitable proxy is known to work.');
+  expect(await page('user-country-aq')).toMatch(/None of the \d+ proxies that work fits the options/);
   const tunnel = await curl('-x', `http://user-country-aq:x@${gateway}`, '-p', '-v', world.page);
-  expect(tunnel.err).toContain('503 Service Unavailable');
+  expect(tunnel.err).toMatch(/503 None of the \d+ proxies that work fits the options in the user name/);
+  expect(tunnel.err).toContain('Proxy-Status: picpool; error=destination_unavailable;');
   expect(tunnel.err).toContain('X-Picpool-Error: no_upstream');
   const socks = await curl('-x', `socks5h://user-country-aq:x@${gateway}`, world.page);
   expect([socks.code, socks.err]).toEqual([97, expect.stringContaining('(3)')]);
@@ -100,9 +112,70 @@ test('what traffic and probes have shown orders the list by target, and is shown
   expect((await fetch(`${server.url}/api/v1/proxies?target=nowhere`)).status).toBe(400);
 });
 
+interface Told {
+  counted?: boolean;
+  exit?: string;
+  moved?: boolean;
+  rest_seconds?: number;
+  requests?: object[];
+  request?: { exit: string; proxy: number; session: string };
+}
+
+async function call(path: string, body?: object, headers: Record<string, string> = {}) {
+  const response = await fetch(`${server.url}${path}`, {
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+  });
+  return { status: response.status, told: (await response.json()) as Told };
+}
+
+test('without tokens, a program on this machine asks for its exit and reports it, and nobody else does', async () => {
+  const head = await page('user-session-r', '-i');
+  const [, exit = ''] = /X-Picpool-Exit: (\S+)/i.exec(head) ?? [];
+  const [, id = ''] = /X-Picpool-Proxy: (\d+)/i.exec(head) ?? [];
+  const last = await call('/api/gateway/last?session=r');
+  expect(last.told.request).toMatchObject({ exit, proxy: Number(id), session: 'r' });
+  const { told: proxy } = await call(`/api/proxy/${id}`);
+  expect(proxy).toMatchObject({ id: Number(id) });
+  const report = { session: 'r', target: world.page, ok: false, error: 'captcha', rest: '15m' };
+  for (const header of ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'])
+    expect((await call('/api/gateway/report', report, { [header]: '127.0.0.1' })).status).toBe(403);
+  expect((await call('/api/gateway/report', report, { origin: 'https://other.example' })).status).toBe(403);
+  expect((await call('/api/gateway/report', report)).told).toMatchObject({
+    counted: true,
+    exit,
+    rest_seconds: 900,
+    moved: true,
+  });
+  expect((await call('/api/gateway/report', { ...report, exit })).told.counted).toBe(false);
+  expect(await page('user-session-r', '-i')).toContain('X-Picpool-Session: moved');
+  expect((await call('/api/gateway/report', { ...report, rest: 'long' })).status).toBe(400);
+  expect((await call('/api/gateway/report', { target: 'a.example', ok: false })).status).toBe(400);
+  expect((await call('/api/gateway/requests')).status).toBe(401);
+});
+
 test('what happened is counted', async () => {
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/picpool_gateway_exits\{state="trusted"\} [1-9]/);
+  expect(metrics).toMatch(/picpool_gateway_exits\{state="shut_out"\} 1/);
+  expect(metrics).toMatch(/picpool_gateway_exits_used [1-9]/);
   expect(metrics).toMatch(/picpool_gateway_requests_total\{kind="plain",outcome="served"\} [1-9]/);
+});
+
+test('each request leaves a line in the log without addresses of clients, and the administrator sees the latest', async () => {
+  await until(async () => (await readFile(log, 'utf8')).includes('"session":"r"'));
+  const lines = (await readFile(log, 'utf8')).split('\n').filter((line) => line.includes('gateway request'));
+  const logged = JSON.parse(lines.find((line) => line.includes('"session":"r"')) ?? '{}') as object;
+  expect(logged).toMatchObject({ site: '127.0.0.1', outcome: 'served', kind: 'plain' });
+  expect(lines.filter((line) => line.includes('"peer"'))).toEqual([]);
+  const bearer = { authorization: 'Bearer the-administrator' };
+  const { told } = await call('/api/gateway/requests', undefined, bearer);
+  expect(told.requests?.[0]).toMatchObject({ site: '127.0.0.1', outcome: 'served' });
+  const listed = 'Latest requests';
+  const pageFor = async (headers?: Record<string, string>) =>
+    (await fetch(`${server.url}/proxies`, headers && { headers })).text();
+  expect(await pageFor(bearer)).toContain(listed);
+  expect(await pageFor()).not.toContain(listed);
 });
 
 test('with a token of the role nobody comes in without one, from the moment on that it is made', async () => {
@@ -116,6 +189,21 @@ test('with a token of the role nobody comes in without one, from the moment on t
   );
   const now = await curl('-x', `http://user:wrong@${gateway}`, '-w', '%{http_code}', world.page);
   expect(now.out.toString()).toEndWith('407');
+  // From an address of its own, which is then left alone.
+  const guess = async () => {
+    const more = ['--interface', '127.0.0.7', '-w', '%{http_code}'];
+    return (await curl('-x', `http://user:wrong@${gateway}`, ...more, world.page)).out.toString().slice(-3);
+  };
+  const guesses: string[] = [];
+  for (let n = 0; n < 14; n++) guesses.push(await guess());
+  expect(guesses.filter((status) => status === '407')).toHaveLength(10);
+  expect(guesses.at(-1)).toBe('503');
+  const bearer = { authorization: `Bearer ${token.trim()}` };
+  expect((await call('/api/gateway/last')).status).toBe(401);
+  const { exit } = (await call('/api/gateway/last', undefined, bearer)).told.request ?? {};
+  const report = { exit, target: world.page, ok: false };
+  expect((await call('/api/gateway/report', report)).status).toBe(401);
+  expect((await call('/api/gateway/report', report, bearer)).told).toMatchObject({ counted: true, exit });
   const closed = await startServer(
     'bun',
     { ...world.env, GATEWAY_PORT: '0', GATEWAY_PORTS: 'any' },
@@ -129,4 +217,7 @@ test('with a token of the role nobody comes in without one, from the moment on t
     return out.toString() === 'a page';
   });
   await closed.stop();
+  const { stdout: listed } = await cli(['token', 'list'], { env });
+  expect(listed).toMatch(/ reader .* used [1-9]\d* times, [1-9]\d+ bytes, last \d{4}-/);
+  expect(listed).not.toMatch(/ other .* used/);
 }, 180_000);

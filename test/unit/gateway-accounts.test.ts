@@ -21,7 +21,7 @@ describe('the account of a user', () => {
     const [one, two, three] = [1, 2, 3].map(() => accounts.of('user', null));
     one?.enter();
     two?.enter();
-    expect(() => three?.enter()).toThrow('2 connections are open already.');
+    expect(() => three?.enter()).toThrow('2 connections are open already');
     one?.leave();
     expect(() => accounts.of('user', null).enter()).not.toThrow();
     expect(() => three?.enter()).toThrow();
@@ -56,7 +56,13 @@ describe('the account of a user', () => {
       return goesOn;
     };
     expect(await spendTwice()).toBe(false);
+    await expect(accounts.of('user', QUOTA).demandQuota()).rejects.toThrow(
+      'The quota of this token is used up',
+    );
+    expect(await spendTwice()).toBe(false);
+    await new Promise(setImmediate);
     allowed = true;
+    await accounts.of('user', QUOTA).demandQuota();
     expect(await spendTwice()).toBe(true);
   });
 });

@@ -1,18 +1,21 @@
 import { expect, test } from 'bun:test';
+import { createHedges } from '../../src/gateway/hedges.ts';
 import { Lane } from '../../src/gateway/lane.ts';
 import { race } from '../../src/gateway/race.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
-  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0 });
+  const roster = createRoster(random);
+  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0, roster });
   const sites = createSites({ random });
-  for (let n = 1; n <= 60; n++) lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  for (let n = 1; n <= 60; n++)
+    roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   for (let place = 1; place <= 60; place++) {
-    const member = lane.memberOf(`http://127.0.0.${place}:1`);
+    const member = lane.choose(({ ip }) => ip === `127.0.0.${place}`);
     if (!member) throw new Error('it is not there');
     for (let n = 0; n < 10; n++) {
       lane.succeeded(member, 100);
@@ -31,8 +34,9 @@ test('proxies that reach a site are chosen for it', () => {
 });
 
 test('a request that may try no further proxy uses up no attempts of others', async () => {
-  const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0 });
-  for (let n = 1; n <= 5; n++) lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  const roster = createRoster(Math.random);
+  const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0, roster });
+  for (let n = 1; n <= 5; n++) roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const silent: TcpSocket = {
     peer: '',
     listener: NOBODY,
@@ -52,6 +56,7 @@ test('a request that may try no further proxy uses up no attempts of others', as
         lane,
         target: { host: 'a.example', address: null, port: 443 },
         suits: () => true,
+        leaning: {},
         planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
         width: 1,
         tries: 2,
@@ -66,4 +71,15 @@ test('a request that may try no further proxy uses up no attempts of others', as
     );
   });
   expect([tries, taken]).toEqual([2, 1]);
+});
+
+test('a site whose answers take long gets no second request sooner than they take, and others do as before', () => {
+  const hedges = createHedges();
+  for (let n = 0; n < 64; n++) hedges.observe('fast.example', 100);
+  const before = hedges.afterMs('fast.example');
+  hedges.observe('slow.example', 2_000);
+  expect(hedges.afterMs('slow.example')).toBeGreaterThan(2_000);
+  expect([hedges.afterMs('fast.example'), hedges.afterMs('new.example')]).toEqual([before, before]);
+  for (let n = 0; n < 500; n++) hedges.observe('hung.example', 60_000);
+  expect(hedges.afterMs('hung.example')).toBe(5_000);
 });

@@ -100,6 +100,24 @@ test.each<[name: string, steps: Step[], outcome: string[]]>([
     [],
   ],
   [
+    'a client that leaves at once without a word says nothing',
+    [
+      ['down', 900],
+      ['wait', 900],
+      ['ended', 'client'],
+    ],
+    [],
+  ],
+  [
+    'a client that has waited and leaves without a word counts against it',
+    [
+      ['down', 900],
+      ['wait', 1_000],
+      ['ended', 'client'],
+    ],
+    ['distrusted'],
+  ],
+  [
     'a quota that is used up says nothing',
     [
       ['down', 900],

@@ -1,38 +1,136 @@
 import { expect, test } from 'bun:test';
-import { Lane, type Member } from '../../src/gateway/lane.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { Lane, type Leaning, type Member } from '../../src/gateway/lane.ts';
+import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createVisits } from '../../src/gateway/visits.ts';
 import { createRandom } from '../support/random.ts';
 
 const anybody = () => true;
 
-function laneOf(count: number) {
+function laneOf(count: number, exitIpOf: (n: number) => string | null = () => null) {
   let now = 0;
-  const lane = new Lane({ kind: 'tunnel', random: createRandom(7), monotonic: () => now });
-  for (let n = 0; n < count; n++) {
-    lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n + 1}`, port: 1 }));
-  }
-  const members = Array.from({ length: count }, (_, n) => lane.memberOf(`http://127.0.0.${n + 1}:1`)).filter(
-    (member) => member !== undefined,
-  );
+  const random = createRandom(7);
+  const roster = createRoster(random);
+  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => now, roster });
+  const members = Array.from({ length: count }, (_, n) => {
+    const ip = `127.0.0.${n + 1}`;
+    roster.set({ ...unknownUpstream({ protocol: 'http', ip, port: 1 }), exitIp: exitIpOf(n) });
+    const member = lane.choose((upstream) => upstream.ip === ip);
+    if (!member) throw new Error('it is not there');
+    return member;
+  });
   return {
     lane,
     members,
     advance: (ms: number) => {
       now += ms;
     },
+    /** Lets each succeed as often as told, within this time. */
+    prove: (times: number, msOf: (n: number) => number = () => 100) => {
+      for (const [n, member] of members.entries()) {
+        for (let time = 0; time < times; time++) lane.succeeded(member, msOf(n));
+      }
+    },
   };
 }
 
-function chosen(lane: Lane, times: number): Map<Member | undefined, number> {
+function chosen(lane: Lane, times: number, leaning: Leaning = {}): Map<Member | undefined, number> {
   const counts = new Map<Member | undefined, number>();
   for (let n = 0; n < times; n++) {
-    const member = lane.choose(anybody);
+    const member = lane.choose(anybody, leaning);
     counts.set(member, (counts.get(member) ?? 0) + 1);
   }
   return counts;
 }
 
-test('proxies that worked are chosen, the faster and less busy of two', () => {
+const most = (counts: Map<unknown, number>) => Math.max(...counts.values());
+
+test('each site gets the exit that it has not seen for longest', () => {
+  const { lane, prove } = laneOf(40);
+  prove(3);
+  const visits = createVisits();
+  for (const site of ['a.example', 'b.example']) {
+    const counts = chosen(lane, 80, { visits: visits(site) });
+    expect([counts.size, most(counts)]).toEqual([40, 2]);
+  }
+});
+
+test('a site that is new gets the exits that other sites have not seen for longest', () => {
+  const { lane, prove } = laneOf(40);
+  prove(3);
+  const visits = createVisits();
+  const counts = new Map<Member | undefined, number>();
+  for (let n = 0; n < 40; n++) {
+    const member = lane.choose(anybody, { visits: visits(`s${n}.example`) });
+    counts.set(member, (counts.get(member) ?? 0) + 1);
+  }
+  expect(counts.size).toBe(40);
+});
+
+test('proxies with the same exit get the share of one', () => {
+  const { lane, members, prove } = laneOf(20, (n) => (n < 11 ? '192.0.2.1' : `192.0.2.${n}`));
+  prove(3);
+  const counts = chosen(lane, 100, { visits: createVisits()('a.example') });
+  const shared = members.slice(0, 11).map((member) => counts.get(member) ?? 0);
+  expect(shared.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(11);
+});
+
+test('one that is much faster than all others does not get all requests, and slow ones get none', () => {
+  const { lane, members, prove } = laneOf(20);
+  prove(5, (n) => (n === 0 ? 1 : n < 15 ? 300 : 5_000));
+  const counts = chosen(lane, 150, { visits: createVisits()('a.example') });
+  expect([counts.size, most(counts)]).toEqual([15, 10]);
+  expect(counts.has(members[19])).toBe(false);
+  const random = chosen(lane, 150, { rotation: 'random' });
+  expect(random.size).toBe(15);
+});
+
+test('one that has worked once gets its turn like those that have worked often', () => {
+  const { lane, members, prove } = laneOf(20);
+  prove(1);
+  for (const member of members.slice(1)) for (let n = 0; n < 20; n++) lane.succeeded(member, 100);
+  expect(chosen(lane, 20, { visits: createVisits()('a.example') }).size).toBe(20);
+});
+
+test('those to avoid come after the untried, those that others hold after the rest, and none is left out', () => {
+  const { lane, members } = laneOf(3);
+  const [worked, other, untried] = members as [Member, Member, Member];
+  lane.succeeded(worked, 100);
+  lane.succeeded(other, 100);
+  const only = (...some: Member[]) => {
+    const keys = new Set(some.map(({ upstream: { key } }) => key));
+    return {
+      keys: (key: string) => keys.has(key),
+      exits: (ip: string) => some.some(({ upstream }) => upstream.ip === ip),
+    };
+  };
+  const { keys: avoid } = only(worked, other);
+  expect(lane.choose(anybody, { avoid })).toBe(untried);
+  expect(lane.choose(anybody, { avoid, taken: only(untried).exits })).toBe(untried);
+  expect(chosen(lane, 9, { avoid: () => true }).size).toBe(2);
+});
+
+test('one with tunnels that have proven nothing yet waits for its proof while others have none', () => {
+  const { lane, members, prove } = laneOf(5);
+  prove(3);
+  const [silent] = members as [Member];
+  silent.unproven = 2;
+  expect(chosen(lane, 40).has(silent)).toBe(false);
+  for (const member of members) member.unproven = 2;
+  expect(chosen(lane, 40, { visits: createVisits()('a.example') }).has(silent)).toBe(true);
+});
+
+test('an untried one is tried for one request at a time', () => {
+  const { lane, members } = laneOf(3);
+  const [first, second, third] = members as [Member, Member, Member];
+  lane.succeeded(third, 100);
+  first.busy = 1;
+  for (let n = 0; n < 20; n++) expect(lane.choose(anybody, {}, 'first')).toBe(second);
+  second.busy = 1;
+  expect(lane.choose(anybody, {}, 'first')).toBe(third);
+  expect(lane.choose(anybody, {}, 'only')).toBeUndefined();
+});
+
+test('fast: proxies that worked are chosen, the faster and less busy of two', () => {
   const { lane, members } = laneOf(10);
   const [fast, slow, busy] = members as [Member, Member, Member];
   for (let n = 0; n < 20; n++) {
@@ -41,7 +139,7 @@ test('proxies that worked are chosen, the faster and less busy of two', () => {
     lane.succeeded(busy, 100);
   }
   busy.busy = 50;
-  const counts = chosen(lane, 900);
+  const counts = chosen(lane, 900, { rotation: 'fast' });
   expect(counts.size).toBe(3);
   expect(counts.get(fast) ?? 0).toBeGreaterThan(400);
 });

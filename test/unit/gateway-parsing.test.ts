@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import { connect } from 'node:tls';
-import { answerReader } from '../../src/gateway/http-answer.ts';
-import { bodyEnd, framingOf, readHead } from '../../src/gateway/http-message.ts';
+import { answerHead, answerReader } from '../../src/gateway/http-answer.ts';
+import { bodyEnd, framingOf, headReader } from '../../src/gateway/http-message.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
@@ -10,7 +10,7 @@ import { readGreeting, readOpening } from '../../src/gateway/tls.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 
 function headOf(text: string) {
-  const head = readHead(Buffer.from(text));
+  const head = headReader()(Buffer.from(text));
   if (!head) throw new Error('no whole head');
   return head;
 }
@@ -64,16 +64,34 @@ describe('the head of a request', () => {
     expect(ask.login).toEqual({ user: 'a', password: 'b:c' });
   });
 
+  test('may name a host in UTF-8, as some clients do', () => {
+    for (const line of ['GET http://bücher.example/ HTTP/1.1', 'CONNECT bücher.example:443 HTTP/1.1']) {
+      const ask = readRequest(headOf(`${line}\r\n\r\n`));
+      const target = ask.kind === 'plain' ? ask.request.target : ask.target;
+      expect(target.host).toBe('xn--bcher-kva.example');
+    }
+  });
+
+  test('of OPTIONS may be about the whole server', () => {
+    const ask = readRequest(headOf('OPTIONS http://a.example HTTP/1.1\r\n\r\n'));
+    if (ask.kind !== 'plain') throw new Error('it is a tunnel');
+    const { forServer, forProxy } = ask.request;
+    expect(forServer.toString()).toStartWith('OPTIONS * HTTP/1.1\r\n');
+    expect(forProxy.toString()).toStartWith('OPTIONS http://a.example HTTP/1.1\r\n');
+  });
+
   test('is at most 64 KB', () => {
-    expect(readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(1000)}`))).toBeUndefined();
+    expect(
+      headReader()(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(1000)}`)),
+    ).toBeUndefined();
     expect(() =>
-      readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
+      headReader()(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
     ).toThrow();
   });
 
   test('has lines of at most 16 KB', () => {
     const withLine = (length: number) =>
-      readHead(Buffer.from(`GET / HTTP/1.1\r\n${'x'.repeat(length)}:\r\n\r\n`));
+      headReader()(Buffer.from(`GET / HTTP/1.1\r\n${'x'.repeat(length)}:\r\n\r\n`));
     expect(withLine(16_383)?.fields.length).toBe(1);
     expect(() => withLine(16_384)).toThrow('one of its lines');
   });
@@ -135,10 +153,27 @@ describe('the head of an answer', () => {
     const final = 'HTTP/1.1 200 OK\r\n\r\n';
     expect(answerReader('GET')(Buffer.from(interim + final))?.status).toBe(200);
     expect(() => answerReader('GET')(Buffer.from(interim.repeat(3) + final))).toThrow('longer than 64 KB');
-    expect(() => answerReader('GET')(Buffer.from('HTTP/1.1 103 x\r\n\r\n'.repeat(4) + final))).toThrow(
+    expect(() => answerReader('GET')(Buffer.from('HTTP/1.1 103 x\r\n\r\n'.repeat(17) + final))).toThrow(
       'too many',
     );
   });
+
+  test.each([
+    ['HTTP/1.1 999 Request denied\r\nContent-Length: 0\r\n\r\n', 'none', true],
+    // Servers send these, and RFC 9112 says how they end.
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n', 'chunked', false],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', 'chunked', true],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 0\r\n\r\n', 'none', true],
+  ])(
+    'is believed where its end is clear, and is forwarded with one length: %j',
+    (text, framing, keepAlive) => {
+      const answer = answerReader('GET')(Buffer.from(text));
+      expect(answer).toMatchObject({ framing, keepAlive });
+      const sent = answer ? answerHead(answer, []).toString() : '';
+      expect(sent).not.toContain('identity');
+      expect(/content-length/i.test(sent) && /transfer-encoding/i.test(sent)).toBe(false);
+    },
+  );
 
   test('is found however it is split', () => {
     const text = 'HTTP/1.1 103 x\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';

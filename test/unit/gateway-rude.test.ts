@@ -76,6 +76,39 @@ describe.each([
     return gateway;
   }
 
+  test('a tunnel in which the target speaks first, or the client late, carries both ways until both have ended', async () => {
+    const dialled = Promise.withResolvers<void>();
+    const proxy = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => {});
+      socket.once('data', (head: Buffer) => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n', () => dialled.resolve());
+        if (head.includes('greeter')) socket.write('220 welcome\r\n');
+        socket.on('data', (bytes) => socket.write(`echo ${bytes}`));
+        socket.on('end', () => socket.end('bye'));
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    closers.push(() => proxy.close());
+    const address = proxy.address();
+    const gateway = await start(`127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`);
+    const talk = (host: string, hear: RegExp, say: string) =>
+      new Promise<string>((resolve) => {
+        const socket = connect({ port: gateway.port, host: '127.0.0.1', allowHalfOpen: true });
+        let text = '';
+        socket.write(`CONNECT ${host}.example:5000 HTTP/1.1\r\n\r\n`);
+        socket.on('data', async (bytes: Buffer) => {
+          text += bytes;
+          if (!hear.test(text) || say === '') return;
+          await dialled.promise;
+          socket.end(say);
+          say = '';
+        });
+        socket.on('end', () => resolve(text.split('\r\n\r\n')[1] ?? ''));
+      });
+    expect(await talk('late', /200/, 'HELO')).toBe('echo HELObye');
+    expect(await talk('greeter', /welcome/, 'HELO')).toBe('220 welcome\r\necho HELObye');
+  });
+
   test('connections over the limit leave nothing behind', async () => {
     const gateway = await start(await startProxy(OK), { connections: 5 });
     for (let round = 0; round < 3; round++) {

@@ -16,34 +16,45 @@ class Running {
   }
 }
 
-const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null }) as Upstream;
+const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null, login: null, id: null }) as Upstream;
 const wonBy = (key: string) => ({ member: { upstream: upstream(key) } }) as RaceResult;
 
-function startSession({ pinned, locked = false }: { pinned?: string; locked?: boolean }) {
-  const session = createSessions(() => 0).open('a', { sessionMs: 1000, locked });
+function startSession({
+  pinned,
+  locked = false,
+  patienceMs = 60_000,
+}: {
+  pinned?: string;
+  locked?: boolean;
+  patienceMs?: number;
+}) {
+  const session = createSessions(() => 0).open('me', 'a', { sessionMs: 1000, locked });
   if (pinned !== undefined) session.pin(upstream(pinned));
   const found: [RaceResult | null, number, boolean][] = [];
   const races: Running[] = [];
+  const searching = Promise.withResolvers<void>();
   const start = (again: Ways['again']) =>
     raceForSession(
       session,
       {
         again,
+        patienceMs,
         findOther(onEnd) {
           const race = new Running(onEnd);
           races.push(race);
+          searching.resolve();
           return race;
         },
       },
       (...outcome) => found.push(outcome),
     );
-  return { session, found, races, start };
+  return { session, found, races, start, searching: searching.promise };
 }
 
 test('the winner of the first race becomes the exit of the session', () => {
   const { session, found, races, start } = startSession({});
   start(() => null);
-  races[0]?.end(wonBy('b'), 2);
+  races[0]?.end(wonBy('b'), 2, false);
   expect(session.pinned).toBe('b');
   expect(found).toEqual([[wonBy('b'), 2, false]]);
 });
@@ -52,8 +63,8 @@ test('a failed exit is replaced, and tries are added up', () => {
   const { session, found, races, start } = startSession({ pinned: 'dead' });
   let exit: Running | undefined;
   start((_, onEnd) => (exit = new Running(onEnd)));
-  exit?.end(null, 1);
-  races[0]?.end(wonBy('b'), 2);
+  exit?.end(null, 1, false);
+  races[0]?.end(wonBy('b'), 2, false);
   expect(session.pinned).toBe('b');
   expect(found).toEqual([[wonBy('b'), 3, false]]);
 });
@@ -68,9 +79,55 @@ test('a locked session without its exit fails', () => {
 test('an abort ends the race for a new exit, also if the old one failed at once', () => {
   const { races, start } = startSession({ pinned: 'dead' });
   const race = start((_, onEnd) => {
-    onEnd(null, 0);
+    onEnd(null, 0, false);
     return new Running(onEnd);
   });
   race.cancel();
   expect(races.map(({ cancelled }) => cancelled)).toEqual([true]);
+});
+
+test('an exit that takes long is kept if it answers before another one', async () => {
+  const { session, found, races, start, searching } = startSession({ pinned: 'slow', patienceMs: 1 });
+  let exit: Running | undefined;
+  start((_, onEnd) => (exit = new Running(onEnd)));
+  await searching;
+  exit?.end(wonBy('slow'), 1, false);
+  expect([session.pinned, races[0]?.cancelled, found.length]).toEqual(['slow', true, 1]);
+});
+
+test('an exit that takes long is given up if another one answers first', async () => {
+  const { session, found, races, start, searching } = startSession({ pinned: 'silent', patienceMs: 1 });
+  let exit: Running | undefined;
+  start((_, onEnd) => (exit = new Running(onEnd)));
+  await searching;
+  races[0]?.end(wonBy('b'), 1, false);
+  expect([session.pinned, exit?.cancelled, found.length]).toEqual(['b', true, 1]);
+});
+
+test('the exit of a locked session is not lost if only the time was too short', () => {
+  const { found, start } = startSession({ pinned: 'slow', locked: true });
+  let exit: Running | undefined;
+  start((_, onEnd) => (exit = new Running(onEnd)));
+  exit?.end(null, 1, true);
+  expect(found).toEqual([[null, 1, false]]);
+});
+
+test('requests that have lost the same exit follow the first to the next one, also if that one fails first', () => {
+  const { session, found, races, start } = startSession({ pinned: 'dead' });
+  const exits: [string, Running][] = [];
+  const again: Ways['again'] = (pinned, onEnd) => {
+    const race = new Running(onEnd);
+    exits.push([pinned, race]);
+    return race;
+  };
+  const requests = [start(again), start(again), start(again)];
+  for (const [, exit] of exits.splice(0)) exit.end(null, 1, false);
+  expect(races.length).toBe(1);
+  // The one that searches gives up, and another one searches.
+  requests[0]?.cancel();
+  expect(races.length).toBe(2);
+  races[1]?.end(wonBy('b'), 1, false);
+  expect(exits.map(([pinned]) => pinned)).toEqual(['b']);
+  exits[0]?.[1].end(wonBy('b'), 1, false);
+  expect([session.pinned, found.length]).toEqual(['b', 2]);
 });

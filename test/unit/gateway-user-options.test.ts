@@ -20,6 +20,14 @@ test('a user name has options in any order', () => {
   expect(readUser('')).toEqual({ user: '', options: DEFAULTS });
 });
 
+test('the way to choose an exit is an option', () => {
+  expect(readUser('me-rotate-FAST-country-de').options).toEqual({
+    ...DEFAULTS,
+    rotation: 'fast',
+    country: 'DE',
+  });
+});
+
 test('spellings of other services are accepted', () => {
   expect(readUser('me-cc-fr-sessid-x').options).toEqual({ ...DEFAULTS, country: 'FR', session: 'x' });
 });
@@ -48,6 +56,8 @@ test.each([
   'me-session-a.b',
   'me-target-shop',
   'me-colour-red',
+  'me-rotate',
+  'me-rotate-quickly',
   'me-max_latency-fast',
 ])('is told what is wrong: %s', (name) => {
   expect(() => readUser(name)).toThrow(/user name/);

@@ -1,4 +1,5 @@
 import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
+import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
 import { reasonOf } from '../../web/error-page.ts';
 import type { HomeSection } from '../../web/home-page.ts';
@@ -31,9 +32,9 @@ interface ProxyPagesOptions {
   /** True if only the administrator may start a refresh. */
   adminRequired: boolean;
   /**
-   * Returns what users of the gateway need to know, given the origin of the request; `null` if the gateway is off.
+   * Returns what users of the gateway need to know, given the request; `null` if the gateway is off.
    */
-  gateway: ((origin: string) => GatewayPanel) | null;
+  gateway: ((context: RequestContext) => GatewayPanel) | null;
   /** Ms since 1970. */
   now: () => number;
 }
@@ -67,11 +68,10 @@ export async function showProxies(
     ...(range !== '1d' && { range }),
   };
   const linkTo = createLinks(path, parameters);
-  const { origin } = context;
   const sources = withPauses(poolStatus.refresh.sources, lists);
   const { status: wanted, ...exported } = query.filter;
   const markup = proxiesPage(site, {
-    gateway: options.gateway?.(origin) ?? null,
+    gateway: options.gateway?.(context) ?? null,
     flags,
     overview: { ...pool, range, now },
     freshness,
@@ -100,7 +100,7 @@ export async function showProxies(
       poolEmpty: pool.summary.total === 0,
     },
     sources: { sources, basePath, retryable: adminRequired ? 'admin' : 'open' },
-    samples: samplesFor(`${origin}${basePath}/api/v1/proxies`, query),
+    samples: samplesFor(`${context.origin}${basePath}/api/v1/proxies`, query),
   });
   // It shows neither proxies' logins nor tokens, even to the administrator.
   return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });

@@ -48,7 +48,7 @@ ${proxyFilters(site, filters)}
 <header class="section-head"><div><h2 id="use-title">${proxies.use}</h2><p class="muted">${proxies.useMeans}</p></div></header>
 <div id="samples">${codeSamples(site, samples)}</div>
 </section>
-${gateway && gatewayUse(site, gateway)}
+${gateway && gatewayUse(site, gateway, list.now)}
 <section aria-labelledby="charts">
 <header class="section-head"><h2 id="charts">${proxies.charts}</h2></header>
 <div id="overview">${poolOverview(site, overview, linkTo, path)}</div>

@@ -15,6 +15,20 @@ export interface GatewayPanel {
   requests: number;
   served: number;
   p95Ms: number | null;
+  /** The newest first; empty for everyone but the operator. */
+  latest: readonly LatestRequest[];
+}
+
+/** A request through the gateway. */
+interface LatestRequest {
+  /** Ms since 1970. */
+  at: number;
+  site: string;
+  exit: string | null;
+  session: string | null;
+  outcome: string;
+  tries: number;
+  ms: number;
 }
 
 /** Code for one program, or `needs` if the filters leave nothing that it supports. */
@@ -38,7 +52,8 @@ export function codeSamples(site: Site, samples: readonly CodeSample[]): Html {
 }
 
 /** Renders how to send requests through the pool without choosing proxies. */
-export function gatewayUse(site: Site, { place, closed, pac, requests, served, p95Ms }: GatewayPanel): Html {
+export function gatewayUse(site: Site, panel: GatewayPanel, now: number): Html {
+  const { place, closed, pac, requests, served, p95Ms, latest } = panel;
   const { words, formats } = site;
   const { proxies } = words;
   const login = closed ? 'user:TOKEN@' : '';
@@ -67,5 +82,17 @@ export function gatewayUse(site: Site, { place, closed, pac, requests, served, p
 <p>${proxies.gatewayMeans}${figures}</p>
 ${lines.map(([label, text], index) => snippet(site, `gateway-${index}`, label, text))}
 <p>${proxies.gatewayNotes} <code>${USER_EXAMPLE}</code>.${closed && ` ${proxies.gatewayTokens}`}</p>
-</section>`;
+${latest.length > 0 && latestRequests(site, latest, now)}</section>`;
+}
+
+function latestRequests(
+  { words: { proxies }, formats }: Site,
+  latest: readonly LatestRequest[],
+  now: number,
+): Html {
+  return html`<details><summary>${proxies.latestRequests}</summary><div class="table-wrap"><table>
+<thead><tr>${[proxies.time, proxies.latestSite, proxies.latestExit, proxies.latestSession, proxies.latestOutcome, proxies.latestTries, 'ms'].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>${latest.map(({ at, site, exit, session, outcome, tries, ms }) => html`<tr><td>${formats.age(now - at)}</td><td>${site}</td><td>${exit ?? '–'}</td><td>${session ?? '–'}</td><td>${outcome}</td><td class="number-cell">${formats.number(tries)}</td><td class="number-cell">${formats.number(ms)}</td></tr>\n`)}</tbody>
+</table></div></details>
+`;
 }

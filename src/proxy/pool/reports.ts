@@ -22,11 +22,3 @@ export function withReport(record: { reports: string | null }, report: Report): 
   const error = report.error?.slice(0, LONGEST_ERROR) ?? null;
   return JSON.stringify([...reportsOf(record), { ...report, error }].slice(-MOST));
 }
-
-/** Returns the host of a target, which may be a URL, `host:port` or a host, or `null` if it contains none. */
-export function hostOfTarget(target: string | undefined): string | null {
-  const text = target?.trim() ?? '';
-  if (text === '') return null;
-  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
-  return URL.canParse(url) ? new URL(url).hostname.slice(0, 253) || null : null;
-}

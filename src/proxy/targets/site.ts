@@ -18,6 +18,20 @@ export function siteOf(host: string): string {
   return labels.slice(SECOND_LEVEL.test(host) ? -3 : -2).join('.');
 }
 
+/** Returns the host of a target, which may be a URL, `host:port` or a host, or `null` if it contains none. */
+export function hostOfTarget(target: string | undefined): string | null {
+  const text = target?.trim() ?? '';
+  if (text === '') return null;
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  return URL.canParse(url) ? new URL(url).hostname.slice(0, 253) || null : null;
+}
+
+/** Returns the site of a target, which may be a URL, `host:port` or a domain, or `null` if it is none. */
+export function siteOfTarget(target: string | undefined): string | null {
+  const host = hostOfTarget(target)?.replace(/^\[|\]$|\.$/g, '') ?? '';
+  return /[.:]/.test(host) ? siteOf(host) : null;
+}
+
 /**
  * Returns the same key for one proxy under several protocols: an `https` proxy and an `http` proxy on one
  * port are the same.

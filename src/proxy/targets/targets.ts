@@ -3,7 +3,6 @@ import type { Locks } from '../../lib/locks.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { createExitFilter } from '../pool/export.ts';
-import { hostOfTarget } from '../pool/reports.ts';
 import type { Endpoint, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough } from './ask.ts';
@@ -11,7 +10,7 @@ import { type NamedTarget, sitesByName } from './named.ts';
 import { createProbes, PROBE_GAP_MS } from './probes.ts';
 import { rankFor } from './ranking.ts';
 import { createSharedSites } from './shared-sites.ts';
-import { proxyKeyOf, siteOf } from './site.ts';
+import { proxyKeyOf, siteOf, siteOfTarget } from './site.ts';
 import type { SiteFacts } from './sites.ts';
 import { accountOf, type Testimony, type Witness } from './testimony.ts';
 
@@ -99,12 +98,12 @@ export function createTargets(options: TargetsOptions): Targets {
   function siteMeant(text: string): string {
     const own = siteByName.get(text.trim().toLowerCase());
     if (own !== undefined) return own;
-    const host = hostOfTarget(text);
-    if (host === null || !/[.:]/.test(host)) {
+    const site = siteOfTarget(text);
+    if (site === null) {
       const names = siteByName.size === 0 ? '' : `, or one of ${[...siteByName.keys()].join(', ')}`;
       throw invalidParameter('target', inEnglish(`target must be a domain such as example.com${names}.`));
     }
-    return siteOf(host.replace(/^\[|\]$|\.$/g, ''));
+    return site;
   }
 
   function ranked(
@@ -135,8 +134,8 @@ export function createTargets(options: TargetsOptions): Targets {
     all: (query) => ranked(query, Number.POSITIVE_INFINITY),
 
     reported(witness, proxy, target, reached) {
-      const host = hostOfTarget(target);
-      if (host?.includes('.')) testimony.observe(witness, siteOf(host), proxyKeyOf(proxy), reached);
+      const site = siteOfTarget(target);
+      if (site !== null) testimony.observe(witness, site, proxyKeyOf(proxy), reached);
     },
 
     known() {

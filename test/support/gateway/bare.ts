@@ -3,6 +3,7 @@ import { createAccounts } from '../../../src/gateway/accounts.ts';
 import { createAdmit } from '../../../src/gateway/admission.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../src/gateway/gateway.ts';
 import { createMeter } from '../../../src/gateway/meter.ts';
+import { takeReports } from '../../../src/gateway/reports.ts';
 import { createSessions } from '../../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../../src/gateway/upstream.ts';
 import { createMetrics } from '../../../src/lib/metrics.ts';
@@ -12,21 +13,32 @@ import type { Tcp } from '../../../src/runtime/tcp.ts';
 
 export interface BareGateway extends Gateway {
   sites: Sites;
+  report: ReturnType<typeof takeReports>;
   /** Connections of clients that are open. */
   open(): number;
+  /** Resolves when there are none. */
+  empty(): Promise<void>;
 }
 
-interface BareOptions {
+export interface BareOptions {
   tcp: Tcp;
-  /** `ip:port` of HTTP proxies that have passed a check. */
+  /** `ip:port` of HTTP proxies. */
   proxies: readonly string[];
-  limits?: Partial<Pick<GatewayOptions, 'idleMs' | 'timeoutMs' | 'connections' | 'random'>>;
+  /** Whether they have passed a check. Default: true. */
+  proven?: boolean;
+  limits?: Partial<
+    Pick<GatewayOptions, 'strict' | 'idleMs' | 'timeoutMs' | 'connections' | 'random' | 'filling'>
+  >;
   /** Connections of one user. */
   each?: number;
   /** In ms. Default: the clock of the process. */
   monotonic?: () => number;
+  /** Called with the outcome of each request: `served` when the answer begins. */
+  onSettled?: (outcome: string) => void;
   /** Every password is a token, and the account. Default: an open gateway. */
   withTokens?: boolean;
+  /** Returns what is known of a token. Default: it is the account, without limits. */
+  verify?: Parameters<typeof createAdmit>[0]['verify'];
 }
 
 /** A gateway in this process, for targets on this machine. */
@@ -37,12 +49,16 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     limits = {},
     each = 10_000,
     withTokens = false,
+    proven = true,
+    onSettled = () => {},
     monotonic = () => performance.now(),
   } = options;
   const limiter = createLocalRateLimiter({ now: monotonic });
   const testimony = createTestimony({ random: Math.random, monotonic });
   const meter = createMeter(createMetrics());
+  const sessions = createSessions(monotonic);
   let open = 0;
+  let onEmpty = () => {};
   const gateway = await startGateway({
     tcp,
     testimony,
@@ -55,21 +71,26 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     lifetimeMs: 86_400_000,
     connections: 10_000,
     strict: false,
+    retry: true,
     random: Math.random,
     ...limits,
     monotonic,
     meter: {
       ...meter,
+      settled(kind, outcome, ms) {
+        meter.settled(kind, outcome, ms);
+        onSettled(outcome);
+      },
       opened: () => void open++,
-      closed: () => void open--,
+      closed: () => --open === 0 && onEmpty(),
     },
     onFailure: () => {},
     admit: createAdmit({
       isOpen: () => !withTokens,
-      verify: async (token) => ({ id: token, rate: null, quota: null }),
+      verify: options.verify ?? (async (token) => ({ id: token, rate: null, quota: null })),
       limiter,
       accounts: createAccounts({ limiter, connections: each }),
-      sessions: createSessions(monotonic),
+      sessions,
       suits: () => true,
       namedSites: new Map(),
     }),
@@ -77,7 +98,12 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   for (const place of proxies) {
     const [ip = '', port] = place.split(':');
     const upstream = unknownUpstream({ protocol: 'http', ip, port: Number(port) });
-    gateway.engine.set({ ...upstream, proven: { tunnel: true, plain: true } });
+    gateway.engine.set({ ...upstream, proven: { tunnel: proven, plain: proven } });
   }
-  return Object.assign(Object.create(gateway) as Gateway, { sites: testimony.common, open: () => open });
+  return Object.assign(Object.create(gateway) as Gateway, {
+    sites: testimony.common,
+    report: takeReports({ gateway, sessions, testimony }),
+    open: () => open,
+    empty: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => (onEmpty = resolve))),
+  });
 }

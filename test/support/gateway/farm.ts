@@ -15,22 +15,47 @@ export type FarmRole =
   | 'portal'
   /** Answers CONNECT with 200, and then sends a page. */
   | 'liar'
+  /** Answers CONNECT with 200, and nothing more. */
+  | 'mute'
   /** Reads a whole request and then ends without an answer. */
   | 'swallow'
   /** Answers everyone with 502. */
-  | 'sick';
+  | 'sick'
+  | Traitor;
+
+/**
+ * Answers a ClientHello at once with a prepared ServerHello, and then does what its name says. A client refuses a `bare`
+ * one at once. With its own session ID (`echo`), it waits for what follows.
+ */
+export type Traitor = `${'bare' | 'echo'}-${(typeof ENDINGS)[number]}`;
+const ENDINGS = ['close', 'reset', 'stall', 'alert'] as const;
+export const TRAITORS = ENDINGS.flatMap((ending): Traitor[] => [`bare-${ending}`, `echo-${ending}`]);
 
 export interface GatewayFarm {
   port: number;
   /** Connections that each address got. */
   dials: Map<string, number>;
+  /** Returns the address of the proxy whose connection to a target comes from this port, as the target sees it. */
+  exitOf(port: number): string | undefined;
   /** Connections that are open, tunnels' far ends included. */
   open(): number;
   stop(): void;
 }
 
+interface FarmOptions {
+  /** How long an honest proxy takes to open a tunnel. */
+  delayOf?: (address: string) => number;
+  /** Reports whether a proxy refuses a tunnel. */
+  refuses?: (address: string, authority: string) => boolean;
+  /** Called with each connection to a proxy. */
+  onDial?: (address: string) => void;
+  /** Called when a traitor has fallen silent. */
+  onStall?: () => void;
+}
+
 interface Side {
   role: FarmRole;
+  address: string;
   buffer: Buffer;
   other: Socket<Side> | null;
   kept: Uint8Array[];
@@ -45,16 +70,25 @@ const LOGIN =
   'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="farm"\r\nContent-Length: 0\r\n\r\n';
 const SICK = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nno\n';
 
+/** Anyone can prepare the end of a ServerHello of TLS 1.3: its cipher, version and a key of X25519. */
+const CHOSEN = Buffer.from('130100002e002b0002030400330024001d0020', 'hex');
+const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
+
 /**
  * Thousands of proxies behind one port: `roleOf` says how the one at each address of 127.0.0.0/8 behaves. They
  * connect to 127.0.0.1 for any name.
  */
-export function startGatewayFarm(roleOf: (address: string) => FarmRole): GatewayFarm {
+export function startGatewayFarm(
+  roleOf: (address: string) => FarmRole,
+  { delayOf = () => 0, refuses = () => false, onDial = () => {}, onStall = () => {} }: FarmOptions = {},
+): GatewayFarm {
   const dials = new Map<string, number>();
+  const exits = new Map<number, string>();
   const sides = new Set<Side>();
-  const newSide = (role: FarmRole): Side => {
+  const newSide = (role: FarmRole, address: string): Side => {
     const side = {
       role,
+      address,
       buffer: Buffer.alloc(0),
       other: null,
       kept: [],
@@ -109,14 +143,19 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole): Gateway
       open(socket) {
         const address = socket.localAddress.replace('::ffff:', '');
         dials.set(address, (dials.get(address) ?? 0) + 1);
-        socket.data = newSide(roleOf(address));
+        socket.data = newSide(roleOf(address), address);
         if (socket.data.role === 'reset') socket.terminate();
+        onDial(address);
       },
     },
   });
 
   function play(socket: Socket<Side>): void {
     const { data } = socket;
+    if (data.role.includes('-') && data.opened) {
+      if (betray(socket)) onStall();
+      return;
+    }
     if (data.opened || data.role === 'hang') return;
     if (data.role === 'socks5') {
       playSocks5(socket);
@@ -149,12 +188,29 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole): Gateway
     const [method = '', target = ''] = head.split(' ');
     data.opened = true;
     if (method === 'CONNECT') {
+      if (refuses(data.address, target)) {
+        answer(socket, SICK);
+        return;
+      }
       const ok = 'HTTP/1.1 200 OK\r\n\r\n';
+      if (data.role.includes('-')) {
+        data.buffer = rest;
+        socket.write(ok);
+        if (betray(socket)) onStall();
+        return;
+      }
+      if (data.role === 'mute') {
+        socket.write(ok);
+        return;
+      }
       if (data.role === 'liar') {
         answer(socket, `${ok}${PORTAL}`);
         return;
       }
-      open(socket, Number(target.split(':').at(-1)), ok, rest);
+      const port = Number(target.split(':').at(-1));
+      const delayMs = delayOf(data.address);
+      if (delayMs === 0) open(socket, port, ok, rest);
+      else setTimeout(() => open(socket, port, ok, rest), delayMs);
       return;
     }
     const url = new URL(target);
@@ -191,7 +247,7 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole): Gateway
       hostname: '127.0.0.1',
       port,
       allowHalfOpen: true,
-      data: newSide(socket.data.role),
+      data: newSide(socket.data.role, socket.data.address),
       socket: {
         ...handlers,
         open(far) {
@@ -199,6 +255,7 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole): Gateway
             far.terminate();
             return;
           }
+          exits.set(far.localPort, socket.data.address);
           far.data.other = socket;
           socket.data.other = far;
           socket.write(yes);
@@ -211,9 +268,27 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole): Gateway
   return {
     port: server.port,
     dials,
+    exitOf: (port) => exits.get(port),
     open: () => sides.size,
     stop: () => server.stop(true),
   };
+}
+
+/** Returns true if it falls silent. */
+function betray(socket: Socket<Side>): boolean {
+  const { buffer, role } = socket.data;
+  if (buffer.length < 44) return false;
+  const [kind, ending] = role.split('-');
+  const session = kind === 'echo' ? buffer.subarray(43, 44 + (buffer[43] ?? 0)) : Buffer.from([0]);
+  const parts = [Buffer.from([3, 3]), Buffer.alloc(32, 7), session, CHOSEN, Buffer.alloc(32, 9)];
+  const body = Buffer.concat(parts);
+  socket.data.buffer = Buffer.alloc(0);
+  socket.write(Buffer.from([22, 3, 3, 0, body.length + 4, 2, 0, 0, body.length]));
+  socket.write(body);
+  if (ending === 'alert') socket.write(ALERT);
+  if (ending === 'alert' || ending === 'close') socket.end();
+  if (ending === 'reset') setTimeout(() => socket.terminate(), 5);
+  return ending === 'stall';
 }
 
 function answer(socket: Socket<Side>, text: string): void {

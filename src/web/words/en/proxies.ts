@@ -229,7 +229,13 @@ export const proxies = {
   gatewayFigures: (share: string, requests: string, ms: string) =>
     `${share} of ${requests} requests succeeded since the server started; 95% took less than ${ms} ms.`,
   gatewayNotes:
-    'Each connection uses a different proxy; over plain HTTP, each request does. Put options in the user name, such as',
+    'Each connection, and over plain HTTP each request, uses the exit that the site has not seen for longest. Put options in the user name, such as',
   gatewayTokens: 'The operator issues tokens.',
+  latestRequests: 'Latest requests',
+  latestSite: 'Site',
+  latestExit: 'Exit',
+  latestSession: 'Session',
+  latestOutcome: 'Outcome',
+  latestTries: 'Tries',
   browsers: 'Browsers (PAC)',
 };

@@ -224,7 +224,13 @@ export const proxies: Words['proxies'] = {
   gatewayMeans: '把请求发给网关，它会挑选可用的代理并自动重试，直到成功。',
   gatewayFigures: (share, requests, ms) =>
     `启动以来 ${requests} 个请求成功 ${share}，95% 的耗时低于 ${ms} 毫秒。`,
-  gatewayNotes: '每个连接使用不同的代理；明文 HTTP 则每个请求都更换代理。选项写在用户名里，例如',
+  gatewayNotes: '每个连接（明文 HTTP 则是每个请求）使用该网站最久没有见过的出口。选项写在用户名里，例如',
   gatewayTokens: '令牌由本服务器的管理员发放。',
+  latestRequests: '最近的请求',
+  latestSite: '网站',
+  latestExit: '出口',
+  latestSession: '会话',
+  latestOutcome: '结果',
+  latestTries: '尝试次数',
   browsers: '浏览器 (PAC)',
 };

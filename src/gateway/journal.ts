@@ -1,0 +1,93 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
+import { siteOf } from '../proxy/targets/site.ts';
+import type { Admission } from './admission.ts';
+import type { Outcome } from './meter.ts';
+import type { Target } from './target.ts';
+import { exitOf, type Kind, type Upstream } from './upstream.ts';
+
+/** How a request or a tunnel went. */
+export interface Entry {
+  /** Ms since 1970. */
+  at: number;
+  kind: Kind;
+  outcome: Outcome;
+  /** Until the answer began. */
+  ms: number;
+  /** Number of upstreams tried. */
+  tries: number;
+  account: string;
+  /** As the client named it. */
+  session: string | null;
+  site: string;
+  /** The address that the site saw, and the ID of the proxy in the pool. */
+  exit: string | null;
+  proxy: number | null;
+}
+
+/** A request of an admitted client. */
+export interface Asked {
+  kind: Kind;
+  target: Target;
+  admission: Pick<Admission, 'account' | 'session'>;
+  /** On the monotonic clock. */
+  startedAt: number;
+}
+
+/** How it ended. */
+export interface Result {
+  tries: number;
+  member?: { upstream: Upstream } | undefined;
+}
+
+/** Remembers the latest requests. */
+export interface Journal {
+  note(asked: Asked, facts: Pick<Entry, 'outcome' | 'ms'> & Result): Entry;
+  /** Returns the latest of all accounts, the newest first. */
+  latest(): Entry[];
+  /** Returns the latest answered one of an account, of the session if one is named. */
+  last(account: string, session: string | null): Entry | undefined;
+  /** Returns the number of exits that were used in the last five minutes. */
+  exitsUsed(): number;
+}
+
+const MOST_SHOWN = 200;
+const MOST_REMEMBERED = 20_000;
+const RECENT_MS = 5 * 60_000;
+
+/** @param now ms since 1970 */
+export function createJournal(now: () => number): Journal {
+  const shown: Entry[] = [];
+  const lastOf = new BoundedMap<string, Entry>(MOST_REMEMBERED);
+  const usedAt = new BoundedMap<string, number>(MOST_REMEMBERED);
+
+  return {
+    note({ kind, target, admission: { account, session } }, { outcome, ms, tries, member }) {
+      const upstream = member?.upstream ?? null;
+      const entry: Entry = {
+        at: now(),
+        kind,
+        outcome,
+        ms: Math.round(ms),
+        tries,
+        account: account.id,
+        session: session?.name ?? null,
+        site: siteOf(target.host),
+        exit: upstream && exitOf(upstream),
+        proxy: upstream?.id ?? null,
+      };
+      shown.push(entry);
+      if (shown.length > MOST_SHOWN) shown.shift();
+      if (entry.exit !== null) {
+        usedAt.set(entry.exit, entry.at);
+        for (const key of [account.id, `${account.id} ${entry.session}`]) lastOf.set(key, entry);
+      }
+      return entry;
+    },
+    latest: () => shown.toReversed(),
+    last: (account, session) => lastOf.get(session === null ? account : `${account} ${session}`),
+    exitsUsed() {
+      const since = now() - RECENT_MS;
+      return [...usedAt.values()].filter((at) => at >= since).length;
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { createAgreement, type Witness } from './testimony.ts';
+
+/**
+ * Which exits a site has refused, as accounts have reported or plain requests have shown. What one account says shuts
+ * an exit out for itself alone; what several say does so for all.
+ */
+export interface Bans {
+  /** Shuts an exit out at a site. `restMs`: for how long. Default: 10 min, doubled each time up to a day. */
+  refused(witness: Witness, site: string, exit: string, restMs?: number): { restMs: number; forAll: boolean };
+  /** Ends what an account has said of an exit, and what all go by if several accounts agree. */
+  accepted(witness: Witness, site: string, exit: string): { forAll: boolean };
+  /** Returns the test for exits that are shut out, or `undefined` if none is. */
+  at(witness: Witness, site: string): ((exit: string) => boolean) | undefined;
+  /** Returns the number of exits that are shut out of any site. */
+  count(): number;
+}
+
+/** How long a ban lasted, on the monotonic clock. It is remembered after its end, because the next one is longer. */
+interface Ban {
+  until: number;
+  restMs: number;
+}
+
+const REST = { firstMs: 10 * 60_000, leastMs: 1_000, mostMs: 24 * 60 * 60_000 } as const;
+/** Bans that are remembered, some 20 MB. Beyond, the account with most of them loses its oldest. */
+const MOST = 100_000;
+/** What counts for all belongs to nobody. */
+const ALL = '';
+
+export function createBans(monotonic: () => number): Bans {
+  const books = new Map<string, Map<string, Ban>>([[ALL, new Map()]]);
+  const agreement = createAgreement(monotonic);
+  let size = 0;
+
+  function lift(owner: string, pair: string): void {
+    const book = books.get(owner);
+    if (!book?.delete(pair)) return;
+    size--;
+    if (book.size === 0 && owner !== ALL) books.delete(owner);
+  }
+
+  function shutOut(owner: string, pair: string, asked: number | undefined): number {
+    const now = monotonic();
+    const before = books.get(owner)?.get(pair);
+    const ban = { ...nextBan(before, now, asked) };
+    lift(owner, pair);
+    const book = books.get(owner) ?? new Map<string, Ban>();
+    books.set(owner, book.set(pair, ban));
+    if (++size > MOST) forgetOne();
+    return ban.until - now;
+  }
+
+  function forgetOne(): void {
+    const [largest] = [...books].toSorted(([, one], [, other]) => other.size - one.size);
+    const oldest = largest?.[1].keys().next().value;
+    if (largest && oldest !== undefined) lift(largest[0], oldest);
+  }
+
+  return {
+    refused(witness, site, exit, asked) {
+      const pair = `${site} ${exit}`;
+      const agreed = agreement.note(pair, witness.id, false);
+      if (witness.speaksForAll) return { restMs: shutOut(ALL, pair, asked), forAll: true };
+      // How long others go without it is for no single account to say.
+      if (agreed) shutOut(ALL, pair, undefined);
+      return { restMs: shutOut(witness.id, pair, asked), forAll: agreed };
+    },
+
+    accepted(witness, site, exit) {
+      const pair = `${site} ${exit}`;
+      const forAll = agreement.note(pair, witness.id, true) || witness.speaksForAll;
+      if (forAll) lift(ALL, pair);
+      lift(witness.id, pair);
+      return { forAll };
+    },
+
+    at({ id }, site) {
+      const [own, common] = [books.get(id), books.get(ALL)];
+      if (!own && !common?.size) return undefined;
+      const now = monotonic();
+      return (exit) => {
+        const pair = `${site} ${exit}`;
+        return Math.max(own?.get(pair)?.until ?? 0, common?.get(pair)?.until ?? 0) > now;
+      };
+    },
+
+    count() {
+      const now = monotonic();
+      const exits = new Set<string>();
+      for (const book of books.values())
+        for (const [pair, { until }] of book) if (until > now) exits.add(pair.slice(pair.indexOf(' ') + 1));
+      return exits.size;
+    },
+  };
+}
+
+/** Several clients may meet the same ban, so only one that comes after the last has ended is longer. */
+function nextBan(before: Ban | undefined, now: number, asked: number | undefined): Ban {
+  const { firstMs, leastMs, mostMs } = REST;
+  if (asked !== undefined) {
+    const restMs = Math.min(mostMs, Math.max(leastMs, asked));
+    return { until: now + restMs, restMs };
+  }
+  if (before !== undefined && now < before.until) return before;
+  const isRepeated = before !== undefined && now - before.until < mostMs;
+  const restMs = isRepeated ? Math.min(mostMs, Math.max(firstMs, before.restMs * 2)) : firstMs;
+  return { until: now + restMs, restMs };
+}

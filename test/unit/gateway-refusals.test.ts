@@ -1,0 +1,99 @@
+import { afterEach, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { badRequest, refusalAnswer } from '../../src/gateway/fault.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { bunTcp } from '../../src/runtime/bun-tcp.ts';
+import { startBanningSite } from '../support/gateway/banning-site.ts';
+import { startBareGateway } from '../support/gateway/bare.ts';
+import { until } from '../support/stores/services.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+type Options = Omit<Parameters<typeof startBareGateway>[0], 'tcp' | 'proxies'>;
+
+async function startWorld(options: Options = {}) {
+  const site = await startBanningSite(1, () => 200);
+  const gateway = await startBareGateway({ tcp: bunTcp, proxies: [], ...options });
+  closers.push(() => gateway.stop(), site.close);
+  const [ip = '', port] = (site.proxies[0] ?? '').split(':');
+  /** Sends a request for the page of the site; returns all that comes back. */
+  const ask = (head = `GET http://a.example:${site.ports.http}/ HTTP/1.1`, user = 'user') =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(gateway.port, '127.0.0.1');
+      let text = '';
+      socket.on('data', (bytes: Buffer) => {
+        text += bytes.toString();
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(text));
+      socket.write(`${head}\r\nProxy-Authorization: Basic ${btoa(`${user}:x`)}\r\nConnection: close\r\n\r\n`);
+    });
+  return { gateway, ask, first: { ip, port: Number(port), protocol: 'http' as const } };
+}
+
+const statusLine = (answer: string) => answer.split('\r\n')[0] ?? '';
+
+test('the status line and Proxy-Status say why, in one line of printable ASCII, whatever the client has sent', () => {
+  const answer = refusalAnswer(
+    badRequest(`"é\r\nSet-Cookie: a=b\\ is not an option ${'x'.repeat(500)}`),
+  ).toString();
+  const [line = '', ...fields] = (answer.split('\r\n\r\n')[0] ?? '').split('\r\n');
+  expect(line).toMatch(/^HTTP\/1\.1 400 "\?\?\?Set-Cookie: a=b\\ is not an option x+$/);
+  expect(line.length).toBeLessThan(250);
+  const status = fields.find((field) => field.startsWith('Proxy-Status: ')) ?? '';
+  expect(status).toMatch(/^Proxy-Status: picpool; error=http_request_error; details="(?:[^"\\]|\\["\\])*"$/);
+  expect(fields.filter((field) => field.startsWith('Set-Cookie'))).toEqual([]);
+});
+
+test('a user with too many connections is told the setting, and never 429, which a site would send', async () => {
+  const { ask } = await startWorld({ each: 0 });
+  expect(statusLine(await ask())).toBe(
+    'HTTP/1.1 503 0 connections are open already, the limit of GATEWAY_CONNECTIONS.',
+  );
+});
+
+test('a request waits for the first proxy while the pool is being filled', async () => {
+  let filling = true;
+  const { gateway, ask, first } = await startWorld({ limits: { filling: () => filling } });
+  const answers = Promise.all([ask(), ask()]);
+  const refused = ask(undefined, 'user-country-de');
+  await until(() => gateway.open() === 3);
+  gateway.engine.set({ ...unknownUpstream(first), proven: { tunnel: true, plain: true } });
+  expect((await answers).map(statusLine)).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK']);
+  filling = false;
+  expect(statusLine(await refused)).toBe(
+    'HTTP/1.1 503 None of the 1 proxies that work fits the options in the user name.',
+  );
+});
+
+test('a request gives up waiting after its time limit, and is told that more may be found', async () => {
+  const { ask } = await startWorld({ limits: { filling: () => true, timeoutMs: 200 } });
+  expect(statusLine(await ask())).toContain('503 No proxy is known to work. The pool is still being filled');
+  expect(statusLine(await ask('CONNECT a.example:443 HTTP/1.1'))).toContain('The pool is still being filled');
+});
+
+test('once the pool was filled, a request that no proxy suits is refused at once', async () => {
+  const { ask } = await startWorld({ limits: { timeoutMs: 60_000 } });
+  expect(statusLine(await ask())).toBe('HTTP/1.1 503 No proxy is known to work.');
+});
+
+test('blank lines before a request are skipped', async () => {
+  const { ask } = await startWorld();
+  expect(statusLine(await ask('\r\n\r\nGET http://a.example/ HTTP/1.1'))).toContain('503 No proxy');
+});
+
+test.each([
+  ['a command besides CONNECT', [5, 3, 0, 1, 192, 0, 2, 1, 0, 80], 7],
+  ['an unknown type of address', [5, 1, 0, 9, 192, 0, 2, 1, 0, 80], 8],
+])('SOCKS clients are told of %s', async (_, request, code) => {
+  const { gateway } = await startWorld();
+  const socket = connect(gateway.port, '127.0.0.1');
+  const received: number[] = [];
+  socket.on('data', (bytes: Buffer) => received.push(...bytes));
+  socket.write(Buffer.from([5, 1, 0, ...request]));
+  await new Promise((resolve) => socket.once('close', resolve));
+  expect(received.slice(0, 4)).toEqual([5, 0, 5, code]);
+});

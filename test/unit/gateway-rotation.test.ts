@@ -1,0 +1,170 @@
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { bunTcp } from '../../src/runtime/bun-tcp.ts';
+import { nodeTcp } from '../../src/runtime/node-tcp.ts';
+import { createCertificates } from '../support/certificates.ts';
+import { type BareGateway, type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
+import { startGatewayClient } from '../support/gateway/clients.ts';
+import { type FarmRole, startGatewayFarm } from '../support/gateway/farm.ts';
+import { curl } from '../support/gateway/world.ts';
+import { createRandom } from '../support/random.ts';
+
+let certificates: Awaited<ReturnType<typeof createCertificates>>;
+const closers: (() => void)[] = [];
+beforeAll(async () => {
+  certificates = await createCertificates();
+});
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+/** Targets that answer with the exit they see, and proxies with these roles. */
+async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions> = {}) {
+  const current = [...roles];
+  const placeOf = (index: number) => `127.9.2.${index + 1}`;
+  let onDial = () => {};
+  const farm = startGatewayFarm((address) => current[Number(address.split('.')[3]) - 1] ?? 'hang', {
+    onDial: () => onDial(),
+  });
+  let arrivals = 0;
+  const options: Parameters<typeof Bun.serve>[0] = {
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request, server) {
+      arrivals++;
+      return new Response(farm.exitOf(server.requestIP(request)?.port ?? 0) ?? 'nobody');
+    },
+  };
+  const [http, https] = [Bun.serve(options), Bun.serve({ ...options, tls: certificates.good } as never)];
+  const gateway = await startBareGateway({
+    tcp: bunTcp,
+    proxies: roles.map((_, index) => `${placeOf(index)}:${farm.port}`),
+    limits: { random: createRandom(11) },
+    ...more,
+  });
+  closers.push(() => {
+    gateway.stop();
+    farm.stop();
+    http.stop(true);
+    https.stop(true);
+  });
+  const client = startGatewayClient({ ca: certificates.ca, port: https.port ?? 0 });
+  return {
+    gateway,
+    farm,
+    placeOf,
+    /** Resolves with the next connection to a proxy. */
+    dialled: () => new Promise<void>((resolve) => (onDial = resolve)),
+    arrivals: () => arrivals,
+    ask: (user = '', pause?: () => Promise<unknown>) =>
+      client.ask(gateway, { user: user && `${user}:`, ...(pause && { pause }) }),
+    get: (...options: string[]) => get(gateway, `http://example.com:${http.port}/`, options),
+    /** Ends a proxy. */
+    kill: (place: string) => {
+      current[Number(place.split('.')[3]) - 1] = 'reset';
+    },
+  };
+}
+
+async function get({ port }: BareGateway, url: string, options: readonly string[]): Promise<string> {
+  return (await curl('-x', `http://127.0.0.1:${port}`, ...options, url)).out.toString();
+}
+
+function busiest(exits: readonly (string | null)[]): number {
+  return Math.max(...[...Map.groupBy(exits, (exit) => exit).values()].map(({ length }) => length));
+}
+
+describe.each(['https', 'http'] as const)('over %s', (scheme) => {
+  test('equal exits all get their share, from the first requests on', async () => {
+    const world = await startWorld(Array.from({ length: 20 }, () => 'http'));
+    const exits: (string | null)[] = [];
+    for (let n = 0; n < 200; n++) exits.push(await (scheme === 'https' ? world.ask() : world.get()));
+    expect(new Set(exits).size).toBeGreaterThanOrEqual(18);
+    expect(busiest(exits)).toBeLessThanOrEqual(30);
+    // Once all are known, none comes again before most others have come.
+    const last = exits.slice(-40);
+    expect(busiest(last)).toBeLessThanOrEqual(4);
+    expect(world.arrivals()).toBeLessThanOrEqual(210);
+  }, 60_000);
+});
+
+test('requests that are sent once get their share of exits that have passed a check, and risk no others', async () => {
+  const [checked, unchecked] = [
+    await startWorld(Array.from({ length: 20 }, () => 'http')),
+    await startWorld(
+      Array.from({ length: 20 }, (_, n) => (n === 0 ? 'http' : 'swallow')),
+      { proven: false },
+    ),
+  ];
+  const exits: string[] = [];
+  for (let n = 0; n < 100; n++) exits.push(await checked.get('-d', 'x'));
+  expect(new Set(exits).size).toBeGreaterThanOrEqual(18);
+  while ((await unchecked.get()) !== unchecked.placeOf(0));
+  for (let n = 0; n < 20; n++) expect(await unchecked.get('-d', 'x')).toBe(unchecked.placeOf(0));
+}, 60_000);
+
+test('rotate-fast keeps to the few that have won', async () => {
+  const world = await startWorld(Array.from({ length: 20 }, () => 'http'));
+  const exits: (string | null)[] = [];
+  for (let n = 0; n < 60; n++) exits.push(await world.ask('u-rotate-fast'));
+  expect(new Set(exits).size).toBeLessThan(12);
+});
+
+test('each session has an exit of its own while there are enough, whether they begin in turn or at once', async () => {
+  const world = await startWorld(Array.from({ length: 30 }, () => 'http'));
+  const first: (string | null)[] = [];
+  for (let n = 0; n < 6; n++) first.push(await world.ask(`u-session-a${n}`));
+  // Some are known to work by now, and some not yet.
+  for (let n = 0; n < 20; n++) await world.ask();
+  const names = Array.from({ length: 24 }, (_, n) => `u-session-b${n}`);
+  const second = await Promise.all(names.map((name) => world.ask(name)));
+  expect(new Set([...first, ...second]).size).toBe(30);
+  expect(await Promise.all(names.map((name) => world.ask(name)))).toEqual(second);
+});
+
+test('when the exit of a session dies, all its requests move to the same one', async () => {
+  const world = await startWorld(Array.from({ length: 10 }, () => 'http'));
+  const before = await world.ask('u-session-a');
+  world.kill(before ?? '');
+  const after = await Promise.all(Array.from({ length: 8 }, () => world.ask('u-session-a')));
+  expect(new Set(after).size).toBe(1);
+  expect(after[0]).not.toBe(before);
+});
+
+test('a page that proxies give to everything is never handed on, although several give it', async () => {
+  const roles = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? 'http' : 'portal') as FarmRole);
+  const world = await startWorld(roles, { proven: false });
+  const pages = await Promise.all(Array.from({ length: 20 }, () => world.get()));
+  for (let n = 0; n < 40; n++) pages.push(await world.get());
+  const posts = await startWorld(roles, { proven: false });
+  pages.push(...(await Promise.all(Array.from({ length: 20 }, () => posts.get('-d', 'x')))));
+  expect(pages.filter((page) => !page.startsWith('127.9.2.'))).toEqual([]);
+  expect(world.arrivals()).toBeLessThanOrEqual(90);
+});
+
+test('a proxy that answers everything with an error is not tried again and again', async () => {
+  const roles = Array.from({ length: 20 }, (_, n) => (n < 10 ? 'http' : 'sick') as FarmRole);
+  const world = await startWorld(roles, { proven: false });
+  for (let n = 0; n < 150; n++) expect(await world.get()).toStartWith('127.9.2.');
+  for (let n = 10; n < 20; n++) expect(world.farm.dials.get(world.placeOf(n)) ?? 0).toBeLessThanOrEqual(2);
+}, 60_000);
+
+test.each([
+  ['Bun', bunTcp],
+  ['Node', nodeTcp],
+])(
+  'a client that begins its handshake late still gets the proxy that reaches the target, over %s',
+  async (_, tcp) => {
+    const roles = Array.from({ length: 12 }, (_, n) => (n < 8 ? 'mute' : 'http') as FarmRole);
+    const world = await startWorld(roles, { tcp });
+    // By then, the gateway has taken the client for one that waits for the server.
+    for (let n = 0; n < 4; n++) expect(await world.ask('', world.dialled)).toStartWith('127.9.2.');
+  },
+);
+
+test('a tunnel that finds no proxy counts once', async () => {
+  const outcomes: string[] = [];
+  const world = await startWorld(['reset'], { onSettled: (outcome) => outcomes.push(outcome) });
+  expect(await world.ask()).toBeNull();
+  await world.gateway.empty();
+  expect(outcomes).toEqual(['no_answer']);
+});

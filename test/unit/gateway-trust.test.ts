@@ -1,0 +1,142 @@
+import { afterEach, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { parseConfig } from '../../src/config.ts';
+import { bunTcp } from '../../src/runtime/bun-tcp.ts';
+import { startBanningSite } from '../support/gateway/banning-site.ts';
+import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
+import { until } from '../support/stores/services.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+/** Resolves once it is closed, even by a reset. */
+const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));
+
+async function startWorld({
+  statusFor = () => 200,
+  ...options
+}: Partial<BareOptions> & { statusFor?: () => number } = {}) {
+  const site = await startBanningSite(5, statusFor);
+  const gateway = await startBareGateway({ tcp: bunTcp, proxies: site.proxies, ...options });
+  closers.push(() => gateway.stop(), site.close);
+  const open = (head: string, localAddress?: string): Socket => {
+    const socket = connect({ port: gateway.port, host: '127.0.0.1', ...(localAddress && { localAddress }) });
+    closers.push(() => socket.destroy());
+    socket.on('error', () => {});
+    socket.write(head);
+    return socket;
+  };
+  const request = (method: string, body = '') =>
+    `${method} http://a.example:${site.ports.http}/ HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
+  /** Returns the status line, or nothing if the connection was cut. */
+  const ask = async (method = 'GET', body = '') => {
+    const socket = open(request(method, body));
+    let text = '';
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString();
+    });
+    await closed(socket);
+    return text.split('\r\n')[0] ?? '';
+  };
+  return { gateway, site, open, ask };
+}
+
+test('a gateway that cannot listen at another address goes on where it was', async () => {
+  const { gateway, ask } = await startWorld();
+  // Of documentation: no machine has it.
+  await expect(gateway.move('192.0.2.1')).rejects.toThrow();
+  expect(await ask()).toBe('HTTP/1.1 200 OK');
+});
+
+test('a tunnel ends soon after its token was revoked, and those of others go on', async () => {
+  let revoked = false;
+  const { gateway, site, open } = await startWorld({
+    withTokens: true,
+    verify: async (token) => (revoked && token === 'one' ? null : { id: token, rate: null, quota: null }),
+  });
+  const sockets = await Promise.all(
+    ['one', 'other'].map(async (token) => {
+      const login = btoa(`a:${token}`);
+      const socket = open(
+        `CONNECT a.example:${site.ports.http} HTTP/1.1\r\nProxy-Authorization: Basic ${login}\r\n\r\n`,
+      );
+      await once(socket, 'data');
+      return socket;
+    }),
+  );
+  revoked = true;
+  await closed(sockets[0] as Socket);
+  expect(sockets[1]?.destroyed).toBe(false);
+  expect(gateway.open()).toBe(1);
+});
+
+test('a quota covers all connections and both directions, and its user is told', async () => {
+  const quota = { capacity: 100_000, perSecond: 0 };
+  const { ask } = await startWorld({
+    withTokens: true,
+    verify: async (token) => ({ id: token, rate: null, quota }),
+  });
+  const body = 'x'.repeat(30_000);
+  const answers: string[] = [];
+  for (let n = 0; n < 12; n++) answers.push(await ask('POST', body));
+  const served = answers.filter((line) => line.includes('200')).length;
+  expect(served).toBeGreaterThan(1);
+  expect(served).toBeLessThan(8);
+  expect(answers.at(-1)).toBe(
+    'HTTP/1.1 503 The quota of this token is used up: --quota of picpool token create.',
+  );
+});
+
+test('strangers from one network cannot take all connections, and give theirs back', async () => {
+  const { gateway, open, ask } = await startWorld();
+  const silent = Array.from({ length: 1_100 }, () => open('G', '127.0.0.9'));
+  await until(() => silent.filter(({ destroyed }) => destroyed).length === 1_100 - 1_024);
+  expect(await ask()).toBe('HTTP/1.1 200 OK');
+  for (const socket of silent) socket.destroy();
+  await gateway.empty();
+  const again = open('G', '127.0.0.9');
+  await until(() => gateway.open() === 1);
+  expect(again.destroyed).toBe(false);
+});
+
+test('a strict gateway says in its answer to CONNECT which exit it is', async () => {
+  const { site, open } = await startWorld({ limits: { strict: true } });
+  const socket = open(`CONNECT a.example:${site.ports.https} HTTP/1.1\r\n\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1\.1 200 [^\r]+\r\nX-Picpool-Exit: 127\.41\.0\.\d\r\n\r\n$/);
+});
+
+test('a connection with two users ends for the one whose token was revoked, and for nobody else', async () => {
+  let revoked = false;
+  const { gateway, site, open } = await startWorld({
+    withTokens: true,
+    verify: async (token) => (revoked && token === 'two' ? null : { id: token, rate: null, quota: null }),
+  });
+  const line = (token: string, close = 'keep-alive') =>
+    `GET http://a.example:${site.ports.http}/ HTTP/1.1\r\nProxy-Authorization: Basic ${btoa(`a:${token}`)}\r\nConnection: ${close}\r\n\r\n`;
+  const own = open(line('one'));
+  await once(own, 'data');
+  const shared = open(line('one'));
+  await once(shared, 'data');
+  shared.write(line('two'));
+  await once(shared, 'data');
+  revoked = true;
+  await closed(shared);
+  expect(own.destroyed).toBe(false);
+  expect(gateway.open()).toBe(1);
+});
+
+test('a request that is sent once counts as answered only when the answer begins', async () => {
+  const { gateway, ask } = await startWorld({ statusFor: () => 0, limits: { idleMs: 200 } });
+  expect(await ask('POST')).toContain('502 The proxy failed');
+  expect(gateway.journal.latest()).toMatchObject([{ outcome: 'no_answer', tries: 1 }]);
+});
+
+test('500 requests at once pass by default', async () => {
+  const { ask } = await startWorld({ each: parseConfig({}).GATEWAY_CONNECTIONS });
+  const answers = await Promise.all(Array.from({ length: 500 }, () => ask()));
+  expect(answers.filter((line) => line === 'HTTP/1.1 200 OK')).toHaveLength(500);
+});
