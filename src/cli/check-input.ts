@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import process from 'node:process';
 import { keyOf } from '../proxy/discovery/key.ts';
 import type { Dialled, Protocol } from '../proxy/proxy.ts';
-import type { OnCandidate } from '../proxy/sources/candidate-sink.ts';
+import type { OnCandidate, PaidEntry } from '../proxy/sources/candidate-sink.ts';
 import { createParser } from '../proxy/sources/parser.ts';
 import { createSeen } from '../proxy/sources/seen.ts';
 import type { SourceFormat } from '../proxy/sources/source.ts';
@@ -49,17 +49,18 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   const waiting: Dialled[] = [];
 
   function openParsers() {
-    const onCandidate: OnCandidate = (kind, ip, port, _country, login) => {
+    function onPaid({ kind, ip, port, login = null, tls = null }: Omit<PaidEntry, 'country'>): void {
       // Each parser has a protocol, so no entry is without one.
       const protocol = kind === 'any' ? 'http' : kind;
       if (seen.size >= MOST_SEEN) seen = createSeen();
       // One address may have several logins, with different exits.
-      const place = login === null ? ip : `${ip} ${login}`;
+      const place = [ip, tls && 'tls', login].filter(Boolean).join(' ');
       if (!seen.add(keyOf(protocol, place, port))) counts.repeated++;
-      else waiting.push({ protocol, ip, port, login });
-    };
+      else waiting.push({ protocol, ip, port, login, tls });
+    }
+    const onCandidate: OnCandidate = (kind, ip, port, _country, login) => onPaid({ kind, ip, port, login });
     return protocols.map((protocol) =>
-      createParser(format, { protocol, allowPrivate, logins: true, onCandidate }),
+      createParser(format, { protocol, allowPrivate, logins: true, onCandidate, onPaid }),
     );
   }
 

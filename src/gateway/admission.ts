@@ -4,12 +4,14 @@ import type { Account, Accounts } from './accounts.ts';
 import { GatewayFault } from './fault.ts';
 import type { Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
-import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
+import { type NamedSites, type NamedSources, readUser, type UserOptions } from './user-options.ts';
 
 /** An admitted client, and its requirements for upstreams. */
 export interface Admission {
   account: Account;
   suits: Suits;
+  /** Groups of lists in order: upstreams of the next only if none of the first answers. Default: all at once. */
+  sources?: readonly ReadonlySet<string>[] | undefined;
   session: Session | null;
   /** The site whose results decide on the choice; `null`: that of the target. */
   site: string | null;
@@ -36,17 +38,20 @@ interface AdmitOptions {
   /** Which upstreams may be used at all. */
   suits: Suits;
   namedSites: NamedSites;
+  /** Default: none. */
+  namedSources?: NamedSources;
 }
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(options: AdmitOptions): Admit {
-  const { isOpen, verify, limiter, accounts, sessions, suits, namedSites } = options;
+  const { isOpen, verify, limiter, accounts, sessions, suits, namedSites, namedSources } = options;
 
   function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
     return {
       account: accounts.of(id, quota, isOwn),
       suits: narrowed(suits, options),
+      sources: options.sources,
       site: options.site ?? null,
       session: session === undefined ? null : sessions.open(`${id} ${session}`, { sessionMs, locked }),
     };
@@ -64,7 +69,7 @@ export function createAdmit(options: AdmitOptions): Admit {
   }
 
   return (login, peer) => {
-    const { options } = readUser(login?.user ?? '', namedSites);
+    const { options } = readUser(login?.user ?? '', namedSites, namedSources);
     // Without tokens only this machine can connect, which is the operator's.
     if (isOpen()) return admission(peer, null, options, true);
     if (login === null) {
@@ -77,10 +82,12 @@ export function createAdmit(options: AdmitOptions): Admit {
   };
 }
 
-function narrowed(suits: Suits, { country, anonymity, maxLatencyMs }: UserOptions): Suits {
-  if (country === undefined && anonymity === undefined && maxLatencyMs === undefined) return suits;
+function narrowed(suits: Suits, options: UserOptions): Suits {
+  const { countries, notCountries, anonymity, maxLatencyMs } = options;
+  if (!countries && !notCountries && anonymity === undefined && maxLatencyMs === undefined) return suits;
   return (upstream, kind) =>
-    (country === undefined || upstream.country === country) &&
+    (countries === undefined || countries.includes(upstream.country)) &&
+    !notCountries?.includes(upstream.country) &&
     (anonymity === undefined || upstream.anonymity === anonymity) &&
     (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs)) &&
     suits(upstream, kind);

@@ -8,7 +8,7 @@ import type { Hedges } from './hedges.ts';
 import type { Lane, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
-import { type OnFound, raceForSession, type Ways } from './session-race.ts';
+import { type OnFound, raceForSession, raceInTurn, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
@@ -32,7 +32,7 @@ export interface EngineOptions {
 interface Wish {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site'>;
+  admission: Pick<Admission, 'account' | 'suits' | 'sources' | 'session' | 'site'>;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
@@ -106,8 +106,15 @@ export function createEngine(options: EngineOptions): Engine {
     );
   }
 
-  /** Races all suitable upstreams. */
+  /** Races the upstreams of one group of lists after the other. */
   function findAny(wish: Wish, suits: Suits, onEnd: OnEnd): Race {
+    const begin = (names: ReadonlySet<string> | null, ms: number, onGroupEnd: OnEnd) =>
+      findAmong(wish, fromLists(names, suits), ms, onGroupEnd);
+    return raceInTurn(wish.admission.sources ?? [null], timeoutMs, begin, onEnd);
+  }
+
+  /** Races all suitable upstreams. */
+  function findAmong(wish: Wish, suits: Suits, timeoutMs: number, onEnd: OnEnd): Race {
     const { lanes, hedges } = book.of(wish.admission.account);
     const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
@@ -160,4 +167,9 @@ export function createEngine(options: EngineOptions): Engine {
       return findAny(wish, suits, (result, tried) => onFound(result, tried, false));
     },
   };
+}
+
+/** Narrows upstreams to those of some lists; `null`: of all. */
+function fromLists(names: ReadonlySet<string> | null, suits: Suits): Suits {
+  return names === null ? suits : (upstream, kind) => names.has(upstream.source) && suits(upstream, kind);
 }

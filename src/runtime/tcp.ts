@@ -1,10 +1,21 @@
+import type { SecureContext } from 'node:tls';
+
 /**
  * Raw TCP for the gateway: both halves of a connection end separately, and nobody sends faster than the other side
  * reads.
  */
 export interface Tcp {
-  /** Starts to connect to a literal address. Calls `opened` or `closed` of the listener. */
-  dial(address: string, port: number, listener: TcpListener): TcpSocket;
+  /**
+   * Starts to connect to a literal address. Calls `opened` or `closed` of the listener. `tls`: the name or address for
+   * which the other side needs a verified certificate; `context`: what is trusted. Default: no TLS.
+   */
+  dial(
+    address: string,
+    port: number,
+    listener: TcpListener,
+    tls?: string | null,
+    context?: () => SecureContext,
+  ): TcpSocket;
   /**
    * Starts listening; `accept` returns the handler of a new connection, which it may also close. Rejects if the address
    * is taken.

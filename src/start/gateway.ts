@@ -2,6 +2,7 @@ import type { Tokens } from '../access/tokens.ts';
 import type { Config } from '../config.ts';
 import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
+import { dialByName } from '../gateway/dial-by-name.ts';
 import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
@@ -12,12 +13,17 @@ import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
+import { lazySecureContext } from '../proxy/check/exchange.ts';
+import { refusalOf } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
+import type { PaidUpstreams } from '../proxy/pool/paid.ts';
+import { sourcesByWord } from '../proxy/sources/load.ts';
+import type { Source } from '../proxy/sources/source.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { ownAddresses } from './checker.ts';
+import { ownAddresses, readAuthority } from './checker.ts';
 
 interface ServerGatewayOptions {
   runtime: Pick<Runtime, 'tcp'>;
@@ -28,6 +34,8 @@ interface ServerGatewayOptions {
   port: number;
   store: ProxyStore;
   testimony: Testimony;
+  paid: PaidUpstreams;
+  sources: readonly Source[];
   limiter: RateLimiter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
   metrics: Metrics;
@@ -56,22 +64,25 @@ const CONNECTIONS = 10_000;
  * else can use it.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, basePath, port, store, testimony, limiter, tokens, metrics, report, log } =
-    options;
+  const { runtime, config, basePath, port, paid, limiter, tokens, log } = options;
   const monotonic = () => performance.now();
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
-  const meter = createMeter(metrics);
+  const rules = { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own };
+  const meter = createMeter(options.metrics);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
-    tcp: await runtime.tcp(),
-    testimony,
+    tcp: dialByName(await runtime.tcp(), {
+      refusalOf: (place) => refusalOf(place, rules),
+      context: lazySecureContext(await readAuthority(config.PROXY_JUDGE_CA)),
+    }),
+    testimony: options.testimony,
     hostname: closed ? reachable : LOOPBACK,
     port,
-    rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },
+    rules,
     tries: config.GATEWAY_TRIES,
     timeoutMs: config.GATEWAY_TIMEOUT,
     idleMs: config.GATEWAY_IDLE,
@@ -90,16 +101,19 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       sessions: createSessions(monotonic),
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
+      namedSources: sourcesByWord(options.sources),
     }),
   });
   const follower = followPool({
-    store,
+    store: options.store,
     engine: gateway.engine,
-    report,
+    report: options.report,
+    paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
   failed = follower.failed;
+  paid.start();
   follower.start();
 
   /**
@@ -127,6 +141,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     async stop() {
       await looking.stop();
       gateway.stop();
+      await paid.stop();
       await follower.stop();
     },
   };

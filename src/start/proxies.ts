@@ -42,6 +42,8 @@ export async function startProxies({
           port: config.GATEWAY_PORT,
           store: stores.proxies,
           testimony,
+          paid: pool.paid,
+          sources: pool.sources,
           limiter: stores.limiter,
           tokens: createTokens({ state, random: randomBytes, now: Date.now }),
           metrics: operations.metrics,

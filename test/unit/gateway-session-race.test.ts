@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { OnEnd, RaceResult } from '../../src/gateway/race.ts';
-import { raceForSession, type Ways } from '../../src/gateway/session-race.ts';
+import { raceForSession, raceInTurn, type Ways } from '../../src/gateway/session-race.ts';
 import { createSessions } from '../../src/gateway/sessions.ts';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 
@@ -73,4 +73,35 @@ test('an abort ends the race for a new exit, also if the old one failed at once'
   });
   race.cancel();
   expect(races.map(({ cancelled }) => cancelled)).toEqual([true]);
+});
+
+test('groups of lists are raced in order, the next only if none of the first answers, in the same time', () => {
+  const begun: [string, number, Running][] = [];
+  const ended: [RaceResult | null, number][] = [];
+  const start = () =>
+    raceInTurn(
+      ['paid', 'mine', 'free'],
+      8_000,
+      (group, ms, onEnd) => {
+        const race = new Running(onEnd);
+        begun.push([group, ms, race]);
+        return race;
+      },
+      (result, tries) => ended.push([result, tries]),
+    );
+  start();
+  begun[0]?.[2].end(null, 3);
+  begun[1]?.[2].end(wonBy('b'), 2);
+  expect(begun.map(([group, ms]) => [group, ms])).toEqual([
+    ['paid', 4_000],
+    ['mine', 2_000],
+  ]);
+  expect(ended).toEqual([[wonBy('b'), 5]]);
+  const race = start();
+  begun[2]?.[2].end(null, 1);
+  begun[3]?.[2].end(null, 1);
+  race.cancel();
+  expect(begun.map(([, , { cancelled }]) => cancelled)).toEqual([false, false, false, false, true]);
+  begun[4]?.[2].end(null, 1);
+  expect(ended.at(-1)).toEqual([null, 3]);
 });

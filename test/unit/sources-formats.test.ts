@@ -297,6 +297,11 @@ test('random bytes, and lists with random changes, never make a parser throw', (
             expect(port).toBeWithin(1, 65_536);
             reached++;
           },
+          onPaid: ({ ip, port }) => {
+            expect(ip).toMatch(/^[a-z0-9.-]+\.[a-z][a-z0-9-]+$|^\d+\.\d+\.\d+\.\d+$|:/);
+            expect(port).toBeWithin(1, 65_536);
+            reached++;
+          },
         });
         for (let start = 0; start < text.length; start += 50) parser.push(text.slice(start, start + 50));
         parser.end();

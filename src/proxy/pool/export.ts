@@ -46,9 +46,9 @@ const REMOTE_DNS_SCHEMES = { ...CLIENT_SCHEMES, socks4: 'socks4a', socks5: 'sock
  * Returns a proxy in the form that clients such as curl take. `remoteDns`: use the scheme that makes the
  * proxy resolve names.
  */
-function formatForClient({ protocol, login, ...place }: Dialled, remoteDns: boolean): string {
+export function formatForClient({ protocol, login, tls, ...place }: Dialled, remoteDns = false): string {
   const schemes = remoteDns ? REMOTE_DNS_SCHEMES : CLIENT_SCHEMES;
-  return `${schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
+  return `${tls ? 'https' : schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
 }
 
 type LineFormat = 'standard' | 'text' | 'url';

@@ -1,6 +1,7 @@
+import { isHostName } from '../../lib/address.ts';
 import type { Kind } from '../discovery/key.ts';
 import { type Login, type LoginParts, loginOf } from '../login.ts';
-import type { Protocol } from '../proxy.ts';
+import type { Dialled, Protocol } from '../proxy.ts';
 import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.ts';
 
 /** `socks5h://[full IPv6 address]:65535` is shorter. */
@@ -14,6 +15,12 @@ export type OnCandidate = (
   country: string | null,
   login: Login | null,
 ) => void;
+
+/** An upstream with a name or TLS of its own. Such entries of the operator's own lists are for his gateway alone. */
+export interface PaidEntry extends Omit<Dialled, 'protocol'> {
+  kind: Kind;
+  country: string | null;
+}
 
 export interface Tally {
   found: number;
@@ -44,6 +51,8 @@ interface Said {
 export interface CandidateSinkOptions extends EntryRules {
   protocol: Protocol | null;
   onCandidate: OnCandidate;
+  /** Default: they are counted, and nothing else. */
+  onPaid?: ((entry: PaidEntry) => void) | undefined;
 }
 
 export function createCandidateSink({
@@ -51,16 +60,20 @@ export function createCandidateSink({
   allowPrivate,
   logins,
   onCandidate,
+  onPaid,
 }: CandidateSinkOptions): CandidateSink {
   const tally: Tally = { found: 0, rejected: 0 };
   const rules: EntryRules = { allowPrivate, logins };
-  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null };
+  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null, tls: false };
 
   function take(said: Protocol | null, country: string | null): void {
     // Lists of `https` proxies often write them as http://, because that is how clients talk to them.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
+    const { ip, port, login, tls } = read;
+    const kind = meant ?? 'any';
     tally.found++;
-    onCandidate(meant ?? 'any', read.ip, read.port, country, read.login);
+    if (!logins || (!tls && !isHostName(ip))) onCandidate(kind, ip, port, country, login);
+    else onPaid?.({ kind: tls ? 'http' : kind, ip, port, country, login, tls: tls ? ip : null });
   }
 
   return {

@@ -5,11 +5,11 @@ import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import { breathe } from '../../lib/schedule.ts';
 import { type Kind, keyOf } from '../discovery/key.ts';
 import { createRows, NO_SOURCE, type Rows } from '../discovery/rows.ts';
-import type { OnCandidate, Tally } from './candidate-sink.ts';
+import type { CandidateSinkOptions, OnCandidate, Tally } from './candidate-sink.ts';
 import { createParser, toldFormat } from './parser.ts';
 import type { Parser, Source, SourceReport } from './source.ts';
 
-interface ReadOptions {
+interface ReadOptions extends Pick<CandidateSinkOptions, 'onPaid'> {
   signal: AbortSignal;
   onCandidate: OnCandidate;
 }
@@ -78,7 +78,7 @@ export function createSourceReader({
     throw new ListError(`answered ${status}`, !isRefusal);
   }
 
-  return async (source, { signal, onCandidate }) => {
+  return async (source, { signal, onCandidate, onPaid }) => {
     const { name, url, format, protocol, logins = false } = source;
     // Entries with logins are not kept in memory.
     const known = logins ? null : memory.get(name);
@@ -87,6 +87,7 @@ export function createSourceReader({
       protocol,
       logins,
       allowPrivate,
+      onPaid,
       onCandidate(kind, ip, port, country, login) {
         gathering?.add(kind, ip, port, country);
         onCandidate(kind, ip, port, country, login);
