@@ -154,6 +154,23 @@ export function ports(fallback: string, description: string) {
   });
 }
 
+/** Ports with the options of the user name that count on each: `8901=country-de`. */
+export function portOptions(description: string) {
+  return setting(undefined, description, (value) => {
+    const found = splitList(value).map((item) => {
+      const [, port = '', options = ''] = /^([1-9]\d{0,4})=(\S+)$/.exec(item) ?? [];
+      if (options === '' || Number(port) > 65_535) {
+        throw new Error(
+          `must be ports with options such as 8901=country-de,8902=session-a, but has "${item}"`,
+        );
+      }
+      return { port: Number(port), options };
+    });
+    if (found.length > MOST_PORTS) throw new Error(`must be at most ${MOST_PORTS} ports`);
+    return found;
+  });
+}
+
 export function choice<const T extends string>(
   choices: readonly T[],
   fallback: T | undefined,
@@ -221,6 +238,7 @@ export function baseUrl(description: string) {
 }
 
 const MOST_TARGETS = 20;
+const MOST_PORTS = 1000;
 
 /** Named URLs with the expected statuses: `search=https://www.example.com/#200|301`. */
 export function targets(description: string) {

@@ -13,6 +13,7 @@ import {
   optional,
   origins,
   period,
+  portOptions,
   ports,
   rates,
   someOf,
@@ -137,14 +138,18 @@ export const settings = {
     'Limits per client: `on`, `off`, or your own, such as `upload=60/1m,read=2000/10s`.',
   ),
 
-  PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
+  PROXY_SOURCES: optional(
+    text(undefined, 'Proxy lists: URLs, paths, `builtin`, or a JSON file that describes lists.'),
+  ),
   PROXY_JUDGES: optional(
     urls(
       ['http:', 'https:'],
       'URLs of judges: pages that show what a proxy sends on, fetched through each proxy to prove it.',
     ),
   ),
-  PROXY_JUDGE_CA: optional(text(undefined, 'PEM file with the certificate authority of the TLS judges.')),
+  PROXY_JUDGE_CA: optional(
+    text(undefined, 'PEM of the authority of TLS judges, and of proxies that speak TLS.'),
+  ),
   PROXY_WITNESSES: optional(
     urlsOrNone(
       ['http:'],
@@ -182,6 +187,13 @@ export const settings = {
       0,
       65_535,
     ),
+  ),
+  GATEWAY_LISTEN: optional(
+    portOptions('More ports, with options for clients without login: `8901=country-de`.'),
+  ),
+  GATEWAY_ASK: flag(
+    'false',
+    'Ask clients for a login even if none is needed: browsers send options only then.',
   ),
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
   GATEWAY_TIMEOUT: duration('10s', 'Time within which one of them must deliver a response.', '100ms'),
@@ -326,6 +338,7 @@ export const SECRETS = [
 /** Settings that need another one. */
 const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET'],
+  ['GATEWAY_LISTEN', 'GATEWAY_PORT'],
   ['IMAGE_SCAN_URL', 'IMAGE_SCAN_SECRET'],
   ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'],
   ['AWS_SECRET_ACCESS_KEY', 'AWS_ACCESS_KEY_ID'],

@@ -17,8 +17,15 @@ export interface Admission {
   site: string | null;
 }
 
-/** Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. */
-export type Admit = (login: LoginParts | null, peer: string) => Admission | Promise<Admission>;
+/**
+ * Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. `fixed`: options
+ * of the port, which take precedence. Default: none.
+ */
+export type Admit = (
+  login: LoginParts | null,
+  peer: string,
+  fixed?: string,
+) => Admission | Promise<Admission>;
 
 /** What the gateway needs to know about a token. */
 interface Pass {
@@ -30,6 +37,8 @@ interface Pass {
 interface AdmitOptions {
   /** Returns true while no login is needed. */
   isOpen: () => boolean;
+  /** Ask for a login even then, except on ports with options. Default: false. */
+  asks?: boolean;
   /** Returns the facts of a token that opens the gateway, or `null`. */
   verify: (token: string) => Promise<Pass | null>;
   limiter: Pick<RateLimiter, 'take'>;
@@ -44,7 +53,7 @@ interface AdmitOptions {
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(options: AdmitOptions): Admit {
-  const { isOpen, verify, limiter, accounts, sessions, suits, namedSites, namedSources } = options;
+  const { isOpen, asks, verify, limiter, accounts, sessions, suits, namedSites, namedSources } = options;
 
   function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
@@ -68,11 +77,15 @@ export function createAdmit(options: AdmitOptions): Admit {
     return admission(pass.id, pass.quota, options);
   }
 
-  return (login, peer) => {
-    const { options } = readUser(login?.user ?? '', namedSites, namedSources);
+  return (login, peer, fixed) => {
+    const user = [login?.user ?? '', ...(fixed ? [fixed] : [])].join('-');
+    const { options } = readUser(user, namedSites, namedSources);
     // Without tokens only this machine can connect, which is the operator's.
-    if (isOpen()) return admission(peer, null, options, true);
-    if (login === null) {
+    if (isOpen()) {
+      if (login !== null || !asks || fixed) return admission(peer, null, options, true);
+      throw new GatewayFault('login_required', 'Log in: options as user, and any password.');
+    }
+    if (!login?.password) {
       throw new GatewayFault(
         'login_required',
         'Log in: any user, and a token of the role gateway as password.',

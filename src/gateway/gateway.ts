@@ -1,4 +1,4 @@
-import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import { NOBODY, type Tcp, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import { Client } from './client.ts';
 import type { Carrier, Desk } from './desk.ts';
@@ -12,6 +12,8 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   tcp: Tcp;
   hostname: string;
   port: number;
+  /** More ports, with the options of their clients. Default: none. */
+  morePorts?: readonly { port: number; options: string }[] | undefined;
   rules: TargetRules;
   admit: Admit;
   /** CONNECT is answered only after an upstream has answered it. */
@@ -57,7 +59,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
   };
 
-  const accept = (socket: TcpSocket): TcpListener => {
+  const accept = (socket: TcpSocket, fixed?: string): TcpListener => {
     if (clients.size >= options.connections) {
       socket.destroy();
       return NOBODY;
@@ -66,12 +68,30 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       clients.delete(client);
       meter.closed();
     };
-    const client = new Client({ socket, desk, admit, onGone });
+    const admitHere: Admit = (login, peer) => admit(login, peer, fixed);
+    const client = new Client({ socket, desk, admit: admitHere, onGone });
     clients.add(client);
     meter.opened();
     return client;
   };
-  let server = await tcp.listen({ hostname: options.hostname, port: options.port }, accept);
+  async function listenAt(hostname: string, port: number): Promise<TcpServer> {
+    const servers = [await tcp.listen({ hostname, port }, (socket) => accept(socket))];
+    const close = () => {
+      for (const server of servers) server.close();
+    };
+    try {
+      for (const more of options.morePorts ?? [])
+        servers.push(
+          await tcp.listen({ hostname, port: more.port }, (socket) => accept(socket, more.options)),
+        );
+    } catch (error) {
+      close();
+      throw error;
+    }
+    return { port: servers[0]?.port ?? port, close };
+  }
+
+  let server = await listenAt(options.hostname, options.port);
 
   function sweep(): void {
     const now = monotonic();
@@ -98,7 +118,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     async move(hostname) {
       const { port } = server;
       server.close();
-      server = await tcp.listen({ hostname, port }, accept);
+      server = await listenAt(hostname, port);
     },
     stop() {
       clearInterval(timer);

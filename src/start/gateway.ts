@@ -1,14 +1,15 @@
 import type { Tokens } from '../access/tokens.ts';
 import type { Config } from '../config.ts';
+import { ConfigError } from '../errors.ts';
 import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
-import { dialByName } from '../gateway/dial-by-name.ts';
 import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
 import { placeOf } from '../gateway/routes.ts';
 import { createSessions } from '../gateway/sessions.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
+import { readUser } from '../gateway/user-options.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
@@ -24,6 +25,7 @@ import { sitesByName } from '../proxy/targets/named.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { ownAddresses, readAuthority } from './checker.ts';
+import { dialByName } from './dial-by-name.ts';
 
 interface ServerGatewayOptions {
   runtime: Pick<Runtime, 'tcp'>;
@@ -73,6 +75,9 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
   const rules = { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own };
   const meter = createMeter(options.metrics);
+  const namedSites = sitesByName(config.PROXY_TARGETS ?? []);
+  const namedSources = sourcesByWord(options.sources);
+  requireOptions(config, (text) => readUser(text, namedSites, namedSources));
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: dialByName(await runtime.tcp(), {
@@ -82,6 +87,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     testimony: options.testimony,
     hostname: closed ? reachable : LOOPBACK,
     port,
+    morePorts: config.GATEWAY_LISTEN,
     rules,
     tries: config.GATEWAY_TRIES,
     timeoutMs: config.GATEWAY_TIMEOUT,
@@ -95,13 +101,14 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
+      asks: config.GATEWAY_ASK,
       verify: (token) => tokens.verify(token, 'gateway'),
       limiter,
       accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
       sessions: createSessions(monotonic),
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
-      namedSites: sitesByName(config.PROXY_TARGETS ?? []),
-      namedSources: sourcesByWord(options.sources),
+      namedSites,
+      namedSources,
     }),
   });
   const follower = followPool({
@@ -145,4 +152,19 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       await follower.stop();
     },
   };
+}
+
+/** @throws {ConfigError} for options of `GATEWAY_LISTEN` that do not exist. */
+function requireOptions({ GATEWAY_LISTEN = [] }: Config, read: (user: string) => unknown): void {
+  const faults = GATEWAY_LISTEN.flatMap(({ port, options }) => {
+    try {
+      read(`-${options}`);
+      return [];
+    } catch (error) {
+      return [
+        { variable: 'GATEWAY_LISTEN', message: `${port}: ${error instanceof Error ? error.message : error}` },
+      ];
+    }
+  });
+  if (faults.length > 0) throw new ConfigError(faults);
 }

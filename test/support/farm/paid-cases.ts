@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { dialByName } from '../../../src/gateway/dial-by-name.ts';
 import type { Checker } from '../../../src/proxy/check/checker.ts';
 import { lazySecureContext } from '../../../src/proxy/check/exchange.ts';
 import { refusalOf } from '../../../src/proxy/check/policy.ts';
 import type { Tcp } from '../../../src/runtime/tcp.ts';
+import { dialByName } from '../../../src/start/dial-by-name.ts';
 import { type Certificates, createCertificates } from '../certificates.ts';
 import { localChecker } from './checkers.ts';
 import { type JudgeServer, startJudge } from './judge-server.ts';
