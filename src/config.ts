@@ -181,12 +181,7 @@ export const settings = {
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
 
   GATEWAY_PORT: optional(
-    integer(
-      undefined,
-      'Port of the gateway, a single proxy in front of the pool; off if not set.',
-      0,
-      65_535,
-    ),
+    integer(undefined, 'Port of the gateway, one proxy in front of the pool; off if not set.', 0, 65_535),
   ),
   GATEWAY_LISTEN: optional(
     portOptions('More ports, with options for clients without login: `8901=country-de`.'),
