@@ -175,7 +175,7 @@ export const settings = {
   PROXY_ALLOW_PRIVATE: flag('false', 'Also use private and loopback addresses. For tests only.'),
   PROXY_TARGETS: optional(
     targets(
-      'Sites that proxies are tried with, one every 5 s: `search=https://www.example.com/#200`, with the expected statuses after `#`.',
+      'Sites that proxies are tried with, one every 5 s, with statuses and texts: `shop=https://shop.example/#200~"Add to cart"!captcha`.',
     ),
   ),
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),

@@ -1,5 +1,11 @@
-import type { Picpool } from './index.ts';
-import type { PoolProxy, ProxyFilter } from './types.ts';
+import type { GatewayReport, PoolProxy, ProxyFilter, Report } from './types.ts';
+
+/** What is needed of a client. */
+interface Reporter {
+  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
+  report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
+  reportGateway(report: GatewayReport, token?: string): Promise<unknown>;
+}
 
 /** What is needed of a response; those of `fetch` have it. */
 export interface Answer {
@@ -38,7 +44,7 @@ export interface ThroughPoolOptions<R> {
  * `(proxy) => fetch(url, { proxy })` in Bun.
  */
 export async function throughPool<R extends Answer>(
-  picpool: Picpool,
+  picpool: Reporter,
   url: string | URL,
   send: (proxy: string) => Promise<R>,
   options: ThroughPoolOptions<R> = {},
@@ -72,13 +78,13 @@ export async function throughPool<R extends Answer>(
   throw fault;
 }
 
-/** A way to the site, and how to report what came of it. */
+/** A way to the site, and how to report its result. */
 interface Way {
   proxy: string;
   tell: (error: string | undefined, banned: boolean) => Promise<unknown>;
 }
 
-function throughProxy(picpool: Picpool, proxy: PoolProxy, target: string): Way {
+function throughProxy(picpool: Reporter, proxy: PoolProxy, target: string): Way {
   return {
     proxy: proxyUrl(proxy),
     tell: (error) =>
@@ -86,7 +92,7 @@ function throughProxy(picpool: Picpool, proxy: PoolProxy, target: string): Way {
   };
 }
 
-function throughGateway(picpool: Picpool, gateway: URL, target: string): Way {
+function throughGateway(picpool: Reporter, gateway: URL, target: string): Way {
   const user = decodeURIComponent(gateway.username) || 'user';
   const token = decodeURIComponent(gateway.password);
   const known = /-sess(?:ion|id)-(\w+)/.exec(user)?.[1];

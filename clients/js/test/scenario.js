@@ -66,13 +66,13 @@ export async function scenario({ createPicpool, isBan, PicpoolError, proxyUrl, t
   return done;
 }
 
-/** A site that refuses the first visitor; it is asked through proxies by whoever uses the client. */
+/** A site that refuses the first visitor; `send` stands for the runtime's own way to use a proxy. */
 async function withBans(picpool, { check, isBan, throughPool }) {
   const answer = (status, headers = {}) => new Response(null, { status, headers });
   const statuses = Array.from({ length: 400 }, (_, index) => index + 200);
   check('bans by status', `${statuses.filter((status) => isBan(answer(status)))}` === '403,429,451,503');
   const own = [{ 'X-Picpool-Error': 'no_upstream' }, { 'Proxy-Status': 'edge, picpool; error=x' }];
-  check('what the gateway says itself is no ban', !own.some((headers) => isBan(answer(503, headers))));
+  check('an answer of the gateway itself is not a ban', !own.some((headers) => isBan(answer(503, headers))));
 
   const asked = [];
   const send = async (proxy) => answer(asked.push(proxy) === 1 ? 403 : 200);

@@ -145,7 +145,7 @@ export function createChecker(options: CheckerOptions): Checker {
   }
 
   async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
-    const endpoint = isHostName(listed.ip) ? await locate(listed, remotes.resolve, refuses) : listed;
+    const endpoint = isHostName(listed.ip) ? await located(listed, refuses, remotes.resolve) : listed;
     if (typeof endpoint === 'string') return { verdict: 'dead', error: endpoint };
     if (refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
@@ -190,11 +190,12 @@ export function createChecker(options: CheckerOptions): Checker {
 }
 
 /** Returns a proxy with the first address of its name, all of which must be ones that may be dialled. */
-async function locate(
+export async function located(
   named: Dialled,
-  resolve: (host: string) => Promise<readonly string[]>,
   refuses: (endpoint: Endpoint) => boolean,
+  resolve: (host: string) => Promise<readonly string[]> = resolveName,
 ): Promise<Dialled | 'unreachable' | 'refused_address'> {
+  if (!isHostName(named.ip)) return named;
   const found = await resolve(named.ip).catch(() => []);
   const [first] = found;
   if (first === undefined) return 'unreachable';

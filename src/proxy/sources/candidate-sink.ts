@@ -37,8 +37,8 @@ export interface CandidateSink {
   entry(text: string, start: number, end: number): boolean;
   /** Takes an entry in parts. `said` takes precedence over what the address itself says. */
   parts(address: string, port: string, said: Said): boolean;
-  /** Counts an entry that could not be read. */
-  reject(): void;
+  /** Counts an entry that could not be read, and its line if the format has lines. */
+  reject(line?: number, text?: string): void;
 }
 
 /** What a list says about an address in separate fields. */
@@ -53,6 +53,8 @@ export interface CandidateSinkOptions extends EntryRules {
   onCandidate: OnCandidate;
   /** Default: they are counted, and nothing else. */
   onPaid?: ((entry: PaidEntry) => void) | undefined;
+  /** Called for each line that could not be read, with its number from 1 on. */
+  onReject?: ((line: number, text: string) => void) | undefined;
 }
 
 export function createCandidateSink({
@@ -61,6 +63,7 @@ export function createCandidateSink({
   logins,
   onCandidate,
   onPaid,
+  onReject,
 }: CandidateSinkOptions): CandidateSink {
   const tally: Tally = { found: 0, rejected: 0 };
   const rules: EntryRules = { allowPrivate, logins };
@@ -94,8 +97,9 @@ export function createCandidateSink({
       for (const said of protocols) take(said, country ?? read.country);
       return true;
     },
-    reject() {
+    reject(line, text = '') {
       tally.rejected++;
+      if (line !== undefined) onReject?.(line, text);
     },
   };
 }
