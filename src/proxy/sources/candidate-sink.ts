@@ -89,7 +89,8 @@ export function createCandidateSink({
     parts(address, port, { protocols, country, login = null }) {
       const bare = address.trim();
       if (bare.length > LONGEST_ADDRESS || port.length > LONGEST_ADDRESS) return false;
-      const text = bare.includes(':') ? withPort(bare, port) : `${bare}:${port.trim()}`;
+      const text = hasPort(bare) ? bare : withPort(bare, port);
+      if (text === null) return false;
       if (!readEndpoint(text, 0, text.length, rules, read)) return false;
       if (login !== null && logins) read.login = loginOf(login);
       if (login !== null && read.login === null) return false;
@@ -104,12 +105,18 @@ export function createCandidateSink({
   };
 }
 
-/**
- * An address that already has a port stays as it is. For IPv6, where colons prove nothing, the port follows
- * the bracket.
- */
-function withPort(address: string, port: string): string {
-  const isBare = /^[0-9a-f:.]*$/i.test(address) && address.indexOf(':') !== address.lastIndexOf(':');
-  const bracketed = isBare ? `[${address}]` : address;
-  return /^[^[]*:\d+\/?$|\]:\d+$/.test(bracketed) ? bracketed : `${bracketed}:${port.trim()}`;
+/** Reports whether an address has a port. For IPv6, where colons prove nothing, it follows the bracket. */
+function hasPort(address: string): boolean {
+  return !isBareIpv6(address) && /^[^[]*:\d+\/?$|\]:\d+$/.test(address);
+}
+
+/** Adds a port to an address. Returns `null` unless the port is a number and nothing else: `8,080` is not port 8. */
+function withPort(address: string, port: string): string | null {
+  const cell = port.trim();
+  if (!/^\d{1,5}$/.test(cell)) return null;
+  return `${isBareIpv6(address) ? `[${address}]` : address}:${cell}`;
+}
+
+function isBareIpv6(address: string): boolean {
+  return /^[0-9a-f:.]*$/i.test(address) && address.indexOf(':') !== address.lastIndexOf(':');
 }

@@ -68,7 +68,7 @@ export function createSourceReader({
     const headers = known === null ? {} : conditionsOf(known);
     const response = await fetch(url, { timeoutMs, maxBytes, signal, headers });
     const { status } = response;
-    if (status >= 200 && status <= 299) {
+    if (status === 200 || status === 203) {
       return { body: response.body, validators: validatorsOf(response.headers) };
     }
     response.discard();
@@ -110,7 +110,7 @@ export function createSourceReader({
       error = fault instanceof Error ? fault.message : String(fault);
       reached = fault instanceof ListError ? fault.reached : isFile(url);
     }
-    await feed.end();
+    await feed.end(error === null);
     signal.throwIfAborted();
     const { found, rejected } = parser.tally;
     if (error === null) gathering?.keep({ found, rejected });
@@ -179,10 +179,11 @@ function createFeed(parser: Parser) {
         if (gathered.length >= PIECE) await flush();
       }
     },
-    async end(): Promise<void> {
+    /** `isWhole`: otherwise what was cut off at the end is dropped, because `:80` may be the beginning of `:8080`. */
+    async end(isWhole: boolean): Promise<void> {
       gathered += decoder.decode();
       await flush();
-      parser.end();
+      if (isWhole) parser.end();
     },
   };
 
@@ -276,8 +277,12 @@ function conditionsOf({ etag, lastModified }: Validators): Record<string, string
   };
 }
 
-/** Returns the validators of an answer, whose header names are in lower case. */
+/**
+ * Returns the validators of an answer, whose header names are in lower case. Without a length or chunks nobody can tell
+ * whether the list is whole, so it must not be remembered.
+ */
 function validatorsOf(headers: Readonly<Record<string, string>>): Validators {
+  if (!headers['content-length'] && !headers['transfer-encoding']) return NO_VALIDATORS;
   const short = (text: string | undefined) => (text && text.length <= MAX_VALIDATOR ? text : null);
   return { etag: short(headers.etag), lastModified: short(headers['last-modified']) };
 }
