@@ -9,16 +9,15 @@ const BACKLOG = 4096;
  * TCP over `node:net`, for Deno. Bun also uses it to dial, because an attempt of `Bun.connect` cannot be abandoned.
  */
 export const nodeTcp: Tcp = {
-  dial(address, port, listener, tls, context) {
-    const place = { host: address, port, allowHalfOpen: true, noDelay: true };
-    if (!tls) return new NodeSocket(connect(place), listener);
-    const secured = connectTls({
-      ...place,
+  dial(address, port, listener, { tls, context, lookup } = {}) {
+    const place = { host: address, port, allowHalfOpen: true, noDelay: true, autoSelectFamily: false };
+    const options = lookup ? { ...place, lookup } : place;
+    if (!tls) return new NodeSocket(connect(options), listener);
+    const secure = {
       ...(isIP(tls) === 0 && { servername: tls }),
       ...(context && { secureContext: context() }),
-      ALPNProtocols: ['http/1.1'],
-    });
-    return new NodeSocket(secured, listener, true);
+    };
+    return new NodeSocket(connectTls({ ...options, ...secure, ALPNProtocols: ['http/1.1'] }), listener, true);
   },
 
   async listen({ hostname, port }, accept) {

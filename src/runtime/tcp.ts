@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 
 /**
@@ -5,17 +6,8 @@ import type { SecureContext } from 'node:tls';
  * reads.
  */
 export interface Tcp {
-  /**
-   * Starts to connect to a literal address. Calls `opened` or `closed` of the listener. `tls`: the name or address for
-   * which the other side needs a verified certificate; `context`: what is trusted. Default: no TLS.
-   */
-  dial(
-    address: string,
-    port: number,
-    listener: TcpListener,
-    tls?: string | null,
-    context?: () => SecureContext,
-  ): TcpSocket;
+  /** Starts to connect to a literal address, or a name with `lookup`. Calls `opened` or `closed` of the listener. */
+  dial(address: string, port: number, listener: TcpListener, options?: DialOptions): TcpSocket;
   /**
    * Starts listening; `accept` returns the handler of a new connection, which it may also close. Rejects if the address
    * is taken.
@@ -24,6 +16,15 @@ export interface Tcp {
     place: { hostname: string; port: number },
     accept: (socket: TcpSocket) => TcpListener,
   ): Promise<TcpServer>;
+}
+
+export interface DialOptions {
+  /** The name or address for which the other side needs a verified certificate. Default: no TLS. */
+  tls?: string | null | undefined;
+  /** What is trusted for TLS. Default: the built-in authorities. */
+  context?: (() => SecureContext) | undefined;
+  /** Finds the address of a name. */
+  lookup?: LookupFunction;
 }
 
 /** Receives the events of a connection. */

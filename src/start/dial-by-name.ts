@@ -1,13 +1,11 @@
-import type { SecureContext } from 'node:tls';
+import type { LookupFunction } from 'node:net';
 import { canonicalAddress, isHostName } from '../lib/address.ts';
 import { resolveHost } from '../lib/resolve-host.ts';
-import type { Tcp, TcpListener, TcpSocket } from '../runtime/tcp.ts';
+import type { DialOptions, Tcp } from '../runtime/tcp.ts';
 
-interface ByNameOptions {
+interface ByNameOptions extends Pick<DialOptions, 'context'> {
   /** Returns why an address must not be dialled, or `null` if it may be. */
   refusalOf: (place: { ip: string; port: number }) => string | null;
-  /** What is trusted for TLS to a proxy. */
-  context: () => SecureContext;
   /** Resolves a name to all its addresses. Default: the system's resolver. */
   resolve?: (host: string) => Promise<readonly { address: string }[]>;
 }
@@ -28,70 +26,15 @@ export function dialByName<T extends Pick<Tcp, 'dial'>>(
     return first;
   }
 
-  const dial: Tcp['dial'] = (host, port, listener, tls) => {
-    if (!isHostName(host)) return tcp.dial(host, port, listener, tls, context);
-    return new LateSocket(listener, addressOf(host, port), (address, current) =>
-      tcp.dial(address, port, current, tls, context),
-    );
+  const dial: Tcp['dial'] = (host, port, listener, { tls } = {}) => {
+    // The socket's own lookup, so what passes here is what it connects to.
+    const lookup: LookupFunction = (_name, _options, done) => {
+      addressOf(host, port).then(
+        (address) => done(null, address, address.includes(':') ? 6 : 4),
+        (error) => done(error, ''),
+      );
+    };
+    return tcp.dial(host, port, listener, { tls, context, ...(isHostName(host) && { lookup }) });
   };
   return { ...tcp, dial };
-}
-
-/** A connection that is dialled once its address is known. */
-class LateSocket implements TcpSocket {
-  #listener: TcpListener;
-  #socket: TcpSocket | null = null;
-  #isOver = false;
-
-  constructor(
-    listener: TcpListener,
-    address: Promise<string>,
-    dial: (address: string, listener: TcpListener) => TcpSocket,
-  ) {
-    this.#listener = listener;
-    address.then(
-      (found) => {
-        if (!this.#isOver) this.#socket = dial(found, this.#listener);
-      },
-      () => this.destroy(),
-    );
-  }
-
-  get peer(): string {
-    return this.#socket?.peer ?? '';
-  }
-
-  get listener(): TcpListener {
-    return this.#listener;
-  }
-
-  set listener(listener: TcpListener) {
-    this.#listener = listener;
-    if (this.#socket) this.#socket.listener = listener;
-  }
-
-  write(bytes: Uint8Array): boolean {
-    return this.#socket?.write(bytes) ?? true;
-  }
-
-  pause(): void {
-    this.#socket?.pause();
-  }
-
-  resume(): void {
-    this.#socket?.resume();
-  }
-
-  end(): void {
-    if (this.#socket) this.#socket.end();
-    else this.destroy();
-  }
-
-  destroy(): void {
-    if (this.#socket) this.#socket.destroy();
-    else if (!this.#isOver) {
-      this.#isOver = true;
-      this.#listener.closed(null);
-    }
-  }
 }

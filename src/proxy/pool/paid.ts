@@ -94,7 +94,7 @@ export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
     upstream.nextCheck = now + Math.min(CHECK_EVERY_MS, pause);
     version++;
     if (!isNews) return;
-    if (works.length > 0) log('info', 'upstream works', { upstream: key, source });
+    if (works.length > 0) log('debug', 'upstream works', { upstream: key, source });
     else log('warn', 'upstream does not work', { upstream: key, source, error });
   }
 

@@ -83,11 +83,15 @@ export function createSourceReader({
     // Entries with logins are not kept in memory.
     const known = logins ? null : memory.get(name);
     let gathering: Gathering | null = null;
+    let paid = 0;
     const parser = createParser(format, {
       protocol,
       logins,
       allowPrivate,
-      onPaid,
+      onPaid(entry) {
+        paid++;
+        onPaid?.(entry);
+      },
       onCandidate(kind, ip, port, country, login) {
         gathering?.add(kind, ip, port, country);
         onCandidate(kind, ip, port, country, login);
@@ -112,11 +116,12 @@ export function createSourceReader({
     }
     await feed.end(error === null);
     signal.throwIfAborted();
-    const { found, rejected } = parser.tally;
+    const { rejected } = parser.tally;
+    const found = parser.tally.found - paid;
     if (error === null) gathering?.keep({ found, rejected });
-    if (found === 0 && isPage(source, feed.opening)) reached = false;
-    if (found === 0) error ??= nothingFound(source, feed.opening);
-    return { found, rejected, bytes: feed.bytes, error, reached };
+    if (found + paid === 0 && isPage(source, feed.opening)) reached = false;
+    if (found + paid === 0) error ??= nothingFound(source, feed.opening);
+    return { found, ...(paid > 0 && { paid }), rejected, bytes: feed.bytes, error, reached };
   };
 }
 

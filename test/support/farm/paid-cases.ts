@@ -148,7 +148,7 @@ function dial(
         ended: () => socket.end(),
         closed: (fault) => done(heard.split('\r\n')[0] || `closed ${fault}`),
       },
-      tls,
+      { tls },
     );
   });
 }
@@ -176,9 +176,11 @@ const DIALS: [string, (world: PaidWorld, tcp: Tcp) => Promise<void>][] = [
       const dialledTo: string[] = [];
       const watched: Tcp = {
         ...tcp,
-        dial(address, _port, listener) {
-          dialledTo.push(address);
-          queueMicrotask(() => listener.closed('ECONNREFUSED'));
+        dial(_name, _port, listener, options) {
+          options?.lookup?.('', {}, (error, address) => {
+            if (error === null) dialledTo.push(String(address));
+            listener.closed('ECONNREFUSED');
+          });
           return { peer: '', listener, write: () => true, pause() {}, resume() {}, end() {}, destroy() {} };
         },
       };
