@@ -86,13 +86,13 @@ export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
     }
     const { source } = upstream;
     const isNews = upstream.checkedAt === 0 || upstream.works.length > 0 !== works.length > 0;
+    if (factsOf(upstream.works) !== factsOf(works)) version++;
     upstream.works = works;
     upstream.keys = works.map(proxyKeyOf);
     upstream.checkedAt = now;
     upstream.failures = works.length > 0 ? 0 : upstream.failures + 1;
     const pause = works.length > 0 ? CHECK_EVERY_MS : GAP_MS * 2 ** Math.min(upstream.failures, 10);
     upstream.nextCheck = now + Math.min(CHECK_EVERY_MS, pause);
-    version++;
     if (!isNews) return;
     if (works.length > 0) log('debug', 'upstream works', { upstream: key, source });
     else log('warn', 'upstream does not work', { upstream: key, source, error });
@@ -129,6 +129,11 @@ export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
       readAt = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+/** What the gateway chooses by; response times alone change nothing. */
+function factsOf(works: readonly Paid[]): string {
+  return works.map(({ protocol, country, exitIp }) => `${protocol} ${country} ${exitIp}`).join();
 }
 
 /** Reads the operator's own lists. What is known of an upstream stays. */
