@@ -22,13 +22,13 @@ export const command = defineCommand({
   about: `Tests the proxies of lists, or of standard input, and prints those that work as they are found. It needs no
 server and no store; lists can have any length. Entries look like 203.0.113.9:8080 or socks5://203.0.113.9:1080,
 or have a space before the port; the rest of the line is ignored. A login is written as in
-http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed with the proxy. A name may stand
-for the address, and tls:// for a proxy that itself speaks TLS.
+http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed with the proxy.
+A name may stand for the address, and tls:// for a proxy that itself speaks TLS.
 Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 1: none does; 130: interrupted.
 
   picpool check proxies.txt > working.txt
   curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip
-  picpool check proxies.txt --url https://example.com/ --contains 'Example Domain' --without captcha --format url`,
+  picpool check proxies.txt --url https://example.com/ --without captcha --format url`,
   options: {
     ...checkOptions,
     format: valueOr(
