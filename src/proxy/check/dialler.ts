@@ -81,9 +81,10 @@ export function createDialler(options: DiallerOptions): Dialler {
   };
 }
 
+/** What is dialled was judged, so it is never a name. */
+const lookup: LookupFunction = (name, _, done) => done(new Error(`not an address: ${name}`), '');
+
 function dialTcp(address: string, port: number): Socket {
-  // What is dialled was judged, so it is never a name.
-  const lookup: LookupFunction = (name, _, done) => done(new Error(`not an address: ${name}`), '');
   return connectTcp({ host: address, port, autoSelectFamily: false, lookup });
 }
 
