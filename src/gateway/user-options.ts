@@ -42,21 +42,19 @@ const MOST_SOURCES = 8;
 const LONGEST_SOURCES = 256;
 const COUNTRIES = /^[a-z]{2}(\.[a-z]{2}){0,249}$/i;
 
-const READERS: Record<string, Reader> = {
-  country: {
+function countryReader(field: 'countries' | 'notCountries'): Reader {
+  return {
     form: 'two letters, or several such codes with dots between them',
-    read: (value, options) => {
-      options.countries = value.toUpperCase().split('.');
+    read(value, options) {
+      options[field] = value.toUpperCase().split('.');
       return COUNTRIES.test(value);
     },
-  },
-  not: {
-    form: 'countries to leave out: two letters each, with dots between them',
-    read: (value, options) => {
-      options.notCountries = value.toUpperCase().split('.');
-      return COUNTRIES.test(value);
-    },
-  },
+  };
+}
+
+const READERS: Record<string, Reader> = {
+  country: countryReader('countries'),
+  not: countryReader('notCountries'),
   source: {
     form: 'the names of lists, with dots between them',
     read: (value, options, _, sources) => {
