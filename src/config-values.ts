@@ -154,6 +154,23 @@ export function ports(fallback: string, description: string) {
   });
 }
 
+/** Ports with the options of the user name that count on each: `8901=country-de`. */
+export function portOptions(description: string) {
+  return setting(undefined, description, (value) => {
+    const found = splitList(value).map((item) => {
+      const [, port = '', options = ''] = /^([1-9]\d{0,4})=(\S+)$/.exec(item) ?? [];
+      if (options === '' || Number(port) > 65_535) {
+        throw new Error(
+          `must be ports with options such as 8901=country-de,8902=session-a, but has "${item}"`,
+        );
+      }
+      return { port: Number(port), options };
+    });
+    if (found.length > MOST_PORTS) throw new Error(`must be at most ${MOST_PORTS} ports`);
+    return found;
+  });
+}
+
 export function choice<const T extends string>(
   choices: readonly T[],
   fallback: T | undefined,
@@ -221,20 +238,44 @@ export function baseUrl(description: string) {
 }
 
 const MOST_TARGETS = 20;
+const MOST_PORTS = 1000;
 
-/** Named URLs with the expected statuses: `search=https://www.example.com/#200|301`. */
+/** A text that a page must (`~`) or must not (`!`) contain, in quotes if it has blanks, commas or these signs. */
+const PAGE_TEXT = /([~!])(?:"([^"]{1,200})"|([^\s"~!,]{1,200}))/g;
+
+/**
+ * Named URLs with what is expected: statuses, and texts that the page contains or does not:
+ * `search=https://www.example.com/#200|301~"Add to cart"!captcha`.
+ */
 export function targets(description: string) {
   return setting(undefined, description, (value) => {
-    const found = splitList(value).map((item) => {
-      const [, name = '', url = '', statuses = ''] =
-        /^([a-z]\w{0,31})=(https?:\/\/[^\s#]+)#?([1-5]\d\d(?:\|[1-5]\d\d)*)?$/i.exec(item) ?? [];
-      if (name === '' || !URL.canParse(url)) {
-        throw new Error(
-          `must be comma-separated names and URLs such as search=https://www.example.com/#200|301, but holds "${item}"`,
+    // Commas within quotes belong to a text.
+    const items = value.match(/(?:[^,"]|"[^"]*")+/g) ?? [];
+    const found = items
+      .map((part) => part.trim())
+      .filter(Boolean)
+      .map((item) => {
+        const [, name = '', url = '', statuses = '', texts = ''] =
+          /^([a-z]\w{0,31})=(https?:\/\/[^\s#]+)(?:#([1-5]\d\d(?:\|[1-5]\d\d)*)?([~!].*)?)?$/is.exec(item) ??
+          [];
+        const said = [...texts.matchAll(PAGE_TEXT)];
+        const isWhole = said.reduce((length, [text]) => length + text.length, 0) === texts.length;
+        if (!isWhole || name === '' || !URL.canParse(url)) {
+          throw new Error(
+            `must be comma-separated names and URLs such as search=https://www.example.com/#200|301~"Add to cart"!captcha, but holds "${item}"`,
+          );
+        }
+        const [contains, without] = ['~', '!'].map((sign) =>
+          said.filter(([, one]) => one === sign).map(([, , quoted, bare]) => quoted ?? bare ?? ''),
         );
-      }
-      return { name, url, statuses: statuses === '' ? [200] : statuses.split('|').map(Number) };
-    });
+        return {
+          name,
+          url,
+          statuses: statuses === '' ? [200] : statuses.split('|').map(Number),
+          contains,
+          without,
+        };
+      });
     if (found.length > MOST_TARGETS) throw new Error(`must be at most ${MOST_TARGETS} targets`);
     const names = new Set(found.map(({ name }) => name.toLowerCase()));
     if (names.size < found.length) throw new Error('must give each target a different name');

@@ -13,6 +13,7 @@ import {
   optional,
   origins,
   period,
+  portOptions,
   ports,
   rates,
   someOf,
@@ -137,14 +138,14 @@ export const settings = {
     'Limits per client: `on`, `off`, or your own, such as `upload=60/1m,read=2000/10s`.',
   ),
 
-  PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
+  PROXY_SOURCES: optional(text(undefined, 'Proxy lists: URLs, paths, `builtin`, or a JSON file of lists.')),
   PROXY_JUDGES: optional(
     urls(
       ['http:', 'https:'],
       'URLs of judges: pages that show what a proxy sends on, fetched through each proxy to prove it.',
     ),
   ),
-  PROXY_JUDGE_CA: optional(text(undefined, 'PEM file with the certificate authority of the TLS judges.')),
+  PROXY_JUDGE_CA: optional(text(undefined, 'PEM of the authority of TLS judges and of TLS proxies.')),
   PROXY_WITNESSES: optional(
     urlsOrNone(
       ['http:'],
@@ -170,18 +171,20 @@ export const settings = {
   PROXY_ALLOW_PRIVATE: flag('false', 'Also use private and loopback addresses. For tests only.'),
   PROXY_TARGETS: optional(
     targets(
-      'Sites that proxies are tried with, one every 5 s: `search=https://www.example.com/#200`, with the expected statuses after `#`.',
+      'Sites that proxies are tried with, one every 5 s, with statuses and texts: `shop=https://shop.example/#200~"Add to cart"!captcha`.',
     ),
   ),
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
 
   GATEWAY_PORT: optional(
-    integer(
-      undefined,
-      'Port of the gateway, a single proxy in front of the pool; off if not set.',
-      0,
-      65_535,
-    ),
+    integer(undefined, 'Port of the gateway, one proxy in front of the pool; off if not set.', 0, 65_535),
+  ),
+  GATEWAY_LISTEN: optional(
+    portOptions('More ports, with options for clients without login: `8901=country-de`.'),
+  ),
+  GATEWAY_ASK: flag(
+    'false',
+    'Ask clients for a login even if none is needed: browsers send options only then.',
   ),
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
   GATEWAY_TIMEOUT: duration(
@@ -332,6 +335,7 @@ export const SECRETS = [
 /** Settings that need another one. */
 const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET'],
+  ['GATEWAY_LISTEN', 'GATEWAY_PORT'],
   ['IMAGE_SCAN_URL', 'IMAGE_SCAN_SECRET'],
   ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'],
   ['AWS_SECRET_ACCESS_KEY', 'AWS_ACCESS_KEY_ID'],

@@ -12,13 +12,18 @@ import { output, type Row } from './row.ts';
 const LIBRARIES = ['requests', 'scrapy', 'playwright'];
 const PACKAGES = ['httpx', 'requests', 'PySocks'];
 
-/** Of the country QQ: one whose port is closed, which looks the better one, and one that works. */
-export async function seedHelpers(folder: string, working: { ip: string; port: number }): Promise<void> {
+type Place = { ip: string; port: number };
+
+/**
+ * Of the country QQ: one whose port is closed, which looks the better one, and one that works. Of QB: `picky`, in this order.
+ */
+export async function seedHelpers(folder: string, working: Place, picky: readonly Place[]): Promise<void> {
   const database = await openDatabase(bunRuntime.openSqlite, join(folder, 'picpool.db'));
   const fields = (more: Partial<ProxyDraft>) => draft({ protocol: 'http', country: 'QQ', ...more });
   await createSqliteProxies(database).save([
     fields({ ip: '127.0.0.1', port: 9, responseMs: 1 }),
     fields({ ...working, responseMs: 2 }),
+    ...picky.map((place, index) => fields({ ...place, country: 'QB', responseMs: index + 1 })),
   ]);
   database.close();
 }

@@ -11,14 +11,22 @@ import { pythonRows, seedHelpers } from './python.ts';
 
 const TOKEN = 'the-administrator-of-this-test';
 const NOWHERE = 'http://127.0.0.1:9/';
+/** Proxies of which `/picky` refuses the first. */
+const [BANNED, WELCOME] = ['127.2.0.8', '127.2.0.9'];
 
 const scratch = await mkdtemp(join(tmpdir(), 'picpool-clients-'));
 const pages = join(scratch, 'pages');
 const web = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
-  fetch({ url, headers }) {
+  fetch(request, own) {
+    const { url, headers } = request;
     const { pathname } = new URL(url);
+    // The site refuses one of its visitors, whatever the method.
+    if (pathname === '/picky') {
+      const peer = own.requestIP(request)?.address ?? '';
+      return new Response(`for ${peer}`, { status: peer === BANNED ? 403 : 200 });
+    }
     if (pathname === '/via') return new Response(`by ${headers.get('via') ?? 'nobody'}`);
     if (pathname === '/blank.html') return new Response('', { headers: { 'content-type': 'text/html' } });
     return new Response(Bun.file(join(pages, pathname)));
@@ -28,7 +36,12 @@ const web = Bun.serve({
 await seedPool(scratch, Date.now());
 const proxyPort = freePort();
 const proxy = await startTinyproxy('127.0.0.1', proxyPort);
-await seedHelpers(scratch, { ip: '127.0.0.1', port: proxyPort });
+const [bannedPort, welcomePort] = [freePort(), freePort()];
+const others = [await startTinyproxy(BANNED, bannedPort), await startTinyproxy(WELCOME, welcomePort)];
+await seedHelpers(scratch, { ip: '127.0.0.1', port: proxyPort }, [
+  { ip: BANNED, port: bannedPort },
+  { ip: WELCOME, port: welcomePort },
+]);
 const settings = { PROXY_JUDGES: NOWHERE, PROXY_SOURCES: 'file:/dev/null', ADMIN_TOKEN: TOKEN };
 const server = await startServer('bun', { ...settings, CORS_ORIGINS: web.url.origin }, scratch);
 
@@ -56,7 +69,7 @@ for (const { name, needs, run } of rows) {
   }
 }
 await server.stop();
-await proxy.stop();
+for (const one of [proxy, ...others]) await one.stop();
 await web.stop(true);
 await rm(scratch, { recursive: true, force: true });
 process.exit(failed > 0 ? 1 : 0);

@@ -1,9 +1,9 @@
 import { csvRow } from '../lib/csv.ts';
 import type { CountryOf } from '../proxy/pool/country.ts';
-import { CHECK_COLUMNS } from '../proxy/pool/export.ts';
+import { CHECK_COLUMNS, formatForClient } from '../proxy/pool/export.ts';
 import { type CheckResult, type Dialled, formatAddressWithLogin, formatWithLogin } from '../proxy/proxy.ts';
 
-export const CHECK_FORMATS = ['standard', 'text', 'json', 'csv'] as const;
+export const CHECK_FORMATS = ['standard', 'text', 'url', 'json', 'csv'] as const;
 type CheckFormat = (typeof CHECK_FORMATS)[number];
 
 type Alive = Extract<CheckResult, { verdict: 'alive' }>;
@@ -19,6 +19,7 @@ export async function createResultWriter(
 ): Promise<(endpoint: Dialled, result: Alive) => string> {
   if (format === 'standard') return (endpoint) => `${formatWithLogin(endpoint)}\n`;
   if (format === 'text') return (endpoint) => `${formatAddressWithLogin(endpoint)}\n`;
+  if (format === 'url') return (endpoint) => `${formatForClient(endpoint)}\n`;
   const { openCountries } = await import('../proxy/pool/country.ts');
   const countryOf = await openCountries(countryDb);
   if (format === 'json') return (...found) => `${JSON.stringify(factsOf(...found, countryOf))}\n`;
@@ -28,7 +29,11 @@ export async function createResultWriter(
   };
 }
 
-function factsOf({ protocol, ip, port, login = null }: Dialled, result: Alive, countryOf: CountryOf) {
+function factsOf(
+  { protocol, ip, port, login = null, tls = null }: Dialled,
+  result: Alive,
+  countryOf: CountryOf,
+) {
   return {
     protocol,
     ip,
@@ -40,5 +45,6 @@ function factsOf({ protocol, ip, port, login = null }: Dialled, result: Alive, c
     tampering: result.tampering,
     proof: result.proof,
     login,
+    tls,
   };
 }

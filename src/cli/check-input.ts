@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import process from 'node:process';
+import { canonicalAddress, isGloballyRoutable, isHostName, unbracketed } from '../lib/address.ts';
 import { keyOf } from '../proxy/discovery/key.ts';
 import type { Dialled, Protocol } from '../proxy/proxy.ts';
-import type { OnCandidate } from '../proxy/sources/candidate-sink.ts';
+import type { OnCandidate, PaidEntry } from '../proxy/sources/candidate-sink.ts';
 import { createParser } from '../proxy/sources/parser.ts';
 import { createSeen } from '../proxy/sources/seen.ts';
-import type { SourceFormat } from '../proxy/sources/source.ts';
+import { protocolNamed, type SourceFormat } from '../proxy/sources/source.ts';
 import { CommandError, usageError } from './exit.ts';
 
 /** Number of bytes parsed at a time; they name some 3,000 proxies, which are held in memory. */
@@ -21,6 +22,8 @@ export interface InputOptions {
   /** The protocols of entries that do not name one: each is tried; none stands for `http`. */
   protocols: readonly Protocol[];
   allowPrivate: boolean;
+  /** Told of each line that is not an entry, in a sentence. Default: nothing. */
+  onReject?: ((sentence: string) => void) | undefined;
 }
 
 interface Candidates {
@@ -33,7 +36,7 @@ interface Candidates {
 
 /** @throws {CommandError} if there is nothing to read. */
 export async function openCandidates(options: InputOptions): Promise<Candidates> {
-  const { paths, format, allowPrivate } = options;
+  const { paths, format, allowPrivate, onReject } = options;
   const protocols: readonly Protocol[] = options.protocols.length > 0 ? options.protocols : ['http'];
   const names = paths.length > 0 ? paths : ['-'];
   if (names.includes('-') && process.stdin.isTTY) {
@@ -48,18 +51,27 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   let ended = false;
   const waiting: Dialled[] = [];
 
-  function openParsers() {
-    const onCandidate: OnCandidate = (kind, ip, port, _country, login) => {
+  function openParsers(name: string) {
+    function onPaid({ kind, ip, port, login = null, tls = null }: Omit<PaidEntry, 'country'>): void {
       // Each parser has a protocol, so no entry is without one.
       const protocol = kind === 'any' ? 'http' : kind;
       if (seen.size >= MOST_SEEN) seen = createSeen();
       // One address may have several logins, with different exits.
-      const place = login === null ? ip : `${ip} ${login}`;
+      const place = [ip, tls && 'tls', login].filter(Boolean).join(' ');
       if (!seen.add(keyOf(protocol, place, port))) counts.repeated++;
-      else waiting.push({ protocol, ip, port, login });
-    };
-    return protocols.map((protocol) =>
-      createParser(format, { protocol, allowPrivate, logins: true, onCandidate }),
+      else waiting.push({ protocol, ip, port, login, tls });
+    }
+    const onCandidate: OnCandidate = (kind, ip, port, _country, login) => onPaid({ kind, ip, port, login });
+    return protocols.map((protocol, index) =>
+      createParser(format, {
+        protocol,
+        allowPrivate,
+        logins: true,
+        onCandidate,
+        onPaid,
+        // All read the same lines.
+        onReject: index > 0 ? undefined : (line, text) => onReject?.(`${name}:${line}: ${whyNot(text)}`),
+      }),
     );
   }
 
@@ -73,7 +85,7 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
 
   async function* candidates(): AsyncGenerator<Dialled> {
     for (const name of names) {
-      const parsers = openParsers();
+      const parsers = openParsers(name === '-' ? 'standard input' : name);
       const decoder = new TextDecoder();
       for await (const piece of read(name)) {
         bytesRead += piece.length;
@@ -119,4 +131,24 @@ async function* read(name: string): AsyncGenerator<Uint8Array> {
     const code = error instanceof Error && 'code' in error ? error.code : error;
     throw new CommandError(`${name === '-' ? 'Standard input' : name} cannot be read (${code}).`);
   }
+}
+
+/** Returns why a line of a list is not an entry, without what may be a password. */
+function whyNot(line: string): string {
+  const [before, ...after] = line
+    .replace(/["'\s]/g, ' ')
+    .trim()
+    .split('://');
+  const [scheme, rest] = after.length > 0 ? [before, after.join('://')] : [undefined, before ?? ''];
+  if (scheme !== undefined && scheme.toLowerCase() !== 'tls' && !protocolNamed(scheme))
+    return `${scheme}:// is not a protocol of proxies`;
+  const place = rest.slice(rest.lastIndexOf('@') + 1);
+  const [, host = '', port] = /^(\[[^\]]*\]|[^ :]*)(?:[ :](\d+))?/.exec(place) ?? [];
+  const shown = host.slice(0, 60);
+  if (port === undefined) return `${shown === '' ? 'it' : shown} has no port`;
+  if (Number(port) < 1 || Number(port) > 65_535) return `${port} is not a port`;
+  const address = canonicalAddress(unbracketed(host));
+  if (address !== null && !isGloballyRoutable(address)) return `${shown} is not a public address`;
+  if (address === null && !isHostName(host.toLowerCase())) return `${shown} is neither an address nor a name`;
+  return 'what follows the port cannot be read, or the login cannot be sent';
 }

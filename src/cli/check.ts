@@ -1,18 +1,19 @@
 import process from 'node:process';
-import { parseConfig } from '../config.ts';
-import { choice, duration, integer } from '../config-values.ts';
+import { type Config, parseConfig } from '../config.ts';
+import { choice, duration, integer, text } from '../config-values.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { affordableSockets } from '../lib/open-files.ts';
-import type { Checker } from '../proxy/check/checker.ts';
+import { type Checker, located } from '../proxy/check/checker.ts';
 import type { Dialled, Protocol } from '../proxy/proxy.ts';
-import { openChecker } from '../start/checker.ts';
+import { createAsker } from '../proxy/targets/ask.ts';
+import { openChecker, readAuthority } from '../start/checker.ts';
 import { CHECK_FORMATS, createResultWriter, csvHeader } from './check-format.ts';
 import { openCandidates } from './check-input.ts';
 import { checkOptions, withCheckOptions } from './check-options.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
-import { flag, value, valueOr } from './options.ts';
+import { flag, value, valueOr, values } from './options.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -22,10 +23,12 @@ export const command = defineCommand({
 server and no store; lists can have any length. Entries look like 203.0.113.9:8080 or socks5://203.0.113.9:1080,
 or have a space before the port; the rest of the line is ignored. A login is written as in
 http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed with the proxy.
+A name may stand for the address, and tls:// for a proxy that itself speaks TLS.
 Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 1: none does; 130: interrupted.
 
   picpool check proxies.txt > working.txt
-  curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,
+  curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip
+  picpool check proxies.txt --url https://example.com/ --without captcha --format url`,
   options: {
     ...checkOptions,
     format: valueOr(
@@ -33,7 +36,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       choice(
         CHECK_FORMATS,
         'standard',
-        'Output format: standard (protocol://ip:port), text (ip:port), json (one object per line), csv.',
+        'Output format: standard (protocol://ip:port), text (ip:port), url (for clients), json (one object per line), csv.',
       ),
     ),
     concurrency: value('N', integer(undefined, 'Checks at once. [PROXY_CHECK_CONCURRENCY, 1000]', 1, 20_000)),
@@ -41,13 +44,27 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       'TIME',
       duration(undefined, 'Time limit of one check, such as 5s. [PROXY_CHECK_TIMEOUT, 8s]', '100ms'),
     ),
+    url: value(
+      'URL',
+      text(
+        undefined,
+        'Also requests this URL through each proxy.',
+        /^https?:\/\/[^\s]+$/,
+        'an http: or https: URL',
+      ),
+    ),
+    expect: values('STATUS', integer(undefined, 'Status that the URL must answer. [200]', 100, 599)),
+    contains: values('TEXT', text(undefined, 'Text that the first 64 KB of the answer must contain.')),
+    without: values('TEXT', text(undefined, 'Text that they must not contain.')),
+    verbose: flag('Names each entry that is not a proxy.', 'v'),
     quiet: flag('Shows neither progress nor the summary.', 'q'),
   },
 
   async run({ options, operands, env, terminal }) {
     const config = withCheckOptions(parseConfig(env), options);
+    const timeoutMs = options.timeout ?? config.PROXY_CHECK_TIMEOUT;
     const checker = await openChecker(
-      { ...config, PROXY_CHECK_TIMEOUT: options.timeout ?? config.PROXY_CHECK_TIMEOUT },
+      { ...config, PROXY_CHECK_TIMEOUT: timeoutMs },
       (level, message) => level === 'error' && terminal.say(`picpool: ${message}`),
     );
     const wanted = options.concurrency ?? config.PROXY_CHECK_CONCURRENCY;
@@ -62,7 +79,9 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       format: options.input,
       protocols: options.protocol,
       allowPrivate: config.PROXY_ALLOW_PRIVATE,
+      ...(options.verbose && { onReject: (sentence) => terminal.say(`picpool: ${sentence}`) }),
     });
+    const site = await openSite(options, { ...config, timeoutMs });
     await requireJudge(checker);
     await terminal.print(options.format === 'csv' ? csvHeader : '');
     const write = await createResultWriter(options.format, config.PROXY_COUNTRY_DB);
@@ -71,7 +90,9 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
 
     const interruption = awaitInterruption();
     const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Dialled) => {
-      const result = await checker.check(endpoint);
+      const checked = await checker.check(endpoint);
+      const result =
+        checked.verdict === 'alive' && !(await site.serves(endpoint, checker)) ? NOT_SERVED : checked;
       if (interruption.signal.aborted) return;
       tally.checked++;
       if (result.verdict === 'alive') {
@@ -86,11 +107,42 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     await Promise.race([checks, interruption.promise]);
     progress?.end();
     checker.close();
+    site.close();
     if (!options.quiet) summarize(terminal, tally, source.counts());
     if (interruption.signal.aborted) return EXIT.interrupted;
     return tally.alive > 0 ? EXIT.done : EXIT.failed;
   },
 });
+
+const NOT_SERVED = { verdict: 'dead' } as const;
+
+/** Decides whether a proxy that works also reaches the URL of the options; without one, each does. */
+async function openSite(
+  {
+    url,
+    expect,
+    contains,
+    without,
+  }: { url?: string | undefined; expect: number[]; contains: string[]; without: string[] },
+  { timeoutMs, PROXY_JUDGE_CA }: Pick<Config, 'PROXY_JUDGE_CA'> & { timeoutMs: number },
+): Promise<{ serves(proxy: Dialled, checker: Checker): Promise<boolean>; close(): void }> {
+  if (url === undefined) return { serves: async () => true, close() {} };
+  const ca = await readAuthority(PROXY_JUDGE_CA);
+  const asker = createAsker({ timeoutMs, ca, monotonic: () => performance.now() });
+  const expected = { statuses: expect.length > 0 ? expect : [200], contains, without };
+  return {
+    async serves(proxy, checker) {
+      const found = await located(proxy, checker.refuses);
+      if (typeof found === 'string') return false;
+      // An HTTP proxy reaches an https URL by CONNECT.
+      const isByConnect = url.startsWith('https:') && found.protocol === 'http';
+      return (
+        (await asker.ask({ ...found, ...(isByConnect && { protocol: 'https' }) }, url, expected)) === true
+      );
+    },
+    close: asker.close,
+  };
+}
 
 /** Aborts and resolves with the first Ctrl-C. The second one ends the program at once. */
 function awaitInterruption(): { signal: AbortSignal; promise: Promise<void> } {

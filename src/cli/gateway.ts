@@ -10,13 +10,16 @@ import { createMeter } from '../gateway/meter.ts';
 import { type Prover, startProver } from '../gateway/prover.ts';
 import { createSessions } from '../gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../gateway/upstream.ts';
+import { isHostName } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { affordableSockets } from '../lib/open-files.ts';
+import { lazySecureContext } from '../proxy/check/exchange.ts';
 import { refusalOf } from '../proxy/check/policy.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
 import { createTestimony } from '../proxy/targets/testimony.ts';
-import { openChecker, ownAddresses } from '../start/checker.ts';
+import { openChecker, ownAddresses, readAuthority } from '../start/checker.ts';
+import { dialByName } from '../start/dial-by-name.ts';
 import { type InputOptions, openCandidates } from './check-input.ts';
 import { checkOptions, withCheckOptions } from './check-options.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -74,7 +77,10 @@ has its turn. The list is checked at the same time, and proxies that pass are pr
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     });
     const gateway = await startGateway({
-      tcp: await runtime.tcp(),
+      tcp: dialByName(await runtime.tcp(), {
+        refusalOf: (place) => refusalOf(place, { allowPrivate, own }),
+        context: lazySecureContext(await readAuthority(config.PROXY_JUDGE_CA)),
+      }),
       testimony: createTestimony({ random: Math.random, monotonic }),
       hostname: '127.0.0.1',
       port: options.port,
@@ -138,7 +144,9 @@ async function readUpstreams(
   const source = await openCandidates(options);
   const upstreams = new Map<string, Upstream>();
   for await (const endpoint of source.candidates()) {
-    if (refusalOf(endpoint, { allowPrivate: options.allowPrivate, own }) !== null) continue;
+    // A name is judged by its addresses, at each dial.
+    if (!isHostName(endpoint.ip) && refusalOf(endpoint, { allowPrivate: options.allowPrivate, own }) !== null)
+      continue;
     const upstream = unknownUpstream(endpoint);
     const known = upstreams.get(upstream.key);
     if (!known) upstreams.set(upstream.key, upstream);

@@ -48,8 +48,8 @@ export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const { signal } = new AbortController();
   let entries = 0;
   const work = async (source: Source) => {
-    const { found, error } = await read(source, { signal, onCandidate: () => {} });
-    entries += found;
+    const { found, paid = 0, error } = await read(source, { signal, onCandidate: () => {} });
+    entries += found + paid;
     if (error !== null) findings.push({ level: 'warn', about: source.name, text: error });
   };
   await inTurnsByHost(sources, { hostOf, work, clock: systemClock, random: Math.random, signal });

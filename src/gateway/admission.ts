@@ -5,12 +5,14 @@ import type { Account, Accounts } from './accounts.ts';
 import { GatewayFault } from './fault.ts';
 import type { Rotation, Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
-import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
+import { type NamedSites, type NamedSources, readUser, type UserOptions } from './user-options.ts';
 
 /** An admitted client, and its requirements for upstreams. */
 export interface Admission {
   account: Account;
   suits: Suits;
+  /** Groups of lists in order: upstreams of the next only if none of the first answers. Default: all at once. */
+  sources?: readonly ReadonlySet<string>[] | undefined;
   session: Session | null;
   rotation: Rotation;
   /** The site whose results decide on the choice; `null`: that of the target. */
@@ -19,8 +21,15 @@ export interface Admission {
   stands?: () => Promise<boolean>;
 }
 
-/** Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. */
-export type Admit = (login: LoginParts | null, peer: string) => Admission | Promise<Admission>;
+/**
+ * Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. `fixed`: options
+ * of the port, which take precedence. Default: none.
+ */
+export type Admit = (
+  login: LoginParts | null,
+  peer: string,
+  fixed?: string,
+) => Admission | Promise<Admission>;
 
 /** What the gateway needs to know about a token. */
 interface Pass {
@@ -32,6 +41,8 @@ interface Pass {
 interface AdmitOptions {
   /** Returns true while no login is needed. */
   isOpen: () => boolean;
+  /** Ask for a login even then, except on ports with options. Default: false. */
+  asks?: boolean;
   /** Returns the facts of a token that opens the gateway, or `null`. */
   verify: (token: string) => Promise<Pass | null>;
   /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
@@ -42,17 +53,21 @@ interface AdmitOptions {
   /** Which upstreams may be used at all. */
   suits: Suits;
   namedSites: NamedSites;
+  /** Default: none. */
+  namedSources?: NamedSources;
 }
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(options: AdmitOptions): Admit {
-  const { isOpen, verify, calm, limiter, accounts, sessions, suits, namedSites } = options;
+  const { isOpen, asks, verify, calm, limiter, accounts, sessions, suits, namedSites, namedSources } =
+    options;
 
   function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
     return {
       account: accounts.of(id, quota, isOwn),
       suits: narrowed(suits, options),
+      sources: options.sources,
       site: options.site ?? null,
       rotation: options.rotation ?? 'spread',
       session: session === undefined ? null : sessions.open(id, session, { sessionMs, locked }),
@@ -88,11 +103,15 @@ export function createAdmit(options: AdmitOptions): Admit {
     return { ...admitted, stands };
   }
 
-  return (login, peer) => {
-    const { options } = readUser(login?.user ?? '', namedSites);
+  return (login, peer, fixed) => {
+    const user = [login?.user ?? '', ...(fixed ? [fixed] : [])].join('-');
+    const { options } = readUser(user, namedSites, namedSources);
     // Without tokens only this machine can connect, which is the operator's.
-    if (isOpen()) return admission(peer, null, options, true);
-    if (login === null) {
+    if (isOpen()) {
+      if (login !== null || !asks || fixed) return admission(peer, null, options, true);
+      throw new GatewayFault('login_required', 'Log in: options as user, and any password.');
+    }
+    if (!login?.password) {
       throw new GatewayFault(
         'login_required',
         'Log in: any user, and a token of the role gateway as password.',
@@ -102,10 +121,12 @@ export function createAdmit(options: AdmitOptions): Admit {
   };
 }
 
-function narrowed(suits: Suits, { country, anonymity, maxLatencyMs }: UserOptions): Suits {
-  if (country === undefined && anonymity === undefined && maxLatencyMs === undefined) return suits;
+function narrowed(suits: Suits, options: UserOptions): Suits {
+  const { countries, notCountries, anonymity, maxLatencyMs } = options;
+  if (!countries && !notCountries && anonymity === undefined && maxLatencyMs === undefined) return suits;
   return (upstream, kind) =>
-    (country === undefined || upstream.country === country) &&
+    (countries === undefined || countries.includes(upstream.country)) &&
+    !notCountries?.includes(upstream.country) &&
     (anonymity === undefined || upstream.anonymity === anonymity) &&
     (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs)) &&
     suits(upstream, kind);

@@ -84,7 +84,7 @@ export class Attempt implements TcpListener {
     this.#plan = plan;
     this.#events = events;
     this.#turnsToTarget = () => (plan.tunnel ? turnsTo(upstream, target) : []);
-    this.#dial = () => tcp.dial(upstream.ip, upstream.port, this);
+    this.#dial = () => tcp.dial(upstream.ip, upstream.port, this, upstream);
     if (idle && plan.payload !== null) {
       this.#used = true;
       this.#phase = 'waiting';

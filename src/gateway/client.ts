@@ -219,7 +219,8 @@ export class Client implements TcpListener, Caller {
     return () => {
       this.#answering(SOCKS_VOICE, () => {
         const ask = read(this.inbox);
-        if (ask) this.#tunnel(ask.target, ask.login, SOCKS_VOICE);
+        // It was asked for a login before, and has none.
+        if (ask) this.#tunnel(ask.target, ask.login ?? { user: '', password: '' }, SOCKS_VOICE);
       });
     };
   }

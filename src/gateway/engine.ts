@@ -9,7 +9,7 @@ import { createEvidence, type Evidence, type EvidenceBook } from './evidence.ts'
 import type { Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
-import { type OnFound, raceForSession, type Ways } from './session-race.ts';
+import { type OnFound, raceForSession, raceInTurn, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
@@ -35,7 +35,7 @@ export interface EngineOptions {
 interface Wish {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'account' | 'suits' | 'session' | 'site' | 'rotation'>;
+  admission: Pick<Admission, 'account' | 'suits' | 'sources' | 'session' | 'site' | 'rotation'>;
   planFor: (upstream: Upstream) => Plan;
   /** Returns an open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
@@ -121,13 +121,21 @@ export function createEngine(options: EngineOptions): Engine {
     );
   }
 
-  /** Races all suitable upstreams. */
+  /** Races the upstreams of one group of lists after the other. */
   function findAny(wish: Wish, suits: Suits, onEnd: OnEnd, finder?: Session): Race {
+    const begin = (names: ReadonlySet<string> | null, ms: number, onGroupEnd: OnEnd) =>
+      findAmong(wish, { suits: fromLists(names, suits), timeoutMs: ms, finder }, onGroupEnd);
+    return raceInTurn(wish.admission.sources ?? [null], timeoutMs, begin, onEnd);
+  }
+
+  /** Races all suitable upstreams. */
+  function findAmong(wish: Wish, among: Among, onEnd: OnEnd): Race {
+    const { finder } = among;
     const { account, rotation } = wish.admission;
     const { lanes, hedges } = book.of(account);
     const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
-    const limits = { lane, suits, finder, width: 1, tries, timeoutMs };
+    const limits = { ...among, lane, width: 1, tries };
     if (!lane.learned) return contest(wish, { ...limits, width: wish.wide ? COLD_WIDTH : 1 }, onEnd);
     if (finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
     // Another tunnel costs the target nothing; a second request does.
@@ -165,17 +173,8 @@ export function createEngine(options: EngineOptions): Engine {
     evidenceOf: book.of,
     failed,
 
-    set(upstream) {
-      for (const kind of ['tunnel', 'plain'] as const) {
-        if (upstream.carries[kind]) book.rosters[kind].set(upstream);
-        else book.rosters[kind].delete(upstream.key);
-      }
-    },
-
-    delete(key) {
-      for (const roster of Object.values(book.rosters)) roster.delete(key);
-    },
-
+    set: book.set,
+    delete: book.delete,
     exits: book.exits,
     upstreams: (kind) => book.rosters[kind],
     find(wish, onFound) {
@@ -184,4 +183,12 @@ export function createEngine(options: EngineOptions): Engine {
       return findAny(wish, suits, (result, tried) => onFound(result, tried, false));
     },
   };
+}
+
+/** The upstreams of a race, its limit in ms, and the session that looks for an exit. */
+type Among = Pick<Limits, 'suits' | 'timeoutMs' | 'finder'>;
+
+/** Narrows upstreams to those of some lists; `null`: of all. */
+function fromLists(names: ReadonlySet<string> | null, suits: Suits): Suits {
+  return names === null ? suits : (upstream, kind) => names.has(upstream.source) && suits(upstream, kind);
 }

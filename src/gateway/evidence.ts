@@ -51,6 +51,9 @@ const MOST_ACCOUNTS = 1_000;
 /** The evidence of all accounts. What one of them says or does changes nothing for another one. */
 export interface EvidenceBook {
   readonly rosters: Record<Kind, Roster>;
+  /** Adds an upstream, or replaces what is known about it. */
+  set(upstream: Upstream): void;
+  delete(key: string): void;
   of(witness: Witness): Evidence;
   /** Returns the exits that work, as anyone has seen, and all others. */
   exits(): { trusted: number; unproven: number };
@@ -100,6 +103,15 @@ export function createEvidence({ testimony, bans, random, monotonic }: EvidenceO
 
   return {
     rosters,
+    set(upstream) {
+      for (const kind of ['tunnel', 'plain'] as const) {
+        if (upstream.carries[kind]) rosters[kind].set(upstream);
+        else rosters[kind].delete(upstream.key);
+      }
+    },
+    delete(key) {
+      for (const roster of [rosters.tunnel, rosters.plain]) roster.delete(key);
+    },
     exits() {
       const trusted = new Set<string>();
       for (const { lanes } of accounts.values())

@@ -1,5 +1,5 @@
 import { every, type Repetition } from '../lib/schedule.ts';
-import { type ProxyRecord, UNFORGEABLE } from '../proxy/proxy.ts';
+import { type Paid, type ProxyRecord, UNFORGEABLE } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import type { Engine } from './engine.ts';
 import { type Failure, type Upstream, unknownUpstream } from './upstream.ts';
@@ -9,6 +9,8 @@ interface FollowPoolOptions {
   engine: Pick<Engine, 'set' | 'delete'>;
   /** Reports that a proxy failed, so that it is checked soon. */
   report: (id: number) => Promise<unknown>;
+  /** The upstreams that the operator pays for, and how to have one checked that failed. */
+  paid: { alive(): Paid[]; version(): number; doubt(key: string): void };
   monotonic: () => number;
   onError: (error: unknown) => void;
 }
@@ -37,7 +39,14 @@ const REPORT_GAP_MS = 60_000;
 /** These say more about the target than about the proxy. */
 const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
 
-export function followPool({ store, engine, report, monotonic, onError }: FollowPoolOptions): PoolFollower {
+export function followPool({
+  store,
+  engine,
+  report,
+  paid,
+  monotonic,
+  onError,
+}: FollowPoolOptions): PoolFollower {
   let known: Followed = new Map();
   let seenVersion: string | null = null;
   let reported = new Map<number, number>();
@@ -47,9 +56,10 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
 
   async function look(): Promise<void> {
     lookedAt = monotonic();
-    const version = await store.version();
+    const version = `${await store.version()} ${paid.version()}`;
     if (version === seenVersion) return;
     const found: Followed = new Map();
+    for (const upstream of paid.alive()) addTo(found, upstream);
     for await (const records of store.stream({ status: 'alive', proofs: UNFORGEABLE })) {
       for (const record of records) addTo(found, record);
       if (found.size >= MOST_UPSTREAMS) break;
@@ -76,6 +86,7 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
 
     failed({ key }, failure) {
       if (NO_NEWS.has(failure)) return;
+      paid.doubt(key);
       const now = monotonic();
       if (reported.size > MOST_UPSTREAMS) reported = new Map();
       for (const id of known.get(key)?.ids ?? []) {
@@ -92,17 +103,29 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
 }
 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
-function addTo(found: Followed, record: ProxyRecord): void {
-  const { id, protocol, country, anonymity, exitIp, uptime: prior, responseMs: latencyMs } = record;
+function addTo(found: Followed, record: ProxyRecord | Paid): void {
+  const { id, protocol, country, source, anonymity, exitIp, uptime: prior, responseMs: latencyMs } = record;
+  const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
+  const ids = id === null ? [] : [id];
   const upstream = unknownUpstream(record);
   const known = found.get(upstream.key);
   if (known) {
-    known.ids.push(id);
-    known.upstream.carries = { tunnel: true, plain: true };
+    known.ids.push(...ids);
+    const { tunnel, plain } = known.upstream.carries;
+    known.upstream.carries = { tunnel: tunnel || carries.tunnel, plain: plain || carries.plain };
     known.upstream.proven = known.upstream.carries;
     return;
   }
-  const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
-  const facts = { id, country, anonymity, exitIp, prior, latencyMs, carries, proven: carries };
-  found.set(upstream.key, { ids: [id], upstream: { ...upstream, ...facts } });
+  const facts = {
+    id: ids[0] ?? null,
+    country,
+    source,
+    anonymity,
+    exitIp,
+    prior,
+    latencyMs,
+    carries,
+    proven: carries,
+  };
+  found.set(upstream.key, { ids, upstream: { ...upstream, ...facts } });
 }

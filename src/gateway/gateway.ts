@@ -1,10 +1,10 @@
 import { type Bans, createBans } from '../proxy/targets/bans.ts';
-import type { Tcp } from '../runtime/tcp.ts';
+import type { Tcp, TcpServer } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import type { Carrier, Desk } from './desk.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { GatewayFault, noAnswer, noUpstream } from './fault.ts';
-import { createGuests } from './guests.ts';
+import { createGuests, type Guests } from './guests.ts';
 import { createIdle } from './idle.ts';
 import { createJournal, type Entry, type Journal } from './journal.ts';
 import type { Meter } from './meter.ts';
@@ -14,6 +14,8 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
   tcp: Tcp;
   hostname: string;
   port: number;
+  /** More ports, with the options of their clients. Default: none. */
+  morePorts?: readonly { port: number; options: string }[] | undefined;
   rules: TargetRules;
   admit: Admit;
   /** CONNECT is answered only after an upstream has answered it. */
@@ -106,8 +108,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 
   const guests = createGuests({ desk, admit, connections: options.connections, lifetimeMs });
+  const listenAt = (hostname: string, port: number) =>
+    listenOn(tcp, hostname, [{ port }, ...(options.morePorts ?? [])], guests.accept);
+
   let { hostname } = options;
-  let server = await tcp.listen({ hostname, port: options.port }, guests.accept);
+  let server = await listenAt(hostname, options.port);
 
   function sweep(): void {
     const now = monotonic();
@@ -135,10 +140,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       const { port } = server;
       server.close();
       try {
-        server = await tcp.listen({ hostname: to, port }, guests.accept);
+        server = await listenAt(to, port);
         hostname = to;
       } catch (error) {
-        server = await tcp.listen({ hostname, port }, guests.accept);
+        server = await listenAt(hostname, port);
         throw error;
       }
     },
@@ -152,4 +157,25 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       guests.close();
     },
   };
+}
+
+/** Listens on all of the ports, or rejects. The port of what it returns is the first one. */
+async function listenOn(
+  tcp: Tcp,
+  hostname: string,
+  ports: readonly { port: number; options?: string }[],
+  accept: Guests['accept'],
+): Promise<TcpServer> {
+  const servers: TcpServer[] = [];
+  const close = () => {
+    for (const server of servers) server.close();
+  };
+  try {
+    for (const { port, options } of ports)
+      servers.push(await tcp.listen({ hostname, port }, (socket) => accept(socket, options)));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return { port: servers[0]?.port ?? 0, close };
 }

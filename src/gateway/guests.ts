@@ -15,7 +15,8 @@ interface GuestsOptions {
 
 /** All connections of clients. */
 export interface Guests {
-  accept(socket: TcpSocket): TcpListener;
+  /** `fixed`: options of the port, which take precedence. */
+  accept(socket: TcpSocket, fixed?: string): TcpListener;
   /** Ends those that are too old or keep the gateway waiting. */
   sweep(now: number): void;
   /** Ends those whose token was revoked. */
@@ -32,7 +33,7 @@ export function createGuests({ desk, admit, connections, lifetimeMs }: GuestsOpt
   const strangers = new Map<string, number>();
 
   return {
-    accept(socket) {
+    accept(socket, fixed) {
       const network = clientNetwork(canonicalAddress(socket.peer) ?? socket.peer);
       const alike = strangers.get(network) ?? 0;
       if (clients.size >= connections || alike >= MOST_STRANGERS) {
@@ -49,7 +50,8 @@ export function createGuests({ desk, admit, connections, lifetimeMs }: GuestsOpt
         if (!client.isAdmitted) onKnown();
         desk.meter.closed();
       };
-      const client = new Client({ socket, desk, admit, onAdmitted: onKnown, onGone });
+      const admitHere: Admit = (login, peer) => admit(login, peer, fixed);
+      const client = new Client({ socket, desk, admit: admitHere, onAdmitted: onKnown, onGone });
       strangers.set(network, alike + 1);
       clients.add(client);
       desk.meter.opened();

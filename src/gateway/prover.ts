@@ -59,8 +59,8 @@ export function startProver(options: ProverOptions): Prover {
     const results = new Map<Protocol, Promise<CheckResult>>();
     await Promise.all(
       kinds.map(async ([kind, protocol]) => {
-        const { ip, port, login } = upstream;
-        const endpoint = { protocol, ip, port, login };
+        const { ip, port, login, tls } = upstream;
+        const endpoint = { protocol, ip, port, login, tls };
         const running = results.get(protocol) ?? options.check(endpoint, signal);
         results.set(protocol, running);
         const result = await running;

@@ -261,8 +261,11 @@ export function placeOf(origin: string, port: number): string {
 /** Local names and addresses are reached directly, because the gateway would refuse them. */
 function pacFile(place: string): string {
   return `function FindProxyForURL(url, host) {
-  if (isPlainHostName(host) || shExpMatch(host, '*.local') || shExpMatch(host, '127.*') ||
-      shExpMatch(host, '10.*') || shExpMatch(host, '192.168.*') || host.charAt(0) === '[') return 'DIRECT';
+  var name = host.toLowerCase();
+  if (isPlainHostName(name) || name.indexOf(':') >= 0 ||
+      /\\.(localhost|local|internal|intranet|lan|home|corp|home\\.arpa)$/.test(name) ||
+      /^(10|127|169\\.254|172\\.(1[6-9]|2\\d|3[01])|192\\.168|100\\.(6[4-9]|[7-9]\\d|1[01]\\d|12[0-7]))(\\.\\d+)+$/.test(name))
+    return 'DIRECT';
   return 'PROXY ${place}';
 }
 `;

@@ -122,3 +122,30 @@ export function raceForSession(
     },
   };
 }
+
+/**
+ * Races one group after the other until an upstream answers. Each but the last has half of the time that is left.
+ * `begin`: starts the race of a group with a limit in ms.
+ */
+export function raceInTurn<Group>(
+  [group, ...others]: readonly Group[],
+  leftMs: number,
+  begin: (group: Group, limitMs: number, onEnd: OnEnd) => Race,
+  onEnd: OnEnd,
+  triedBefore = 0,
+): Race {
+  let next: Race | null = null;
+  let cancelled = false;
+  const limitMs = others.length === 0 ? leftMs : leftMs / 2;
+  const first = begin(group as Group, limitMs, (result, tried, ...more) => {
+    const tries = triedBefore + tried;
+    if (result !== null || others.length === 0) onEnd(result, tries, ...more);
+    else if (!cancelled) next = raceInTurn(others, leftMs - limitMs, begin, onEnd, tries);
+  });
+  return {
+    cancel() {
+      cancelled = true;
+      (next ?? first).cancel();
+    },
+  };
+}

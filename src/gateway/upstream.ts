@@ -10,14 +10,19 @@ export type Kind = 'tunnel' | 'plain';
 export interface Upstream {
   /** The ID of its record in the pool; `null` outside of a pool. */
   id: number | null;
-  /** `http://203.0.113.9:8080`; unique. */
+  /** `http://203.0.113.9:8080`, with a hash of the login; unique. */
   key: string;
   /** The protocol it speaks. */
   protocol: 'http' | 'socks4' | 'socks5';
+  /** An address, or the name of a proxy that the operator pays for, which is looked up at each dial. */
   ip: string;
   port: number;
   /** The credentials that it asks for. */
   login: Login | null;
+  /** The name in its certificate if it speaks TLS itself. */
+  tls: string | null;
+  /** The list that named it first; empty if unknown. */
+  source: string;
   /** Two letters, `ZZ` if unknown. */
   country: string;
   anonymity: Anonymity | null;
@@ -74,14 +79,16 @@ export function exitOf({
 const UNKNOWN_PRIOR = 0.3;
 
 /** Returns a proxy as an upstream of which nothing is known. An `http` proxy may also support tunnels. */
-export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
+export function unknownUpstream({ protocol, ip, port, login = null, tls = null }: Dialled): Upstream {
   return {
     id: null,
-    key: proxyKeyOf({ protocol, ip, port }),
+    key: proxyKeyOf({ protocol, ip, port, login, tls }),
     protocol: protocol === 'https' ? 'http' : protocol,
     ip,
     port,
     login,
+    tls,
+    source: '',
     country: UNKNOWN_COUNTRY,
     anonymity: null,
     exitIp: null,

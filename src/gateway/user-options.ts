@@ -5,8 +5,12 @@ import { ROTATIONS, type Rotation } from './lane.ts';
 
 /** What a client asks of its upstreams, in its user name. */
 export interface UserOptions {
-  /** Two upper-case letters. */
-  country?: string;
+  /** Any of these; two upper-case letters each. */
+  countries?: readonly string[];
+  /** None of these. */
+  notCountries?: readonly string[];
+  /** Names of lists in order: the next only if none of the first answers. */
+  sources?: readonly ReadonlySet<string>[];
   anonymity?: Anonymity;
   maxLatencyMs?: number;
   /** Default: `spread`. */
@@ -26,20 +30,40 @@ const MOST_SESSION_MIN = 30;
 
 /** Sites by the names that the operator has configured, in lower case. */
 export type NamedSites = ReadonlyMap<string, string>;
+/** Names of lists by the words that stand for them; see `sourcesByWord`. */
+export type NamedSources = ReadonlyMap<string, ReadonlySet<string>>;
 
 interface Reader {
   /** Describes valid values. */
   form: string;
   /** Sets the option. Returns false for an invalid value. */
-  read(value: string, options: UserOptions, named: NamedSites): boolean;
+  read(value: string, options: UserOptions, named: NamedSites, sources: NamedSources): boolean;
+}
+
+const MOST_SOURCES = 8;
+/** In characters. */
+const LONGEST_SOURCES = 256;
+const COUNTRIES = /^[a-z]{2}(\.[a-z]{2}){0,249}$/i;
+
+function countryReader(field: 'countries' | 'notCountries'): Reader {
+  return {
+    form: 'two letters, or several such codes with dots between them',
+    read(value, options) {
+      options[field] = value.toUpperCase().split('.');
+      return COUNTRIES.test(value);
+    },
+  };
 }
 
 const READERS: Record<string, Reader> = {
-  country: {
-    form: 'two letters',
-    read: (value, options) => {
-      options.country = value.toUpperCase();
-      return /^[a-z]{2}$/i.test(value);
+  country: countryReader('countries'),
+  not: countryReader('notCountries'),
+  source: {
+    form: 'the names of lists, with dots between them',
+    read: (value, options, _, sources) => {
+      const found = readSources(value.toLowerCase(), sources);
+      if (found) options.sources = found;
+      return found !== undefined;
     },
   },
   anonymity: {
@@ -89,6 +113,9 @@ const READERS: Record<string, Reader> = {
   },
 };
 
+/** Domains and names of lists may themselves contain hyphens. */
+const HYPHENATED = new Set(['target', 'source']);
+
 /** Names of the same options in other services. */
 const ALIASES: Record<string, string> = { cc: 'country', sessid: 'session' };
 
@@ -97,12 +124,31 @@ function isOption(word: string): boolean {
   return name === 'sesslock' || Object.hasOwn(ALIASES, name) || Object.hasOwn(READERS, name);
 }
 
+/** Splits names of lists, which may contain dots: of two that fit, the longer one counts. */
+function readSources(text: string, known: NamedSources): ReadonlySet<string>[] | undefined {
+  const found: ReadonlySet<string>[] = [];
+  if (text.length > LONGEST_SOURCES) return undefined;
+  for (let parts = text.split('.'); parts.length > 0; ) {
+    let count = parts.length;
+    while (count > 0 && !known.has(parts.slice(0, count).join('.'))) count--;
+    const names = known.get(parts.slice(0, count).join('.'));
+    if (!names || found.length === MOST_SOURCES) return undefined;
+    found.push(names);
+    parts = parts.slice(count);
+  }
+  return found;
+}
+
 /**
  * Parses `user-country-de-session-abc-sesslock`: the name, followed by options. A target is one of `named`, or a
- * domain.
+ * domain; sources are words of `sources`.
  * @throws {GatewayFault} `bad_request` for an unknown option or an invalid value.
  */
-export function readUser(text: string, named: NamedSites): { user: string; options: UserOptions } {
+export function readUser(
+  text: string,
+  named: NamedSites,
+  sources: NamedSources = new Map(),
+): { user: string; options: UserOptions } {
   const [user = '', ...words] = text.split('-');
   const options: UserOptions = { sessionMs: DEFAULT_SESSION_MIN * 60_000, sessionLock: false };
   for (let at = 0; at < words.length; at++) {
@@ -118,10 +164,9 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
       throw badRequest(`"${word}" is not an option in the user name; the options are ${known}.`);
     }
     let value = words[++at] ?? '';
-    // A domain may itself contain hyphens.
-    while (name === 'target' && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
+    while (HYPHENATED.has(name) && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
-    if (!reader.read(value, options, named)) {
+    if (!reader.read(value, options, named, sources)) {
       throw badRequest(`${word} in the user name must be ${reader.form}.`);
     }
   }

@@ -178,3 +178,12 @@ export function bracketed(host: string): string {
 export function unbracketed(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
+
+const LONGEST_NAME = 253;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Reports whether a text is a host name in lower case, with at least two labels, of which the last is not a number. */
+export function isHostName(text: string): boolean {
+  if (text.length > LONGEST_NAME || !/\.[a-z][a-z0-9-]+$/.test(text)) return false;
+  return text.split('.').every((label) => LABEL.test(label));
+}

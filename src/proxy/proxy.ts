@@ -37,10 +37,12 @@ export interface Endpoint {
   port: number;
 }
 
-/** An endpoint with what is needed to dial it. */
+/** An endpoint with what is needed to dial it. In the operator's own lists, `ip` may be a host name. */
 export interface Dialled extends Endpoint {
   /** The credentials that it asks for. They appear in no key, message or answer. */
   login?: Login | null;
+  /** The name in the certificate of a proxy that itself speaks TLS; none if it does not. */
+  tls?: string | null;
 }
 
 /** Everything the server knows about a proxy. Times are ms since 1970, `null` if it never happened. */
@@ -89,6 +91,13 @@ export interface ProxyRecord extends Endpoint {
   login: Login | null;
   /** The results of the latest checks, as bits after a leading 1, the newest last; see `recentChecks`. */
   recent: number;
+}
+
+/** What a check has shown of a paid upstream, in the words of a record, but without one. */
+export interface Paid
+  extends Dialled,
+    Pick<ProxyRecord, 'country' | 'source' | 'anonymity' | 'exitIp' | 'uptime' | 'responseMs'> {
+  id: null;
 }
 
 const MEMORY_MS = 24 * 3_600_000;
@@ -195,6 +204,6 @@ export function formatAddressWithLogin({ login, ...endpoint }: Dialled): string 
 
 /** Returns `http://user:password@203.0.113.9:8080`. Only for callers who may know the login. */
 export function formatWithLogin({ login, ...endpoint }: Dialled): string {
-  if (!login) return formatUrl(endpoint);
-  return `${endpoint.protocol}://${formatLogin(login)}@${formatAddress(endpoint)}`;
+  const scheme = endpoint.tls ? 'tls' : endpoint.protocol;
+  return `${scheme}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(endpoint)}`;
 }

@@ -12,8 +12,9 @@ let abandoned = 0;
 
 /** TCP over Bun's own sockets, which cost half as much as those of `node:net`. */
 export const bunTcp: Tcp = {
-  dial(address, port, listener) {
-    if (abandoned >= MOST_ABANDONED) return nodeTcp.dial(address, port, listener);
+  dial(address, port, listener, how) {
+    if (abandoned >= MOST_ABANDONED || how?.tls || how?.lookup)
+      return nodeTcp.dial(address, port, listener, how);
     const dialled = new BunSocket(listener);
     const options = { hostname: address, port, allowHalfOpen: true, data: dialled, socket: HANDLERS };
     // Failures are also reported to the handlers.

@@ -1,4 +1,5 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { NOBODY, type Tcp, type TcpListener, type TcpServer, type TcpSocket } from './tcp.ts';
 
 /** Maximum number of connections waiting to be accepted. */
@@ -8,9 +9,15 @@ const BACKLOG = 4096;
  * TCP over `node:net`, for Deno. Bun also uses it to dial, because an attempt of `Bun.connect` cannot be abandoned.
  */
 export const nodeTcp: Tcp = {
-  dial(address, port, listener) {
-    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
-    return new NodeSocket(socket, listener);
+  dial(address, port, listener, { tls, context, lookup } = {}) {
+    const place = { host: address, port, allowHalfOpen: true, noDelay: true, autoSelectFamily: false };
+    const options = lookup ? { ...place, lookup } : place;
+    if (!tls) return new NodeSocket(connect(options), listener);
+    const secure = {
+      ...(isIP(tls) === 0 && { servername: tls }),
+      ...(context && { secureContext: context() }),
+    };
+    return new NodeSocket(connectTls({ ...options, ...secure, ALPNProtocols: ['http/1.1'] }), listener, true);
   },
 
   async listen({ hostname, port }, accept) {
@@ -32,13 +39,15 @@ class NodeSocket implements TcpSocket {
   listener: TcpListener;
   readonly peer: string;
   readonly #socket: Socket;
+  readonly #isTls: boolean;
   #fault: string | null = null;
 
-  constructor(socket: Socket, listener: TcpListener) {
+  constructor(socket: Socket, listener: TcpListener, isTls = false) {
     this.#socket = socket;
+    this.#isTls = isTls;
     this.listener = listener;
     this.peer = socket.remoteAddress ?? '';
-    socket.on('connect', () => this.listener.opened());
+    socket.on(isTls ? 'secureConnect' : 'connect', () => this.listener.opened());
     socket.on('data', (bytes: Buffer) => this.listener.received(bytes));
     socket.on('drain', () => this.listener.drained());
     socket.on('end', () => this.listener.ended());
@@ -66,7 +75,7 @@ class NodeSocket implements TcpSocket {
 
   destroy(): void {
     // A reset leaves no TIME_WAIT behind, but needs an established connection.
-    if (this.#socket.connecting) this.#socket.destroy();
+    if (this.#isTls || this.#socket.connecting) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }
 }

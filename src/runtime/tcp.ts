@@ -1,10 +1,13 @@
+import type { LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
+
 /**
  * Raw TCP for the gateway: both halves of a connection end separately, and nobody sends faster than the other side
  * reads.
  */
 export interface Tcp {
-  /** Starts to connect to a literal address. Calls `opened` or `closed` of the listener. */
-  dial(address: string, port: number, listener: TcpListener): TcpSocket;
+  /** Starts to connect to a literal address, or a name with `lookup`. Calls `opened` or `closed` of the listener. */
+  dial(address: string, port: number, listener: TcpListener, options?: DialOptions): TcpSocket;
   /**
    * Starts listening; `accept` returns the handler of a new connection, which it may also close. Rejects if the address
    * is taken.
@@ -13,6 +16,15 @@ export interface Tcp {
     place: { hostname: string; port: number },
     accept: (socket: TcpSocket) => TcpListener,
   ): Promise<TcpServer>;
+}
+
+export interface DialOptions {
+  /** The name or address for which the other side needs a verified certificate. Default: no TLS. */
+  tls?: string | null | undefined;
+  /** What is trusted for TLS. Default: the built-in authorities. */
+  context?: (() => SecureContext) | undefined;
+  /** Finds the address of a name. */
+  lookup?: LookupFunction;
 }
 
 /** Receives the events of a connection. */

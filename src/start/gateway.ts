@@ -2,6 +2,7 @@ import { createHolders } from '../access/holders.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
+import { ConfigError } from '../errors.ts';
 import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { followPool } from '../gateway/follow-pool.ts';
@@ -10,18 +11,26 @@ import { createMeter } from '../gateway/meter.ts';
 import { takeReports } from '../gateway/reports.ts';
 import { type GatewayDoor, placeOf } from '../gateway/routes.ts';
 import { createSessions } from '../gateway/sessions.ts';
+import type { TargetRules } from '../gateway/target.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
+import { readUser } from '../gateway/user-options.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
+import { lazySecureContext } from '../proxy/check/exchange.ts';
+import { refusalOf } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
+import type { PaidUpstreams } from '../proxy/pool/paid.ts';
+import { sourcesByWord } from '../proxy/sources/load.ts';
+import type { Source } from '../proxy/sources/source.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { ownAddresses } from './checker.ts';
+import { ownAddresses, readAuthority } from './checker.ts';
+import { dialByName } from './dial-by-name.ts';
 
 interface ServerGatewayOptions {
   runtime: Pick<Runtime, 'tcp'>;
@@ -32,6 +41,8 @@ interface ServerGatewayOptions {
   port: number;
   store: ProxyStore;
   testimony: Testimony;
+  paid: PaidUpstreams;
+  sources: readonly Source[];
   limiter: RateLimiter;
   usage: UsageMeter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
@@ -68,33 +79,30 @@ const CONNECTIONS = 10_000;
  * else can use it.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, basePath, port, store, testimony, limiter, tokens, metrics, report, log } =
+  const { runtime, config, basePath, port, testimony, paid, limiter, usage, tokens, metrics, report, log } =
     options;
-  const { usage } = options;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
   /** True once it listens for everyone with a token. */
   let isOpened = closed;
-  const own = new Set(ownAddresses());
-  if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
+  const rules = rulesOf(config);
   const meter = createMeter(metrics);
+  const names = [sitesByName(config.PROXY_TARGETS ?? []), sourcesByWord(options.sources)] as const;
+  requireOptions(config, (text) => readUser(text, ...names));
   const sessions = createSessions(monotonic);
   const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
-    tcp: await runtime.tcp(),
+    tcp: dialByName(await runtime.tcp(), {
+      refusalOf: (place) => refusalOf(place, rules),
+      context: lazySecureContext(await readAuthority(config.PROXY_JUDGE_CA)),
+    }),
     testimony,
     hostname: closed ? reachable : LOOPBACK,
     port,
-    rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },
-    tries: config.GATEWAY_TRIES,
-    timeoutMs: config.GATEWAY_TIMEOUT,
-    idleMs: config.GATEWAY_IDLE,
-    lifetimeMs: config.GATEWAY_LIFETIME,
-    strict: config.GATEWAY_STRICT_CONNECT,
-    retry: config.GATEWAY_RETRY,
-    connections: CONNECTIONS,
+    rules,
+    ...settingsOf(config),
     random: Math.random,
     monotonic,
     meter,
@@ -107,6 +115,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
+      asks: config.GATEWAY_ASK,
       verify: (token) => tokens.verify(token, 'gateway'),
       calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
       limiter,
@@ -117,18 +126,21 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       }),
       sessions,
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
-      namedSites: sitesByName(config.PROXY_TARGETS ?? []),
+      namedSites: names[0],
+      namedSources: names[1],
     }),
   });
   const follower = followPool({
-    store,
+    store: options.store,
     engine: gateway.engine,
     report: (id) => report(id, { ok: false }),
+    paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
   failed = follower.failed;
   countExits(gateway, metrics);
+  paid.start();
   follower.start();
 
   /**
@@ -160,9 +172,29 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     async stop() {
       await Promise.all([looking.stop(), pool.stop()]);
       gateway.stop();
-      await Promise.all([follower.stop(), usage.stop()]);
+      await Promise.all([follower.stop(), usage.stop(), paid.stop()]);
     },
   };
+}
+
+function settingsOf(config: Config) {
+  return {
+    morePorts: config.GATEWAY_LISTEN,
+    tries: config.GATEWAY_TRIES,
+    timeoutMs: config.GATEWAY_TIMEOUT,
+    idleMs: config.GATEWAY_IDLE,
+    lifetimeMs: config.GATEWAY_LIFETIME,
+    strict: config.GATEWAY_STRICT_CONNECT,
+    retry: config.GATEWAY_RETRY,
+    connections: CONNECTIONS,
+  };
+}
+
+/** Returns what targets may be reached. */
+function rulesOf(config: Config): TargetRules {
+  const own = new Set(ownAddresses());
+  if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
+  return { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own };
 }
 
 /** Shows how many exits there are to choose from, and how many were chosen. */
@@ -211,4 +243,19 @@ function panelFor(
     ...meter.summary(),
     latest: mayLook ? journal.latest().slice(0, MOST_LISTED) : [],
   };
+}
+
+/** @throws {ConfigError} for options of `GATEWAY_LISTEN` that do not exist. */
+function requireOptions({ GATEWAY_LISTEN = [] }: Config, read: (user: string) => unknown): void {
+  const faults = GATEWAY_LISTEN.flatMap(({ port, options }) => {
+    try {
+      read(`-${options}`);
+      return [];
+    } catch (error) {
+      return [
+        { variable: 'GATEWAY_LISTEN', message: `${port}: ${error instanceof Error ? error.message : error}` },
+      ];
+    }
+  });
+  if (faults.length > 0) throw new ConfigError(faults);
 }

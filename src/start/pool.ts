@@ -6,10 +6,12 @@ import { createTargetLimits } from '../proxy/check/target-limits.ts';
 import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
 import { openCountries } from '../proxy/pool/country.ts';
 import { createExits } from '../proxy/pool/exits.ts';
+import { createPaidUpstreams, type PaidUpstreams } from '../proxy/pool/paid.ts';
 import type { RefreshObserver } from '../proxy/refresh/run.ts';
 import { createProxyService, type ProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
+import type { Source } from '../proxy/sources/source.ts';
 import { jobView } from '../proxy/views.ts';
 import { watchPool } from '../webhooks/watch.ts';
 import { openChecker } from './checker.ts';
@@ -19,6 +21,9 @@ import { lazySafeFetch } from './lazy-fetch.ts';
 /** The pool over its store, and what uses it. */
 interface Pool {
   service: ProxyService;
+  sources: readonly Source[];
+  /** Started by the gateway, which alone uses them. */
+  paid: PaidUpstreams;
   judges(): JudgeState;
   /** Reports whether a proxy of the pool uses this address as its exit. */
   isExit(address: string): boolean;
@@ -46,14 +51,25 @@ export async function openPool(
     settled: (job) => webhooks?.send('refresh.finished', jobView(job)),
   };
   const countryOf = await openCountries(config.PROXY_COUNTRY_DB);
+  const sources = await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8'));
+  const readSource = createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate });
+  const paid = createPaidUpstreams({
+    sources,
+    readSource,
+    checker: plainChecker,
+    countryOf,
+    clock: systemClock,
+    log,
+    readEveryMs: config.PROXY_REFRESH_INTERVAL,
+  });
   const service = createProxyService({
     store: stores.proxies,
     state: stores.state,
     locks: stores.locks,
     checker,
     uncounted: exits.watch(plainChecker),
-    readSource: createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate }),
-    sources: await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8')),
+    readSource,
+    sources,
     countryOf,
     clock: systemClock,
     random: Math.random,
@@ -65,7 +81,7 @@ export async function openPool(
     concurrency: await affordableSockets(config.PROXY_CHECK_CONCURRENCY),
     deadRetentionMs: config.PROXY_DEAD_RETENTION,
     maxPool: config.PROXY_MAX_POOL,
-    observers: [observeRefreshes(metrics), tell],
+    observers: [observeRefreshes(metrics), tell, { settled: paid.reread }],
     ...(rates && {
       countTarget: createTargetLimits({
         limiter: stores.limiter,
@@ -92,6 +108,8 @@ export async function openPool(
 
   return {
     service,
+    sources,
+    paid,
     judges: checker.judges,
     isExit: exits.has,
     start() {

@@ -44,6 +44,8 @@ export async function startProxies({
           port: config.GATEWAY_PORT,
           store: stores.proxies,
           testimony,
+          paid: pool.paid,
+          sources: pool.sources,
           limiter: stores.limiter,
           tokens,
           usage: createUsage({

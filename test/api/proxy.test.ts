@@ -623,7 +623,7 @@ describe('refreshes', () => {
       fetch: async (url) => ({
         url,
         status,
-        headers: { etag: '"v1"' },
+        headers: { etag: '"v1"', 'content-length': '13' },
         body: piecesOf(status === 200 ? '192.0.2.1:80\n' : ''),
         discard() {},
       }),

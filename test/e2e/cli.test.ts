@@ -142,6 +142,48 @@ test('check tries an entry without a protocol as what was asked for, with judges
   expect(code).toBe(0);
 });
 
+test('check also asks for a page of your own, and prints lines for clients', async () => {
+  const ways = ['--format', 'url', '-q', '--url', world.page];
+  const check = async (...args: string[]) => {
+    const { stdout, code } = await cli(['check', ...ways, ...args], { env: world.env, stdin: list() });
+    return [sortedLines(stdout), code] as const;
+  };
+  const clients = [...new Set(world.working.map((one) => one.replace(/^https/, 'http')))].sort();
+  const [served] = await check('--contains', 'a page', '--without', 'captcha');
+  expect([...new Set(served)]).toEqual(clients);
+  expect(await check('--contains', 'a shop')).toEqual([[], 1]);
+  expect(await check('--without', 'page')).toEqual([[], 1]);
+  expect(await check('--expect', '204', '--expect', '404')).toEqual([[], 1]);
+  const wrong = await cli(['check', '--url', 'ftp://a.example/'], { env: world.env, stdin: list() });
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('must be an http: or https: URL')]);
+});
+
+test('check names each line that is not a proxy, with number and reason, and no password', async () => {
+  const lines = [
+    '# a comment',
+    world.working[0] ?? '',
+    'rubbish',
+    'ftp://8.8.8.8:80',
+    '8.8.8.8:99999:user:topsecret',
+    '',
+    'http://me:topsecret@what_is_this:80',
+    'http://me:top%0asecret@8.8.8.8:80',
+    '203.0.113.9:80',
+  ];
+  // Half of the file has CRLF, and its end comes without a line break.
+  const path = join(folder, 'mixed.txt');
+  await writeFile(path, `${lines.slice(0, 4).join('\r\n')}\r\n${lines.slice(4).join('\n')}`);
+  const { stderr } = await cli(['check', path, '-v'], { env: world.env });
+  expect(stderr.split('\n').filter((line) => line.includes(path))).toEqual([
+    `picpool: ${path}:3: rubbish has no port`,
+    `picpool: ${path}:4: ftp:// is not a protocol of proxies`,
+    `picpool: ${path}:5: 99999 is not a port`,
+    `picpool: ${path}:7: what_is_this is neither an address nor a name`,
+    `picpool: ${path}:8: what follows the port cannot be read, or the login cannot be sent`,
+  ]);
+  expect(stderr).not.toContain('topsecret');
+});
+
 test('check fails if no proxy works, if no judge answers, and if it is used wrongly', async () => {
   const dead = await cli(['check'], { env: world.env, stdin: world.broken.slice(1).join('\n') });
   expect([dead.code, dead.stdout]).toEqual([1, '']);

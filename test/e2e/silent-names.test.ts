@@ -3,19 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { startNameServer } from '../support/farm/name-server.ts';
+import { startNameServer, withNameServers } from '../support/farm/name-server.ts';
 import { json } from '../support/json.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
 
 /** Only root may give a process name servers of its own. */
 const isRoot = process.getuid?.() === 0;
-
-/** Runs the command behind it where these name servers are those of the system. */
-const withNameServers = (file: string) => [
-  ...['unshare', '--mount', '--propagation', 'private', 'sh', '-c'],
-  ...['mount --bind "$0" /etc/resolv.conf && exec "$@"', file],
-];
 
 describe.skipIf(!isRoot || absent('unshare'))('a name server that leaves questions without an answer', () => {
   test('holds up no file of the server', async () => {

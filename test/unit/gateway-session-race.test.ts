@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { OnEnd, RaceResult } from '../../src/gateway/race.ts';
-import { raceForSession, type Ways } from '../../src/gateway/session-race.ts';
+import { raceForSession, raceInTurn, type Ways } from '../../src/gateway/session-race.ts';
 import { createSessions } from '../../src/gateway/sessions.ts';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 
@@ -130,4 +130,35 @@ test('requests that have lost the same exit follow the first to the next one, al
   expect(exits.map(([pinned]) => pinned)).toEqual(['b']);
   exits[0]?.[1].end(wonBy('b'), 1, false);
   expect([session.pinned, found.length]).toEqual(['b', 2]);
+});
+
+test('groups of lists are raced in order, the next only if none of the first answers, in the same time', () => {
+  const begun: [string, number, Running][] = [];
+  const ended: [RaceResult | null, number][] = [];
+  const start = () =>
+    raceInTurn(
+      ['paid', 'mine', 'free'],
+      8_000,
+      (group, ms, onEnd) => {
+        const race = new Running(onEnd);
+        begun.push([group, ms, race]);
+        return race;
+      },
+      (result, tries) => ended.push([result, tries]),
+    );
+  start();
+  begun[0]?.[2].end(null, 3, false);
+  begun[1]?.[2].end(wonBy('b'), 2, false);
+  expect(begun.map(([group, ms]) => [group, ms])).toEqual([
+    ['paid', 4_000],
+    ['mine', 2_000],
+  ]);
+  expect(ended).toEqual([[wonBy('b'), 5]]);
+  const race = start();
+  begun[2]?.[2].end(null, 1, false);
+  begun[3]?.[2].end(null, 1, false);
+  race.cancel();
+  expect(begun.map(([, , { cancelled }]) => cancelled)).toEqual([false, false, false, false, true]);
+  begun[4]?.[2].end(null, 1, false);
+  expect(ended.at(-1)).toEqual([null, 3]);
 });

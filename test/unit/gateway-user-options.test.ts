@@ -2,14 +2,22 @@ import { expect, test } from 'bun:test';
 import { readUser as read } from '../../src/gateway/user-options.ts';
 
 const NAMED = new Map([['search', 'example.com']]);
-const readUser = (name: string) => read(name, NAMED);
+const mine = new Set(['/etc/mine.txt']);
+const both = new Set(['a', 'a-http']);
+const SOURCES = new Map([
+  ['/etc/mine.txt', mine],
+  ['mine', mine],
+  ['free', both],
+  ['free-http', new Set(['a-http'])],
+]);
+const readUser = (name: string) => read(name, NAMED, SOURCES);
 const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
 
 test('a user name has options in any order', () => {
   expect(readUser('me-country-de-session-a_1-sesstime-30-anonymity-ELITE-max_latency-800-sesslock')).toEqual({
     user: 'me',
     options: {
-      country: 'DE',
+      countries: ['DE'],
       session: 'a_1',
       sessionMs: 1_800_000,
       anonymity: 'elite',
@@ -24,19 +32,19 @@ test('the way to choose an exit is an option', () => {
   expect(readUser('me-rotate-FAST-country-de').options).toEqual({
     ...DEFAULTS,
     rotation: 'fast',
-    country: 'DE',
+    countries: ['DE'],
   });
 });
 
 test('spellings of other services are accepted', () => {
-  expect(readUser('me-cc-fr-sessid-x').options).toEqual({ ...DEFAULTS, country: 'FR', session: 'x' });
+  expect(readUser('me-cc-fr-sessid-x').options).toEqual({ ...DEFAULTS, countries: ['FR'], session: 'x' });
 });
 
 test('a domain may contain hyphens, and means its site', () => {
   expect(readUser('me-target-www.my-shop.example-country-de').options).toEqual({
     ...DEFAULTS,
     site: 'my-shop.example',
-    country: 'DE',
+    countries: ['DE'],
   });
 });
 
@@ -44,12 +52,33 @@ test('a target of the operator is found by name, ignoring case', () => {
   expect(readUser('me-target-Search-country-de').options).toEqual({
     ...DEFAULTS,
     site: 'example.com',
-    country: 'DE',
+    countries: ['DE'],
   });
+});
+
+test('several countries are chosen or left out', () => {
+  expect(readUser('me-country-us.DE-not-cn.ru').options).toEqual({
+    ...DEFAULTS,
+    countries: ['US', 'DE'],
+    notCountries: ['CN', 'RU'],
+  });
+});
+
+test('lists are named in order, and their names may contain dots and hyphens', () => {
+  const sourcesOf = (name: string) => readUser(name).options.sources;
+  expect(sourcesOf('me-source-mine.FREE-country-de')).toEqual([mine, both]);
+  expect(sourcesOf('me-source-/etc/mine.txt.free-http.free')).toEqual([mine, new Set(['a-http']), both]);
+  const long = `me-source-${'free.'.repeat(9)}mine`;
+  expect(() => readUser(long)).toThrow(/source in the user name must be the names of lists/);
 });
 
 test.each([
   'me-country',
+  'me-country-us.',
+  'me-not-germany',
+  'me-source-strange',
+  'me-source-mine.strange',
+  'me-source-',
   'me-country-germany',
   'me-sesstime-31',
   'me-session-',

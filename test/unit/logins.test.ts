@@ -102,8 +102,12 @@ test('the gateway gets the login of each proxy in the pool', async () => {
   const logins = new Map<string, string | null>();
   const follower = followPool({
     store: pool.store,
-    engine: { set: ({ key, login }) => void logins.set(key, login), delete() {} },
+    engine: {
+      set: ({ key, login }) => void logins.set(key.replace(/#\w{16}$/, '#hash'), login),
+      delete() {},
+    },
     report: async () => {},
+    paid: { alive: () => [], version: () => 0, doubt() {} },
     monotonic: () => 0,
     onError(error) {
       throw error;
@@ -111,6 +115,9 @@ test('the gateway gets the login of each proxy in the pool', async () => {
   });
   follower.start();
   await follower.stop();
-  expect(Object.fromEntries(logins)).toEqual({ [OWN]: 'me:secret', 'socks5://192.0.2.2:80': null });
+  expect(Object.fromEntries(logins)).toEqual({
+    [`${OWN}#hash`]: 'me:secret',
+    'socks5://192.0.2.2:80': null,
+  });
   await pool.close();
 });

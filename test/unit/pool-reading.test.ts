@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import type { ExportQuery } from '../../src/proxy/pool/export.ts';
 import { createPool, draft } from '../support/pool/pool.ts';
 
 test('a list is read from its end, page by page, without a gap or a repetition', async () => {
@@ -25,3 +26,57 @@ test('a list is read from its end, page by page, without a gap or a repetition',
   expect(await page(9)).toEqual([]);
   await pool.close();
 });
+
+test('an export has as many different lines as the limit says, and the next page has none of them again', async () => {
+  const pool = await createPool();
+  const now = pool.clock.now();
+  const drafts = [1, 2, 3, 4, 5, 6].flatMap((n) =>
+    ['http', 'https'].map((protocol) =>
+      draft(`${protocol}://192.0.2.${n}:80`, now, { uptime: 0.9 - n / 100 }),
+    ),
+  );
+  await pool.store.save(drafts);
+  for (const [format, line] of [
+    ['url', (n: number) => `http://192.0.2.${n}:80`],
+    ['text', (n: number) => `192.0.2.${n}:80`],
+  ] as const) {
+    const page = async (offset: number) =>
+      (await exported(pool, { format, offset, limit: 3 })).trim().split('\n');
+    expect([await page(0), await page(3)]).toEqual([[1, 2, 3].map(line), [4, 5, 6].map(line)]);
+  }
+  expect((await exported(pool, { format: 'standard' })).trim().split('\n')).toHaveLength(12);
+  await pool.close();
+});
+
+test('of the proxies with one exit, the most dependable is listed and exported, in any order', async () => {
+  const pool = await createPool();
+  const now = pool.clock.now();
+  const drafts = [1, 2, 3].flatMap((n) => [
+    draft(`http://192.0.2.${n}:80`, now, { exitIp: `198.51.100.${n}`, uptime: 0.9, responseMs: 900 - n }),
+    draft(`http://192.0.2.${n + 7}:80`, now, { exitIp: `198.51.100.${n}`, uptime: 0.5, responseMs: 10 - n }),
+  ]);
+  await pool.store.save(drafts);
+  const filter = { status: 'alive' } as const;
+  for (const order of ['response_time', 'dependable', 'last_checked'] as const) {
+    const { items } = await pool.service.unique({ filter, sort: order, offset: 0, limit: 10 });
+    const text = await exported(pool, { order, uniqueExit: true });
+    expect(text.trim().split('\n')).toEqual(items.map(({ ip }) => `http://${ip}:80`));
+    expect(items.every(({ ip }) => Number(ip.split('.')[3]) < 7)).toBe(true);
+  }
+  await pool.close();
+});
+
+async function exported(
+  pool: Awaited<ReturnType<typeof createPool>>,
+  query: Partial<ExportQuery>,
+): Promise<string> {
+  const all = { offset: 0, limit: Infinity, remoteDns: false, uniqueExit: false, logins: false } as const;
+  const pieces = pool.service.export({
+    filter: {},
+    order: 'dependable',
+    format: 'standard',
+    ...all,
+    ...query,
+  });
+  return (await Array.fromAsync(pieces)).join('');
+}

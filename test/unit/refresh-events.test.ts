@@ -103,3 +103,12 @@ test('the status has less than 2 kB, however many lists there are', () => {
   });
   expect(JSON.stringify(view).length).toBeLessThan(2000);
 });
+
+test('a client that reconnects is told of a list that has failed meanwhile', async () => {
+  const id = idIn(await listen(job).next());
+  const failed = { ...source('list-3', 3), state: 'failed' as const, error: 'answered 500' };
+  const after = listen({ ...job, sources: many.map((one, index) => (index === 3 ? failed : one)) }, id);
+  expect(told(await after.next()).sources).toContainEqual(
+    expect.objectContaining({ state: 'failed', error: 'answered 500' }),
+  );
+});

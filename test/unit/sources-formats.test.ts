@@ -297,6 +297,11 @@ test('random bytes, and lists with random changes, never make a parser throw', (
             expect(port).toBeWithin(1, 65_536);
             reached++;
           },
+          onPaid: ({ ip, port }) => {
+            expect(ip).toMatch(/^[a-z0-9.-]+\.[a-z][a-z0-9-]+$|^\d+\.\d+\.\d+\.\d+$|:/);
+            expect(port).toBeWithin(1, 65_536);
+            reached++;
+          },
         });
         for (let start = 0; start < text.length; start += 50) parser.push(text.slice(start, start + 50));
         parser.end();
@@ -304,4 +309,27 @@ test('random bytes, and lists with random changes, never make a parser throw', (
       }
     }
   }
+});
+
+test('a port in its own cell is a number and nothing else', () => {
+  expect(
+    parse('csv', 'ip,port\n8.8.8.1,"8,080"\n8.8.8.2,8080x\n8.8.8.3, 81 \n8.8.8.4:82,US\n'),
+  ).toMatchObject({
+    taken: ['any://8.8.8.3:81', 'any://8.8.8.4:82'],
+    rejected: 2,
+  });
+});
+
+test('JSON is read as programs write it: with escaped slashes, names in capitals, and ports by protocol', () => {
+  expect(parse('json', '["http:\\/\\/8.8.8.1:80","8.8.8.2:81"]').taken).toEqual([
+    'http://8.8.8.1:80',
+    'any://8.8.8.2:81',
+  ]);
+  expect(parse('json', '[{"IP":"8.8.8.1","Port":80,"Country":"DE"}]').taken).toEqual(['any://8.8.8.1:80 DE']);
+  const line = (n: number) =>
+    `{"ip":"8.8.8.${n}","protocols":[{"type":"http","port":80},{"type":"socks5","port":1080}]}`;
+  const taken = [1, 2].flatMap((n) => [`http://8.8.8.${n}:80`, `socks5://8.8.8.${n}:1080`]);
+  expect(parse('json', `${line(1)}\n${line(2)}\n`)).toMatchObject({ taken, rejected: 0 });
+  expect(parse('json', `[${line(1)},${line(2)}]`)).toMatchObject({ taken, rejected: 0 });
+  expect(parse('json', `{"data":[${line(1)},${line(2)}]}`)).toMatchObject({ taken, rejected: 0 });
 });

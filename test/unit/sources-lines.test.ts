@@ -68,7 +68,7 @@ describe("a line of the operator's own list is not taken", () => {
     `http://${'u'.repeat(256)}:pass@8.8.8.1:80`,
     `8.8.8.1:80:user:${'p'.repeat(256)}`,
     'http://user:pass@10.1.2.3:80',
-    'http://user:pass@proxy.example.com:80',
+    'http://user:pass@proxy:80',
     'Support by donations: bc1qxyz',
   ])('%j', (line) => {
     expect(own(line)).toEqual([]);
@@ -194,4 +194,33 @@ test('private addresses are accepted only if allowed', () => {
     'http://10.0.0.1:80',
     'http://[::1]:80',
   ]);
+});
+
+test('names, and TLS to the proxy, are accepted in own lists alone', () => {
+  const list = [
+    'p.example.test:80:u:p',
+    'http://user:p%40w@brd.example.test:33335',
+    'tls://u:p@Secure.Example.Test:443 DE',
+    'tls://192.0.2.9:443:u:p',
+    'socks5://gate.example.test:1080',
+  ].join('\n');
+  expect(parse('lines', list, null, true, true).taken).toEqual([
+    'paid any://u:p@p.example.test:80',
+    'paid http://user:p@w@brd.example.test:33335',
+    'paid tls to secure.example.test, http://u:p@secure.example.test:443 DE',
+    'paid tls to 192.0.2.9, http://u:p@192.0.2.9:443',
+    'paid socks5://gate.example.test:1080',
+  ]);
+  expect(parse('lines', list, null, true)).toEqual({ taken: [], found: 0, rejected: 5 });
+  const strange = [
+    '10.0.0.1',
+    '0x7f.1',
+    '127.1',
+    'localhost',
+    '-a.test',
+    'a..test',
+    `${'a.'.repeat(130)}test`,
+  ];
+  const refused = strange.map((host) => `${host}:80:u:p`).join('\n');
+  expect(parse('lines', refused, null, false, true)).toMatchObject({ taken: [], rejected: strange.length });
 });

@@ -90,9 +90,22 @@ describe('a list of URLs', () => {
 
   test('reports each invalid item', async () => {
     expect(await faults('https://a.example/,ftp://b.example/,c')).toEqual([
-      'must be comma-separated URLs (http:, https: or file:), but has "ftp://b.example/"',
-      'must be comma-separated URLs (http:, https: or file:), but has "c"',
+      'must be URLs (http:, https: or file:), but has "ftp://b.example/"',
+      'names a file that cannot be read: c',
     ]);
+  });
+
+  test('may have the built-in lists beside your own, by URL or by path', async () => {
+    const read = async (path: string) => (path === '/etc/mine.txt' ? '192.0.2.1:80\n' : noFile());
+    const sources = await loadSources('builtin,file:///var/paid.txt,/etc/mine.txt', read);
+    expect(sources.slice(0, CATALOGUE.length)).toEqual([...CATALOGUE]);
+    expect(sources.slice(CATALOGUE.length)).toMatchObject([
+      { name: '/var/paid.txt', url: 'file:///var/paid.txt', logins: true },
+      { name: '/etc/mine.txt', url: 'file:///etc/mine.txt', format: 'lines', logins: true },
+    ]);
+    const ipv6 = await loadSources('/etc/mine.txt', async () => '[2001:db8::1]:8080\n');
+    expect(ipv6).toMatchObject([{ name: '/etc/mine.txt', logins: true }]);
+    expect(await faults('builtin,builtin')).toContain('names two lists "geonode"');
   });
 });
 
@@ -147,7 +160,9 @@ describe('a JSON file', () => {
     expect(await faults('/none.json')).toEqual(['names a file that cannot be read: /none.json']);
     expect((await faults('/x.json', '[{'))[0]).toStartWith('names a file that is not JSON: ');
     for (const text of ['{}', '[]', '7']) {
-      expect(await faults('/x.json', text)).toEqual(['must be a file with an array of sources']);
+      expect(await faults('/x.json', text)).toEqual([
+        'must be a file with an array of sources; a list of proxies in JSON is named by its URL, file:///...',
+      ]);
     }
   });
 });

@@ -41,6 +41,15 @@ const pages: Record<string, RequestListener> = {
     response.writeHead(200, { 'content-length': '1000' }).write(GOOD);
     setTimeout(() => request.socket.destroy(), 30);
   },
+  '/cut': (request, response) => {
+    response.writeHead(200, { 'content-length': '1000' }).write(`${GOOD}8.8.4.4:80`);
+    setTimeout(() => request.socket.destroy(), 30);
+  },
+  '/part': (_, response) => response.writeHead(206, { 'content-range': 'bytes 0-21/1000' }).end(GOOD),
+  '/unframed': ({ headers, socket }, response) => {
+    if (headers['if-none-match']) return void response.writeHead(304).end();
+    socket.end(`HTTP/1.1 200 OK\r\nETag: "a"\r\nConnection: close\r\n\r\n${GOOD}`);
+  },
   '/drip': (_, response) => {
     response.write(GOOD);
     const timer = setInterval(() => response.write('8.8.8.3:80\n'), 20);
@@ -319,4 +328,19 @@ test('an endpoint is seen once, whatever its type', () => {
   expect(seen.add(keyOf('http', '2606:4700::1', 80))).toBe(true);
   expect(seen.add(keyOf('http', '2606:4700::1', 80))).toBe(false);
   expect(seen.size).toBe(5);
+});
+
+test('what is cut off is not an entry, and a part is not the list', async () => {
+  expect(await read(`${base}/cut`)).toMatchObject({ taken: BOTH, found: 2, error: expect.any(String) });
+  expect(await read(`${base}/part`)).toMatchObject({ taken: [], error: 'answered 206', reached: true });
+});
+
+test('a list that does not say where it ends is read each time, as nobody knows whether it was whole', async () => {
+  const readSource = createSourceReader({ fetch, allowPrivate: false });
+  for (let n = 0; n < 2; n++)
+    expect(await read(`${base}/unframed`, {}, readSource)).toMatchObject({
+      taken: BOTH,
+      bytes: 22,
+      error: null,
+    });
 });

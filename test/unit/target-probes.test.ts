@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { type Asker, createAsker } from '../../src/proxy/targets/ask.ts';
+import { parseConfig } from '../../src/config.ts';
+import { openingReader } from '../../src/proxy/check/http.ts';
+import { Inbox } from '../../src/proxy/check/inbox.ts';
+import { type Asker, createAsker, type Expected } from '../../src/proxy/targets/ask.ts';
 import { createProbes, PROBE_GAP_MS } from '../../src/proxy/targets/probes.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
@@ -26,9 +29,10 @@ function createCopy(answer: (ip: string) => number | null, mayAsk = () => true) 
     state,
     locks,
     sites,
-    ask: async ({ ip }) => {
+    ask: async ({ ip }, _, { statuses }) => {
       asked.push(ip);
-      return answer(ip);
+      const status = answer(ip);
+      return status === null ? null : statuses.includes(status);
     },
     mayAsk,
     now: clock.now,
@@ -97,24 +101,101 @@ test('when nothing responds any more, our own network is to blame, and while it 
   expect(down.asked).toEqual([]);
 });
 
-test('a probe returns the status of the target through a real proxy, and null through one that fails', async () => {
+test('a probe judges the target through a real proxy, by status and text, and returns null through one that fails', async () => {
   const world: GatewayWorld = await startGatewayWorld();
   const ca = await Bun.file(world.ca).text();
   const [asker, hasty] = [30_000, 1000].map((timeoutMs) =>
     createAsker({ timeoutMs, ca, monotonic: () => performance.now() }),
   ) as [Asker, Asker];
   const [http = '', socks = '', ...failing] = world.listOf('http', 'socks5', 'reset', 'login', 'hang');
-  const through = (proxy: string, target: string, by = asker) =>
-    by.ask(endpointOf(target.startsWith('https') ? proxy.replace(/^http:/, 'https:') : proxy), target);
-  expect(await through(http, `${world.https}/broken`)).toBe(503);
-  expect(await through(http, `${world.http}/`)).toBe(200);
-  expect(await through(socks, `${world.https}/`)).toBe(200);
-  expect(await Promise.all(failing.map((proxy) => through(proxy, `${world.https}/`, hasty)))).toEqual([
-    null,
-    null,
-    null,
-  ]);
+  const through = (proxy: string, target: string, expected: Partial<Expected> = {}, by = asker) =>
+    by.ask(endpointOf(target.startsWith('https') ? proxy.replace(/^http:/, 'https:') : proxy), target, {
+      statuses: [200],
+      ...expected,
+    });
+  expect(await through(http, `${world.https}/broken`)).toBe(false);
+  expect(await through(http, `${world.https}/broken`, { statuses: [200, 503] })).toBe(true);
+  expect(await through(http, `${world.https}/broken`, { statuses: [503], contains: ['order'] })).toBe(true);
+  expect(await through(socks, `${world.https}/`)).toBe(true);
+  for (const target of [`${world.http}/`, `${world.https}/`]) {
+    const judged = (expected: Partial<Expected>) => through(http, target, expected);
+    expect(await judged({ contains: ['page of the', 'target'] })).toBe(true);
+    expect(await judged({ contains: ['page', 'captcha'] })).toBe(false);
+    expect(await judged({ without: ['captcha'] })).toBe(true);
+    expect(await judged({ contains: ['target'], without: ['captcha', 'page'] })).toBe(false);
+  }
+  // The first 64 KB of 8 MB are enough.
+  expect(await through(http, `${world.http}/large`, { contains: ['picpool gateway'] })).toBe(true);
+  expect(
+    await Promise.all(
+      failing.map((proxy) => through(proxy, `${world.https}/`, { contains: ['page'] }, hasty)),
+    ),
+  ).toEqual([null, null, null]);
   asker.close();
   hasty.close();
   await world.close();
+});
+
+test('the opening of a body is read in every framing, cut anywhere, and no further than 64 KB', () => {
+  const heard = (answer: string, size: number, ended = false) => {
+    const read = openingReader(20);
+    const inbox = new Inbox();
+    const bytes = Buffer.from(answer);
+    for (let start = 0; start < bytes.length; start += size) {
+      inbox.add(Buffer.from(bytes.subarray(start, start + size)));
+      const found = read(inbox);
+      if (found) return found;
+    }
+    inbox.ended = ended;
+    return read(inbox);
+  };
+  const text = 'a page of the target, which goes on and on';
+  const chunked =
+    'Transfer-Encoding: chunked\r\n\r\n5;x=1\r\na pag\r\n25\r\ne of the target, which goes on and on\r\n0\r\n\r\n';
+  for (const size of [1, 3, 1000]) {
+    for (const rest of [`Content-Length: 42\r\n\r\n${text}`, `\r\n${text}`, chunked]) {
+      const answer = `HTTP/1.1 200 OK\r\n${rest}`;
+      expect(heard(answer, size)).toEqual({ status: 200, body: text.slice(0, 20) });
+    }
+    expect(heard('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd', size)).toEqual({
+      status: 200,
+      body: 'abc',
+    });
+    expect(heard('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcd', size)).toBeUndefined();
+    expect(heard('HTTP/1.1 200 OK\r\n\r\nabcd', size, true)).toEqual({ status: 200, body: 'abcd' });
+    const short = 'HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n';
+    expect(heard(short, size)).toEqual({ status: 403, body: 'ab' });
+    expect(heard('HTTP/1.1 204 No\r\n\r\n', size)).toEqual({ status: 204, body: '' });
+    const encoded = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd';
+    expect(heard(encoded, size)).toEqual({ status: 200, body: '' });
+  }
+  expect(() => heard('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 1000)).toThrow(
+    /chunk size/,
+  );
+});
+
+test('what is expected of a target is written behind its URL', () => {
+  const read = (text: string) => parseConfig({ PROXY_TARGETS: text }).PROXY_TARGETS;
+  expect(
+    read(
+      'a=https://a.example/x#200|301~"Add to cart, now"!captcha, b=http://b.example/ , c=http://c.example/#~ok',
+    ),
+  ).toEqual([
+    {
+      name: 'a',
+      url: 'https://a.example/x',
+      statuses: [200, 301],
+      contains: ['Add to cart, now'],
+      without: ['captcha'],
+    },
+    { name: 'b', url: 'http://b.example/', statuses: [200], contains: [], without: [] },
+    { name: 'c', url: 'http://c.example/', statuses: [200], contains: ['ok'], without: [] },
+  ]);
+  for (const wrong of [
+    'a=https://a.example/#200~',
+    'a=https://a.example/#200~"x',
+    'a=https://a.example/#~a b',
+    'a=x',
+  ])
+    expect(() => read(wrong)).toThrow(/PROXY_TARGETS/);
 });

@@ -314,7 +314,8 @@ describe('the list', () => {
         await boxes.nth(2).click({ modifiers: ['Shift'] });
         await page.getByRole('button', { name: 'Copy 3 selected' }).click();
         // The button may still say what it said last.
-        const selected = (await addresses(page)).slice(0, 3).join('\n');
+        // One address with two protocols is one line.
+        const selected = [...new Set((await addresses(page)).slice(0, 3))].join('\n');
         await until(async () => (await copied(page)).trim() === selected);
         await page.keyboard.press('Escape');
         await page.getByLabel('Select all on this page').check();

@@ -8,6 +8,8 @@
 import { events } from './events.ts';
 import { createHttp, type PicpoolOptions, type Query } from './http.ts';
 import type {
+  GatewayReport,
+  GatewayReported,
   ImageInfo,
   PoolProxy,
   ProxyFilter,
@@ -19,6 +21,7 @@ import type {
 } from './types.ts';
 import { type UploadOptions, upload } from './upload.ts';
 
+export { type Answer, isBan, proxyUrl, type ThroughPoolOptions, throughPool } from './bans.ts';
 export { PicpoolError, type PicpoolOptions } from './http.ts';
 export type * from './types.ts';
 export type { UploadOptions } from './upload.ts';
@@ -39,6 +42,11 @@ export interface Picpool {
   testProxy(proxy: Pick<PoolProxy, 'ip' | 'port' | 'protocol'>): Promise<TestResult>;
   /** Reports whether a proxy worked for you. */
   report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
+  /**
+   * Reports how an exit of the gateway did at a site. One that failed is left out for the site, and a session moves to another one.
+   * `token`: of the gateway; that of the client by default.
+   */
+  reportGateway(report: GatewayReport, token?: string): Promise<GatewayReported>;
   /** Starts a refresh of the pool, or returns the running one. */
   refresh(): Promise<RefreshJob>;
   /** Yields the current refresh and then each change, until the loop is left or `signal` aborts. */
@@ -102,6 +110,12 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     async report({ id }, report) {
       await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report });
     },
+    reportGateway: (report, token) =>
+      http.json('/api/gateway/report', {
+        method: 'POST',
+        json: report,
+        ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+      }),
     async refresh() {
       const { job } = await http.json<{ job: RefreshJob }>('/api/refresh', { method: 'POST' });
       return job;
@@ -128,12 +142,4 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', query: { token } });
     },
   };
-}
-
-/**
- * Returns a proxy in the form that clients take: `socks5://203.0.113.9:1080`. An `https` proxy is addressed over
- * plain HTTP, with CONNECT.
- */
-export function proxyUrl({ protocol, ip, port }: Pick<PoolProxy, 'protocol' | 'ip' | 'port'>): string {
-  return `${protocol === 'https' ? 'http' : protocol}://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }

@@ -81,6 +81,25 @@ export interface Report {
   error?: string;
 }
 
+/** How an exit of the gateway did at a site. Names the exit by a session, its address, or the ID of a proxy. */
+export interface GatewayReport {
+  session?: string;
+  exit?: string;
+  id?: number;
+  /** The host of the site. */
+  target: string;
+  ok: boolean;
+  error?: string;
+  /** How long to leave it out, such as `15m`. */
+  rest?: string;
+}
+
+export interface GatewayReported {
+  success: true;
+  /** Whether the report was counted. */
+  counted: boolean;
+}
+
 /** A refresh of the pool. */
 export interface RefreshJob {
   id: string;

@@ -2,7 +2,7 @@
  * What a user of the client does with a server, in any runtime. Answers what was done; throws where something is not as it should be.
  * The server has a pool of more than 500 dead proxies and some living ones, and takes `token` for the administrator's.
  */
-export async function scenario({ createPicpool, PicpoolError, proxyUrl }, url, token) {
+export async function scenario({ createPicpool, isBan, PicpoolError, proxyUrl, throughPool }, url, token) {
   const picpool = createPicpool(url, { token });
   const done = [];
   const check = (name, fact) => {
@@ -25,6 +25,8 @@ export async function scenario({ createPicpool, PicpoolError, proxyUrl }, url, t
     'a refusal in words',
     refused instanceof PicpoolError && refused.status === 400 && refused.details[0].field === 'limit',
   );
+
+  await withBans(picpool, { check, isBan, throughPool });
 
   const picture = new Blob([new Uint8Array(70_000), pixels()].reverse(), { type: 'image/gif' });
   const progress = [];
@@ -62,6 +64,48 @@ export async function scenario({ createPicpool, PicpoolError, proxyUrl }, url, t
   stopped.abort(new Error('enough'));
   check('events that are left', (await waiting).message === 'enough');
   return done;
+}
+
+/** A site that refuses the first visitor; `send` stands for the runtime's own way to use a proxy. */
+async function withBans(picpool, { check, isBan, throughPool }) {
+  const answer = (status, headers = {}) => new Response(null, { status, headers });
+  const statuses = Array.from({ length: 400 }, (_, index) => index + 200);
+  check('bans by status', `${statuses.filter((status) => isBan(answer(status)))}` === '403,429,451,503');
+  const own = [{ 'X-Picpool-Error': 'no_upstream' }, { 'Proxy-Status': 'edge, picpool; error=x' }];
+  check('an answer of the gateway itself is not a ban', !own.some((headers) => isBan(answer(503, headers))));
+
+  const asked = [];
+  const send = async (proxy) => answer(asked.push(proxy) === 1 ? 403 : 200);
+  const filter = { country: 'QB', sort: 'response_time' };
+  const served = await throughPool(picpool, 'https://site.test/', send, { filter });
+  check('a ban is tried elsewhere', served.status === 200 && asked.length === 2 && asked[0] !== asked[1]);
+  const [refused] = await picpool.someProxies(1, filter);
+  const [report] = (await picpool.proxy(refused.id)).reports;
+  const { ok, target, error } = report;
+  check('a ban is a failure', !ok && target === 'site.test' && error === 'status 403');
+  const failing = () => Promise.reject(new Error('closed'));
+  const fault = await throughPool(picpool, 'https://site.test/', failing, { filter }).catch(
+    (thrown) => thrown,
+  );
+  check('errors of all proxies are told', fault.message === 'closed');
+  asked.length = 0;
+  const posted = await throughPool(picpool, 'https://site.test/', send, { filter, method: 'POST' });
+  check('what changes something is sent once', posted.status === 403 && asked.length === 1);
+
+  asked.length = 0;
+  const told = [];
+  const gateway = 'http://user-country-de:secret@gate.test:8899';
+  const noted = { ...picpool, reportGateway: async (...report) => void told.push(report) };
+  await throughPool(noted, 'https://site.test/', send, { gateway });
+  const [first, second] = asked.map(
+    (proxy) => /^user-country-de-session-(\w+)$/.exec(new URL(proxy).username)?.[1],
+  );
+  check(
+    'each try at a gateway is a session',
+    first !== undefined && second !== undefined && first !== second,
+  );
+  const ban = { session: first, target: 'site.test', ok: false, error: 'status 403' };
+  check('a ban is reported to the gateway', JSON.stringify(told) === JSON.stringify([[ban, 'secret']]));
 }
 
 /** A GIF of one pixel. */

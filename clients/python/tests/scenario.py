@@ -1,7 +1,8 @@
 """What a user of the client does with a server: ``scenario.py URL TOKEN PAGE PART...``
 
 The server has more than 500 dead proxies. Of the country QQ it has two that it calls alive: one whose port is closed, and one that
-works. PAGE is what they are to reach; it answers with the name of the proxy that asked. Prints what was done, as JSON.
+works. PAGE is what they are to reach; it answers with the name of the proxy that asked. Of the country QB it has two that work; /picky
+beside PAGE refuses the first of them. Prints what was done, as JSON.
 """
 
 import asyncio
@@ -9,12 +10,17 @@ import io
 import json
 import sys
 import tempfile
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urljoin
 
-from picpool import AsyncPicpool, Picpool, PicpoolError, Rotation, gateway_url, proxy_url
+from picpool import AsyncPicpool, GatewayRotation, Picpool, PicpoolError, Rotation, gateway_url, is_ban, proxy_url
 
 URL, TOKEN, PAGE, *PARTS = sys.argv[1:]
 GIF = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
+PICKY = urljoin(PAGE, "/picky")
 done = []
 
 
@@ -92,11 +98,104 @@ def with_rotation():
     check("the URL of a gateway", gateway_url("host", token="t/k", country="de", sesslock=True) == "http://user-country-de-sesslock:t%2Fk@host:8899")
 
 
+def picky():
+    """Those of QB, the one that the site refuses first."""
+    return Rotation(Picpool(URL, token=TOKEN), country="QB", sort="response_time")
+
+
+def reports():
+    """What the server was told of the proxy that the site refuses, the newest first."""
+    with Picpool(URL, token=TOKEN) as picpool:
+        [refused, _] = picpool.some_proxies(2, country="QB", sort="response_time")
+        return picpool.proxy(refused["id"])["reports"]
+
+
+def with_bans():
+    import httpx
+
+    check("bans: by status", [code for code in range(200, 600) if is_ban(httpx.Response(code))] == [403, 429, 451, 503])
+    own = [{"X-Picpool-Error": "no_upstream"}, {"Proxy-Status": "edge; error=x, picpool; error=destination_unavailable"}]
+    check("bans: not what the gateway says itself", not any(is_ban(httpx.Response(503, headers=one)) for one in own))
+    check("bans: another proxy's status is one", is_ban(httpx.Response(503, headers={"Proxy-Status": "picpools; error=x"})))
+
+
+@contextmanager
+def a_gateway():
+    """A gateway of which each site refuses the first exit, and that notes what it is told."""
+    sessions, told = [], []
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_GET(self):
+            import base64
+
+            user, _, password = base64.b64decode(self.headers["Proxy-Authorization"].split()[1]).decode().partition(":")
+            sessions.append((user, password))
+            self.send_response(403 if len(sessions) == 1 else 200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET
+
+        def do_POST(self):
+            size = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(size)
+            if self.path != "/api/gateway/report":
+                return self.do_GET()
+            told.append((json.loads(body), self.headers["Authorization"]))
+            answer = b'{"success":true,"counted":true}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1], sessions, told
+    finally:
+        server.shutdown()
+
+
+def with_gateway():
+    from picpool.for_requests import PooledSession
+
+    with a_gateway() as (port, sessions, told):
+        picpool = Picpool(f"http://127.0.0.1:{port}")
+        gateway = gateway_url("127.0.0.1", port, token="t/k", country="de")
+        with PooledSession(picpool, gateway=gateway) as session:
+            check("gateway: a ban is tried again", session.get("http://site.test/").status_code == 200)
+        [(first, password), (second, _)] = sessions
+        name = first.rpartition("-")[2]
+        check("gateway: each try is a session", first != second and first == f"user-country-de-session-{name}" and password == "t/k")
+        ban = {"target": "site.test", "ok": False, "session": name, "error": "status 403"}
+        check("gateway: a ban is reported, with its token", told == [(ban, "Bearer t/k")])
+    with a_gateway() as (port, sessions, told):
+        rotation = GatewayRotation(Picpool(f"http://127.0.0.1:{port}"), gateway_url("127.0.0.1", port, session="mine"))
+        check("gateway: a session of one's own", rotation.next().session == "mine")
+        with PooledSession(Picpool(f"http://127.0.0.1:{port}"), gateway=gateway_url("127.0.0.1", port)) as session:
+            check("gateway: what changes something is sent once", session.post("http://site.test/").status_code == 403)
+        check("gateway: and its ban is reported", len(sessions) == 1 and told[0][1] is None)
+
+
 def with_requests():
     from picpool.for_requests import PooledSession
 
     with PooledSession(Picpool(URL, token=TOKEN), country="QQ", sort="response_time") as session:
         check("requests: a page by the one that works", "tinyproxy" in session.get(PAGE).text)
+    with PooledSession(Picpool(URL, token=TOKEN), country="QB", sort="response_time") as session:
+        check("requests: a ban is tried elsewhere", session.get(PICKY).status_code == 200)
+        newest = reports()[0]
+        check("requests: a ban is a failure", (newest["ok"], newest["target"], newest["error"]) == (False, "127.0.0.1", "status 403"))
+    with PooledSession(Picpool(URL, token=TOKEN), country="QB", sort="response_time") as session:
+        check("requests: what changes something is sent once", session.post(PICKY).status_code == 403)
+    by_text = {"is_ban": lambda response: "127.2.0.8" in response.text, "country": "QB", "sort": "response_time"}
+    with PooledSession(Picpool(URL, token=TOKEN), **by_text) as session:
+        check("requests: a ban by its text", "127.2.0.9" in session.get(PICKY).text)
+    with PooledSession(Picpool(URL, token=TOKEN), is_ban=lambda _: True, tries=2, country="QB") as session:
+        check("requests: the last ban is the answer", session.get(PICKY).status_code in (200, 403))
 
 
 def with_scrapy():
@@ -109,22 +208,42 @@ def with_scrapy():
         name = "pages"
         start_urls = [PAGE]
 
-        def parse(self, response):
-            pages.append(response.text)
-
-    process = CrawlerProcess(
-        {
+        custom_settings = {
             "DOWNLOADER_MIDDLEWARES": {"picpool.for_scrapy.PicpoolMiddleware": 560},
             "PICPOOL_URL": URL,
             "PICPOOL_TOKEN": TOKEN,
             "PICPOOL_FILTER": {"country": "QQ", "sort": "response_time"},
-            "LOG_ENABLED": False,
-            "TELNETCONSOLE_ENABLED": False,
         }
-    )
-    process.crawl(Spider)
-    process.start()
-    check("scrapy: a page by the one that works", len(pages) == 1 and "tinyproxy" in pages[0])
+
+        def parse(self, response):
+            pages.append(response.text)
+
+    class Picky(Spider):
+        name = "picky"
+        start_urls = [PICKY]
+        custom_settings = {**Spider.custom_settings, "PICPOOL_FILTER": {"country": "QB", "sort": "response_time"}}
+
+    with a_gateway() as (port, sessions, told):
+
+        class ByGateway(Spider):
+            name = "gateway"
+            start_urls = ["http://site.test/"]
+            custom_settings = {
+                "DOWNLOADER_MIDDLEWARES": {"picpool.for_scrapy.PicpoolMiddleware": 560},
+                "PICPOOL_URL": f"http://127.0.0.1:{port}",
+                "PICPOOL_GATEWAY": gateway_url("127.0.0.1", port, token="t"),
+            }
+
+        process = CrawlerProcess({"LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "DOWNLOAD_DELAY": 0})
+        before = len(reports())
+        for spider in (Spider, Picky, ByGateway):
+            process.crawl(spider)
+        process.start()
+    check("scrapy: a page by the one that works", any("tinyproxy" in page for page in pages))
+    check("scrapy: a ban is tried elsewhere", "for 127.2.0.9" in pages and len(pages) == 3)
+    newest = reports()[0]
+    check("scrapy: a ban is a failure", (newest["ok"], newest["error"]) == (False, "status 403") and len(reports()) > before)
+    check("scrapy: a ban is reported to the gateway", [report["ok"] for report, _ in told] == [False] and len(sessions) == 2)
 
 
 def with_playwright():
@@ -144,6 +263,14 @@ def with_playwright():
                     shown = page.inner_text("body")
             except Exception as error:
                 check("playwright: a proxy that fails", "ERR_PROXY_CONNECTION_FAILED" in str(error))
+        before = len(reports())
+        turns, answers = picky(), []
+        for _ in range(2):
+            with browser_context(browser, turns, target="127.0.0.1") as context:
+                answers.append(context.new_page().goto(PICKY).status)
+        newest = reports()[0]
+        check("playwright: a ban is a failure, and another proxy is next", answers == [403, 200] and len(reports()) > before)
+        check("playwright: it is told why", (newest["ok"], newest["error"]) == (False, "status 403"))
         browser.close()
     check("playwright: a page by the one that works", "tinyproxy" in shown)
     settings = proxy_settings(gateway_url("gate", token="t/k", country="de"))
@@ -153,6 +280,9 @@ def with_playwright():
 sync_client()
 asyncio.run(async_client())
 with_rotation()
+with_bans()
 for part in PARTS:
     globals()[f"with_{part}"]()
+if "requests" in PARTS:
+    with_gateway()
 print(json.dumps(done))

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import process from 'node:process';
 import type { SecureContext } from 'node:tls';
-import { canonicalAddress } from '../../lib/address.ts';
+import { canonicalAddress, isHostName } from '../../lib/address.ts';
+import { within } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/logger.ts';
 import { resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
@@ -71,7 +72,7 @@ export interface JudgeState extends JudgesState {
 /** Finds out whether proxies work by asking judges and witnesses through them. */
 export interface Checker {
   /**
-   * Checks one proxy. Never rejects. Returns `unknown` if no judge answers directly, if this machine has no
+   * Checks one proxy, whose name is looked up first; the address that was judged is the one that is dialled. Never rejects. Returns `unknown` if no judge answers directly, if this machine has no
    * sockets left, if the signal aborts, and after `close`. Each question takes at most the time limit. There
    * are up to four questions if judges disagree and a witness has to be asked.
    */
@@ -104,7 +105,7 @@ export function createChecker(options: CheckerOptions): Checker {
   const remotes = {
     allowPrivate,
     questionGapMs,
-    resolve: options.resolve ?? resolveName,
+    resolve: (host: string) => within(timeoutMs, (options.resolve ?? resolveName)(host)),
     now,
     monotonic,
     watch: overload.watch,
@@ -143,7 +144,9 @@ export function createChecker(options: CheckerOptions): Checker {
     return refusalOf(endpoint, rules) !== null;
   }
 
-  async function check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult> {
+  async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
+    const endpoint = isHostName(listed.ip) ? await located(listed, refuses, remotes.resolve) : listed;
+    if (typeof endpoint === 'string') return { verdict: 'dead', error: endpoint };
     if (refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
       const room = overload.enter();
@@ -184,6 +187,19 @@ export function createChecker(options: CheckerOptions): Checker {
       dialler.close();
     },
   };
+}
+
+/** Returns a proxy with the first address of its name, all of which must be ones that may be dialled. */
+export async function located(
+  named: Dialled,
+  refuses: (endpoint: Endpoint) => boolean,
+  resolve: (host: string) => Promise<readonly string[]> = resolveName,
+): Promise<Dialled | 'unreachable' | 'refused_address'> {
+  if (!isHostName(named.ip)) return named;
+  const found = await resolve(named.ip).catch(() => []);
+  const [first] = found;
+  if (first === undefined) return 'unreachable';
+  return found.some((ip) => refuses({ ...named, ip })) ? 'refused_address' : { ...named, ip: first };
 }
 
 /** Logs failures of checks that are not the proxy's fault. */

@@ -180,7 +180,8 @@ export class Connection {
     // From here on, the TLS socket reports data and ends.
     this.#ignore?.();
     const secured = connectTls({
-      socket: this.#socket,
+      // TLS to a target runs inside TLS to the proxy.
+      socket: this.#current,
       secureContext: context(),
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],

@@ -1,4 +1,4 @@
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, type LookupFunction, type Socket } from 'node:net';
 import type { Dialled } from '../proxy.ts';
 import { Connection, type Conversation } from './connection.ts';
 import { isCommitted } from './exchange.ts';
@@ -81,8 +81,11 @@ export function createDialler(options: DiallerOptions): Dialler {
   };
 }
 
+/** What is dialled was judged, so it is never a name. */
+const lookup: LookupFunction = (name, _, done) => done(new Error(`not an address: ${name}`), '');
+
 function dialTcp(address: string, port: number): Socket {
-  return connectTcp({ host: address, port, autoSelectFamily: false });
+  return connectTcp({ host: address, port, autoSelectFamily: false, lookup });
 }
 
 /** The open connections, and the timer that ends them when their time is over. */

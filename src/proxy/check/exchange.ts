@@ -81,7 +81,12 @@ export function askDirectly<T>(request: Request<T>): Conversation<T> {
 }
 
 /** Asks the target over a connection to a proxy. */
-export function askThrough<T>({ protocol, login = null }: Dialled, request: Request<T>): Conversation<T> {
+export function askThrough<T>(proxy: Dialled, request: Request<T>): Conversation<T> {
+  if (!proxy.tls) return askProxy(proxy, request);
+  return [{ secure: proxy.tls, context: request.secureContext }, ...askProxy(proxy, request)];
+}
+
+function askProxy<T>({ protocol, login = null }: Dialled, request: Request<T>): Conversation<T> {
   const { target } = request;
   switch (protocol) {
     case 'http':
@@ -99,8 +104,8 @@ export function askThrough<T>({ protocol, login = null }: Dialled, request: Requ
  * Reports whether a failure after this many turns of `askThrough` may be the judge's, because the proxy may
  * be waiting for it.
  */
-export function isCommitted({ protocol, login }: Dialled, turnsBegun: number): boolean {
-  return turnsBegun > (protocol === 'socks5' ? (login ? 2 : 1) : 0);
+export function isCommitted({ protocol, login, tls }: Dialled, turnsBegun: number): boolean {
+  return turnsBegun > (protocol === 'socks5' ? (login ? 2 : 1) : 0) + (tls ? 1 : 0);
 }
 
 /** Returns the header line with the login for an HTTP proxy, empty without a login. */

@@ -84,6 +84,51 @@ export function answerReader(maxBytes: number): Reader<HttpAnswer> {
   };
 }
 
+/**
+ * Reads an answer of any status, and up to `maxBytes` of its body as text. A body that is encoded although `identity` was
+ * requested is empty.
+ */
+export function openingReader(maxBytes: number): Reader<{ status: number; body: string }> {
+  const readHead = headReader();
+  const parts: Buffer[] = [];
+  let head: Head | undefined;
+  let left = maxBytes;
+  /** Bytes that follow in this chunk, or until the end. */
+  let size: number | undefined;
+
+  /** Returns true once the body, or enough of it, is there. */
+  function isRead(inbox: Inbox, isChunked: boolean): boolean {
+    for (;;) {
+      if (size === undefined) {
+        const line = inbox.until(LINE_END, MAX_SIZE_LINE_BYTES);
+        if (line === undefined) return false;
+        size = chunkSize(line);
+        if (size === 0) return true;
+      }
+      const part = inbox.take(Math.min(inbox.size, size, left)) ?? Buffer.alloc(0);
+      parts.push(part);
+      left -= part.length;
+      size -= part.length;
+      if (left === 0 || (!isChunked && size === 0)) return true;
+      if (size > 0 || inbox.take(LINE_END.length) === undefined) return false;
+      size = undefined;
+    }
+  }
+
+  return (inbox) => {
+    if (head === undefined) {
+      head = readHead(inbox);
+      if (head === undefined) return undefined;
+      if (!head.headers.has('transfer-encoding'))
+        size = Number(head.headers.get('content-length') ?? Number.MAX_SAFE_INTEGER);
+    }
+    const { status, headers } = head;
+    const hasText = status !== 204 && status !== 304 && !headers.has('content-encoding');
+    if (hasText && !isRead(inbox, headers.has('transfer-encoding')) && !inbox.ended) return undefined;
+    return { status, body: Buffer.concat(parts).toString('utf8') };
+  };
+}
+
 /** Reads the answer to a range request. Throws `bad_answer` if the range does not start at `from`. */
 export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
   const readHead = headReader();

@@ -1,5 +1,6 @@
 import type { SecureContext } from 'node:tls';
-import { type CheckError, type CheckResult, type Dialled, formatUrl } from '../proxy.ts';
+import type { CheckError, CheckResult, Dialled } from '../proxy.ts';
+import { proxyKeyOf } from '../targets/site.ts';
 import type { Dialler, Held } from './dialler.ts';
 import { askThrough, pathWith, rangeRequest } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
@@ -126,7 +127,7 @@ export function createInterrogation(
     // For SOCKS, a judge without TLS is enough only if the operator has configured no other.
     const tunnels = endpoint.protocol !== 'http';
     const scheme = endpoint.protocol === 'https' || (tunnels && judges.has('https')) ? 'https' : 'http';
-    const key = formatUrl(endpoint);
+    const key = `${endpoint.protocol} ${proxyKeyOf(endpoint)}`;
     let opinion = await hear(endpoint, scheme, signal);
     if (opinion !== null && 'error' in opinion && opinion.doubtful)
       opinion = await hearAnother(endpoint, scheme, opinion, signal);

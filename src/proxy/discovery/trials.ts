@@ -40,7 +40,7 @@ export interface TrialsContext {
 export type Try = (turn: Turn, context: TrialsContext, signal: AbortSignal) => Promise<Trial | null>;
 
 /** Tried in this order until one works. Anything but a silent HTTP proxy is also tried with CONNECT. */
-const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
+export const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
 
 /** Failures of a port that listens and answers. It may speak another protocol. */
 const HEARD: readonly string[] = ['protocol_error', 'bad_answer', 'wrong_exit'];

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { RefreshJob } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
@@ -139,7 +140,8 @@ function createEvents() {
   };
 }
 
-/** Returns the same ID for the same state of the same refresh, in every copy of the server. */
-function idOf({ id, state, stage, fetched, checked, removed }: RefreshJob): string {
-  return [id, state, stage, fetched, checked, removed].join('.');
+/** Returns the same ID for the same state of the same refresh and its lists, in every copy of the server. */
+function idOf({ id, state, stage, fetched, checked, removed, sources }: RefreshJob): string {
+  const lists = createHash('sha256').update(JSON.stringify(sources)).digest('base64url').slice(0, 8);
+  return [id, state, stage, fetched, checked, removed, lists].join('.');
 }

@@ -46,14 +46,14 @@ const REMOTE_DNS_SCHEMES = { ...CLIENT_SCHEMES, socks4: 'socks4a', socks5: 'sock
  * Returns a proxy in the form that clients such as curl take. `remoteDns`: use the scheme that makes the
  * proxy resolve names.
  */
-function formatForClient({ protocol, login, ...place }: Dialled, remoteDns: boolean): string {
+export function formatForClient({ protocol, login, tls, ...place }: Dialled, remoteDns = false): string {
   const schemes = remoteDns ? REMOTE_DNS_SCHEMES : CLIENT_SCHEMES;
-  return `${schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
+  return `${tls ? 'https' : schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
 }
 
 type LineFormat = 'standard' | 'text' | 'url';
 
-/** Returns the lines of proxies in a line format, without duplicates. `logins`: as in `ExportQuery`. */
+/** Returns the lines of proxies in a line format, empty for duplicates. `logins`: as in `ExportQuery`. */
 export function createLineFormat(
   format: LineFormat,
   { remoteDns, logins }: Pick<ExportQuery, 'remoteDns' | 'logins'>,
@@ -62,14 +62,11 @@ export function createLineFormat(
   return (found: Dialled): string => {
     const proxy = logins ? found : { ...found, login: null };
     if (format === 'standard') return `${formatWithLogin(proxy)}\n`;
-    if (format === 'text') return `${formatAddressWithLogin(proxy)}\n`;
-    const line = `${formatForClient(proxy, remoteDns)}\n`;
+    const text = format === 'text' ? formatAddressWithLogin(proxy) : formatForClient(proxy, remoteDns);
     // To a client, an address that is `http` and `https` is the same proxy.
-    if (proxy.protocol.startsWith('http')) {
-      if (seen.has(line)) return '';
-      seen.add(line);
-    }
-    return line;
+    if (seen.has(text)) return '';
+    seen.add(text);
+    return `${text}\n`;
   };
 }
 
@@ -115,12 +112,14 @@ export async function* exportProxies(
   for await (const batch of ranked ?? store.endpoints(filter, order)) {
     if (left <= 0) break;
     const entries = isWhole || uniqueExit || logins ? (await wholeOf(batch)).filter(isFirst) : batch;
-    const wanted = entries.slice(toSkip, toSkip + left);
-    toSkip = Math.max(0, toSkip - entries.length);
+    // Duplicate lines count neither for the limit nor for the offset.
+    const found = write ? entries.map(write).filter((line) => line !== '') : entries;
+    const wanted = found.slice(toSkip, toSkip + left);
+    toSkip = Math.max(0, toSkip - found.length);
     left -= wanted.length;
     const text = wanted
       .map((entry) => {
-        if (write) return write(entry);
+        if (typeof entry === 'string') return entry;
         const record = entry as ProxyRecord;
         const view = logins ? { ...proxyView(record), login: record.login } : proxyView(record);
         if (format === 'csv') return csvRow(COLUMNS.map((column) => view[column]));

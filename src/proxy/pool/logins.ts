@@ -14,6 +14,20 @@ export interface Logins {
   of(place: Place): Login | null;
 }
 
+/**
+ * Returns a function that reports whether an address was listed before with another login, in one reading of the lists.
+ * The pool has the first of them; the others are paid upstreams.
+ */
+export function createOtherLogins(): (ip: string, port: number, login: Login) => boolean {
+  const first = new Map<string, Login>();
+  return (ip, port, login) => {
+    const key = formatAddress({ ip, port });
+    const known = first.get(key);
+    if (known === undefined) first.set(key, login);
+    return known !== undefined && known !== login;
+  };
+}
+
 export function createLogins(): Logins {
   const logins = new BoundedMap<string, Login>(MOST);
   return {

@@ -67,7 +67,24 @@ function shuffle(records: ProxyRecord[], random: () => number): void {
   }
 }
 
+async function* inBatches(find: () => Promise<ProxyRecord[]>): AsyncIterable<ProxyRecord[]> {
+  const found = await find();
+  for (let start = 0; start < found.length; start += BATCH) yield found.slice(start, start + BATCH);
+}
+
+/** Number of records written at a time. */
+const BATCH = 500;
+
 export function createPoolReading({ store, latencies, history, random }: PoolReadingOptions): PoolReading {
+  async function unique(filter: ProxyFilter, order: Sort | 'random'): Promise<ProxyRecord[]> {
+    const isFirst = createExitFilter();
+    const found: ProxyRecord[] = [];
+    for await (const batch of store.stream(filter)) found.push(...batch.filter(isFirst));
+    if (order === 'random') shuffle(found, random);
+    else if (order !== 'dependable') found.sort(ORDERS[order]);
+    return found;
+  }
+
   return {
     async list({ reverse = false, ...query }) {
       if (!reverse) return store.find(query);
@@ -79,15 +96,20 @@ export function createPoolReading({ store, latencies, history, random }: PoolRea
       return { items: items.reverse(), total };
     },
     sample: (filter, limit) => store.sample(filter, limit),
-    export: (query) => exportProxies(store, query),
+    export(query) {
+      const { uniqueExit, ranked, order, filter } = query;
+      if (!uniqueExit || ranked || order === 'dependable') return exportProxies(store, query);
+      // The most dependable of each exit, and only then the order.
+      return exportProxies(store, {
+        ...query,
+        uniqueExit: false,
+        ranked: inBatches(() => unique(filter, order)),
+      });
+    },
     version: () => store.version(),
 
     async unique({ filter, sort, offset, limit }) {
-      const isFirst = createExitFilter();
-      const found: ProxyRecord[] = [];
-      for await (const batch of store.stream(filter)) found.push(...batch.filter(isFirst));
-      if (sort === 'random') shuffle(found, random);
-      else if (sort !== 'dependable') found.sort(ORDERS[sort]);
+      const found = await unique(filter, sort);
       return { items: found.slice(offset, offset + limit), total: found.length };
     },
 

@@ -2,7 +2,7 @@ import { type Kind, keyOf } from '../discovery/key.ts';
 import type { Pass } from '../discovery/pass.ts';
 import { createRows, type Rows } from '../discovery/rows.ts';
 import type { Login } from '../login.ts';
-import type { Logins } from '../pool/logins.ts';
+import { createOtherLogins, type Logins } from '../pool/logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS } from '../proxy.ts';
 import { createSeen } from '../sources/seen.ts';
 
@@ -45,6 +45,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
   /** Logins in the pool, by key. */
   const stored = new Map<number, Login>();
   const changed = new Map<number, Endpoint & { login: Login }>();
+  const isOther = createOtherLogins();
   const ranked: Record<Rank, Dialled[]> = { good: [], due: [], dead: [], none: [] };
   const fresh = createRows();
   const again = createRows();
@@ -77,6 +78,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
       if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login });
     },
     add(source, kind, ip, port, { country, login }) {
+      if (login !== null && isOther(ip, port, login)) return false;
       const isNews = login !== null && offer(ip, port, login);
       const key = keyOf(kind, ip, port);
       if (kind === 'any' ? PROTOCOLS.some((one) => seen.has(keyOf(one, ip, port))) : seen.has(key))

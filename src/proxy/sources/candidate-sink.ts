@@ -1,6 +1,7 @@
+import { isHostName } from '../../lib/address.ts';
 import type { Kind } from '../discovery/key.ts';
 import { type Login, type LoginParts, loginOf } from '../login.ts';
-import type { Protocol } from '../proxy.ts';
+import type { Dialled, Protocol } from '../proxy.ts';
 import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.ts';
 
 /** `socks5h://[full IPv6 address]:65535` is shorter. */
@@ -14,6 +15,12 @@ export type OnCandidate = (
   country: string | null,
   login: Login | null,
 ) => void;
+
+/** An upstream with a name or TLS of its own. Such entries of the operator's own lists are for his gateway alone. */
+export interface PaidEntry extends Omit<Dialled, 'protocol'> {
+  kind: Kind;
+  country: string | null;
+}
 
 export interface Tally {
   found: number;
@@ -30,8 +37,8 @@ export interface CandidateSink {
   entry(text: string, start: number, end: number): boolean;
   /** Takes an entry in parts. `said` takes precedence over what the address itself says. */
   parts(address: string, port: string, said: Said): boolean;
-  /** Counts an entry that could not be read. */
-  reject(): void;
+  /** Counts an entry that could not be read, and its line if the format has lines. */
+  reject(line?: number, text?: string): void;
 }
 
 /** What a list says about an address in separate fields. */
@@ -44,6 +51,10 @@ interface Said {
 export interface CandidateSinkOptions extends EntryRules {
   protocol: Protocol | null;
   onCandidate: OnCandidate;
+  /** Default: they are counted, and nothing else. */
+  onPaid?: ((entry: PaidEntry) => void) | undefined;
+  /** Called for each line that could not be read, with its number from 1 on. */
+  onReject?: ((line: number, text: string) => void) | undefined;
 }
 
 export function createCandidateSink({
@@ -51,16 +62,21 @@ export function createCandidateSink({
   allowPrivate,
   logins,
   onCandidate,
+  onPaid,
+  onReject,
 }: CandidateSinkOptions): CandidateSink {
   const tally: Tally = { found: 0, rejected: 0 };
   const rules: EntryRules = { allowPrivate, logins };
-  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null };
+  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null, tls: false };
 
   function take(said: Protocol | null, country: string | null): void {
     // Lists of `https` proxies often write them as http://, because that is how clients talk to them.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
+    const { ip, port, login, tls } = read;
+    const kind = meant ?? 'any';
     tally.found++;
-    onCandidate(meant ?? 'any', read.ip, read.port, country, read.login);
+    if (!logins || (!tls && !isHostName(ip))) onCandidate(kind, ip, port, country, login);
+    else onPaid?.({ kind: tls ? 'http' : kind, ip, port, country, login, tls: tls ? ip : null });
   }
 
   return {
@@ -73,7 +89,8 @@ export function createCandidateSink({
     parts(address, port, { protocols, country, login = null }) {
       const bare = address.trim();
       if (bare.length > LONGEST_ADDRESS || port.length > LONGEST_ADDRESS) return false;
-      const text = bare.includes(':') ? withPort(bare, port) : `${bare}:${port.trim()}`;
+      const text = hasPort(bare) ? bare : withPort(bare, port);
+      if (text === null) return false;
       if (!readEndpoint(text, 0, text.length, rules, read)) return false;
       if (login !== null && logins) read.login = loginOf(login);
       if (login !== null && read.login === null) return false;
@@ -81,18 +98,25 @@ export function createCandidateSink({
       for (const said of protocols) take(said, country ?? read.country);
       return true;
     },
-    reject() {
+    reject(line, text = '') {
       tally.rejected++;
+      if (line !== undefined) onReject?.(line, text);
     },
   };
 }
 
-/**
- * An address that already has a port stays as it is. For IPv6, where colons prove nothing, the port follows
- * the bracket.
- */
-function withPort(address: string, port: string): string {
-  const isBare = /^[0-9a-f:.]*$/i.test(address) && address.indexOf(':') !== address.lastIndexOf(':');
-  const bracketed = isBare ? `[${address}]` : address;
-  return /^[^[]*:\d+\/?$|\]:\d+$/.test(bracketed) ? bracketed : `${bracketed}:${port.trim()}`;
+/** Reports whether an address has a port. For IPv6, where colons prove nothing, it follows the bracket. */
+function hasPort(address: string): boolean {
+  return !isBareIpv6(address) && /^[^[]*:\d+\/?$|\]:\d+$/.test(address);
+}
+
+/** Adds a port to an address. Returns `null` unless the port is a number and nothing else: `8,080` is not port 8. */
+function withPort(address: string, port: string): string | null {
+  const cell = port.trim();
+  if (!/^\d{1,5}$/.test(cell)) return null;
+  return `${isBareIpv6(address) ? `[${address}]` : address}:${cell}`;
+}
+
+function isBareIpv6(address: string): boolean {
+  return /^[0-9a-f:.]*$/i.test(address) && address.indexOf(':') !== address.lastIndexOf(':');
 }

@@ -12,19 +12,22 @@ export function createCsvParser(sink: CandidateSink): Parser {
   let header: string[] | null | undefined;
   let separator = ',';
 
-  return createLineCutter((text, start, end) => {
-    const line = text.slice(start, end).replace(/^\ufeff/, '');
-    if (line.trim() === '' || line.startsWith('#')) return;
-    if (header === undefined) {
-      ({ separator, names: header } = columnsOf(line));
-      if (header) return;
-    }
-    const cells = cut(line, separator);
-    const taken = header
-      ? takeRecord(Object.fromEntries(header.map((name, i) => [name, cells[i] ?? ''])), sink)
-      : takeCells(cells, sink);
-    if (!taken) sink.reject();
-  }, sink.reject);
+  return createLineCutter(
+    (text, start, end, number) => {
+      const line = text.slice(start, end).replace(/^\ufeff/, '');
+      if (line.trim() === '' || line.startsWith('#')) return;
+      if (header === undefined) {
+        ({ separator, names: header } = columnsOf(line));
+        if (header) return;
+      }
+      const cells = cut(line, separator);
+      const taken = header
+        ? takeRecord(Object.fromEntries(header.map((name, i) => [name, cells[i] ?? ''])), sink)
+        : takeCells(cells, sink);
+      if (!taken) sink.reject(number, line);
+    },
+    (number) => sink.reject(number),
+  );
 }
 
 /**

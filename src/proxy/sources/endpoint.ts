@@ -1,4 +1,9 @@
-import { canonicalAddress, isGloballyRoutable, isGloballyRoutableIpv4 } from '../../lib/address.ts';
+import {
+  canonicalAddress,
+  isGloballyRoutable,
+  isGloballyRoutableIpv4,
+  isHostName,
+} from '../../lib/address.ts';
 import type { Login } from '../login.ts';
 import { isCountryCode } from '../pool/country-code.ts';
 import type { Protocol } from '../proxy.ts';
@@ -12,13 +17,18 @@ export interface ListedEndpoint {
   port: number;
   country: string | null;
   login: Login | null;
+  /** `tls://`: the proxy itself speaks TLS. */
+  tls: boolean;
 }
 
 /** Which entries of a list are accepted. */
 export interface EntryRules {
   /** Accept private and loopback addresses. */
   allowPrivate: boolean;
-  /** Accept entries with a login: `user:password@ip:port`, or `ip:port:user:password`. */
+  /**
+   * Accept what people pay for: a login, as in `user:password@ip:port` or `ip:port:user:password`, a host name instead
+   * of the address, and `tls://`.
+   */
   logins: boolean;
 }
 
@@ -28,6 +38,7 @@ const BRACKET = 91;
 const LONGEST_SCHEME = 8;
 /** Brackets around the longest spelling of an IPv6 address. */
 const LONGEST_IPV6 = 48;
+const LONGEST_NAME = 253;
 
 const isDigit = (code: number) => code >= 48 && code <= 57;
 const isUpper = (code: number) => code >= 65 && code <= 90;
@@ -58,12 +69,15 @@ export function readEndpoint(
   into.protocol = null;
   into.country = null;
   into.login = null;
+  into.tls = false;
 
   if (isLetter(text.charCodeAt(i))) {
     let colon = i;
     while (colon < end && colon - i < LONGEST_SCHEME && text.charCodeAt(colon) !== COLON) colon++;
     if (text.charCodeAt(colon + 1) === SLASH && text.charCodeAt(colon + 2) === SLASH) {
-      const protocol = protocolNamed(text.slice(i, colon));
+      const scheme = text.slice(i, colon).toLowerCase();
+      into.tls = logins && scheme === 'tls';
+      const protocol = into.tls ? 'http' : protocolNamed(scheme);
       if (!protocol) return false;
       into.protocol = protocol;
       i = colon + 3;
@@ -76,10 +90,11 @@ export function readEndpoint(
     i = read?.end ?? i;
   }
 
-  const afterAddress =
+  let afterAddress =
     text.charCodeAt(i) === BRACKET
       ? readIpv6(text, i, end, allowPrivate, into)
       : readIpv4(text, i, end, allowPrivate, into);
+  if (afterAddress < 0 && logins) afterAddress = readName(text, i, end, into);
   if (afterAddress < 0) return false;
 
   i = afterAddress;
@@ -132,6 +147,17 @@ function readIpv6(text: string, i: number, end: number, allowPrivate: boolean, i
   if (ip === null || ip === '::') return -1;
   into.ip = ip;
   return i + length + 2;
+}
+
+/** Reads a host name at `i`, whose last label is not a number. Returns where it ends, or -1. */
+function readName(text: string, i: number, end: number, into: ListedEndpoint): number {
+  const near = text.slice(i, Math.min(end, i + LONGEST_NAME + 1));
+  const length = near.indexOf(':');
+  if (length < 0) return -1;
+  const name = near.slice(0, length).toLowerCase();
+  if (!isHostName(name)) return -1;
+  into.ip = name;
+  return i + length;
 }
 
 /** Reads what follows the port: nothing that changes its meaning, and perhaps a country code. */

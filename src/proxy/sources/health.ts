@@ -69,11 +69,11 @@ export function isDue(health: SourceHealth, now: number): boolean {
  */
 export function afterRead(
   health: SourceHealth,
-  report: Pick<SourceReport, 'found' | 'error'>,
+  report: Pick<SourceReport, 'found' | 'paid' | 'error'>,
   now: number,
   fresh = 0,
 ): SourceHealth {
-  const good = report.found > 0;
+  const good = report.found + (report.paid ?? 0) > 0;
   const failures = good ? 0 : health.failures + 1;
   const lastError = report.error ?? (good ? null : 'nothing usable in it');
   const pause = pauseAfter(failures - FAILURES_FORGIVEN);

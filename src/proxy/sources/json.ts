@@ -7,6 +7,9 @@ import type { Parser } from './source.ts';
 /** Longer than any description of one proxy. Some lists hold a page of HTML in one string, which is longer. */
 const LONGEST_ELEMENT = 1_000_000;
 const DEEPEST = 32;
+/** A string that is an entry is much shorter. */
+const LONGEST_STRING = 1_000;
+const FIELD = /"protocols?"\s*:\s*$/i;
 
 /**
  * Finds the objects that describe one proxy each, and parses only those: objects directly inside any array,
@@ -18,7 +21,7 @@ export function createJsonParser(sink: CandidateSink): Parser {
   /** Text from the start of the current object, and how far it was scanned. */
   let text = '';
   let at = 0;
-  /** Open brackets: `[` or `{`. */
+  /** Open brackets: `[` or `{`; `(` for an array that describes one proxy. */
   let open: string[] = [];
   /** Where the object in an array began, and at which depth; -1 outside. */
   let element = -1;
@@ -41,7 +44,8 @@ export function createJsonParser(sink: CandidateSink): Parser {
 
   function onString(from: number, to: number): void {
     if (element >= 0 || open.at(-1) !== '[') return;
-    if (sink.entry(text, from + 1, to)) top = -1;
+    const said = unescaped(text.slice(from + 1, to));
+    if (sink.entry(said, 0, said.length)) top = -1;
     else if (open[0] === '[') sink.reject();
   }
 
@@ -60,7 +64,8 @@ export function createJsonParser(sink: CandidateSink): Parser {
         top = -1;
       }
     }
-    open.push(bracket);
+    // The protocols of one proxy, with their ports, are not a list of proxies.
+    open.push(bracket === '[' && FIELD.test(text.slice(Math.max(0, i - 32), i)) ? '(' : bracket);
     if (open.length > DEEPEST) forget();
   }
 
@@ -132,7 +137,7 @@ export function createJsonParser(sink: CandidateSink): Parser {
 function takeElement(text: string, sink: CandidateSink): void {
   try {
     const value: unknown = parseForeignJson(text, { maxLength: LONGEST_ELEMENT });
-    if (!isFields(value) || takeRecord(value, sink)) return;
+    if (!isFields(value) || takeRecord(value, sink) || takeRecord(inLowerCase(value), sink)) return;
     const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
     if (pages.length === 0) sink.reject();
     for (const page of pages) {
@@ -143,6 +148,21 @@ function takeElement(text: string, sink: CandidateSink): void {
   } catch {
     sink.reject();
   }
+}
+
+/** Returns the content of a string with its escapes resolved: PHP writes `http:\/\/`. */
+function unescaped(raw: string): string {
+  if (raw.length > LONGEST_STRING || !raw.includes('\\')) return raw;
+  try {
+    return String(parseForeignJson(`"${raw}"`, { maxLength: LONGEST_STRING + 2 }));
+  } catch {
+    return raw;
+  }
+}
+
+/** Returns the fields under names in lower case, as those of CSV are. */
+function inLowerCase(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /** Returns the end of the string that begins at `from`, or -1 if it has not arrived yet. */

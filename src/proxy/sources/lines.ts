@@ -8,20 +8,22 @@ const CR = 13;
 
 /** Cuts text into lines, ended by LF, CRLF or CR alone. A line over 64 Ki characters is dropped and reported. */
 export function createLineCutter(
-  onLine: (text: string, start: number, end: number) => void,
-  onTooLong: () => void,
+  onLine: (text: string, start: number, end: number, number: number) => void,
+  onTooLong: (number: number) => void,
 ): Parser {
   let carry = '';
+  let number = 1;
+  let wasCr = false;
   let dropping = false;
 
   function line(text: string, start: number, end: number): void {
     if (dropping) dropping = false;
     else if (carry === '') {
-      if (end - start > LONGEST_LINE) onTooLong();
-      else if (end > start) onLine(text, start, end);
+      if (end - start > LONGEST_LINE) onTooLong(number);
+      else if (end > start) onLine(text, start, end, number);
     } else {
       const whole = carry + text.slice(start, end);
-      onLine(whole, 0, whole.length);
+      onLine(whole, 0, whole.length, number);
     }
     carry = '';
   }
@@ -32,7 +34,11 @@ export function createLineCutter(
       for (let i = 0; i < text.length; i++) {
         const code = text.charCodeAt(i);
         if (code !== LF && code !== CR) continue;
+        // CR and LF end one line.
+        const isSecond = code === LF && wasCr && i === start && carry === '';
         line(text, start, i);
+        if (!isSecond) number++;
+        wasCr = code === CR;
         start = i + 1;
       }
       if (dropping) return;
@@ -40,7 +46,7 @@ export function createLineCutter(
       if (carry.length <= LONGEST_LINE) return;
       carry = '';
       dropping = true;
-      onTooLong();
+      onTooLong(number);
     },
     end() {
       line('', 0, 0);
@@ -53,9 +59,12 @@ export function createLineCutter(
  * are not counted.
  */
 export function createLinesParser(sink: CandidateSink): Parser {
-  return createLineCutter((text, start, end) => {
-    if (sink.entry(text, start, end)) return;
-    const first = text.slice(start, Math.min(end, start + 64)).trimStart();
-    if (first !== '' && !first.startsWith('#')) sink.reject();
-  }, sink.reject);
+  return createLineCutter(
+    (text, start, end, number) => {
+      if (sink.entry(text, start, end)) return;
+      const first = text.slice(start, Math.min(end, start + 64)).trimStart();
+      if (first !== '' && !first.startsWith('#')) sink.reject(number, text.slice(start, end));
+    },
+    (number) => sink.reject(number),
+  );
 }

@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { ConfigError } from '../../errors.ts';
@@ -6,6 +7,8 @@ import { PROTOCOLS, type Protocol } from '../proxy.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { SOURCE_FORMATS, type Source, type SourceFormat } from './source.ts';
 
+/** The built-in lists, among others. */
+const BUILT_IN = 'builtin';
 const URL_FORM = /^(https?|file):/i;
 const protocolSchema = Type.Union([...PROTOCOLS.map((name) => Type.Literal(name)), Type.Null()]);
 const formatSchema = Type.Union(SOURCE_FORMATS.map((name) => Type.Literal(name)));
@@ -35,9 +38,9 @@ const EXPECTED: Record<string, string> = {
 
 /**
  * Returns the sources that the setting `PROXY_SOURCES` selects: the built-in ones if it is not set, those of a JSON
- * file (`[{ name, url, format, protocol, logins }]`), or a comma-separated list of URLs. Missing formats and
- * protocols are guessed from the URL; a list that turns out to have another format is read as that. Entries with a
- * login are accepted from files and from sources with `logins`.
+ * file (`[{ name, url, format, protocol, logins }]`), or of comma-separated URLs, paths of lists, and `builtin` for the
+ * built-in ones. Missing formats and protocols are guessed from the URL; a list that turns out to have another format
+ * is read as that. Entries with a login are accepted from files and from sources with `logins`.
  * @throws {ConfigError} with all faults at once.
  */
 export async function loadSources(
@@ -45,27 +48,56 @@ export async function loadSources(
   readTextFile: (path: string) => Promise<string>,
 ): Promise<readonly Source[]> {
   if (setting === undefined || setting.trim() === '') return CATALOGUE;
-  if (URL_FORM.test(setting.trim())) return fromUrls(setting);
-  let text: string;
-  try {
-    text = await readTextFile(setting.trim());
-  } catch {
-    throw fault([`names a file that cannot be read: ${setting.trim()}`]);
-  }
-  return fromFile(text);
-}
-
-function fromUrls(setting: string): Source[] {
   const items = setting
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
-  const strangers = items.filter((item) => !isUrl(item));
-  if (strangers.length > 0) {
-    throw fault(
-      strangers.map((item) => `must be comma-separated URLs (http:, https: or file:), but has "${item}"`),
-    );
+  const sources: Source[] = [];
+  const urls: string[] = [];
+  const faults: string[] = [];
+  for (const item of items) {
+    if (item === BUILT_IN) sources.push(...CATALOGUE);
+    else if (isUrl(item)) urls.push(item);
+    else if (/^\w+:/.test(item)) faults.push(`must be URLs (http:, https: or file:), but has "${item}"`);
+    else {
+      const text = await readTextFile(item).catch(() => null);
+      if (text === null) faults.push(`names a file that cannot be read: ${item}`);
+      else if (CATALOGUE_FILE.test(item) || CATALOGUE_TEXT.test(text)) sources.push(...fromFile(text));
+      else urls.push(pathToFileURL(item).href);
+    }
   }
+  sources.push(...fromUrls(urls));
+  const names = sources.map(({ name }) => name);
+  const twice = names.filter((name, i) => names.indexOf(name) < i);
+  faults.push(...twice.map((name) => `names two lists "${name}"`));
+  if (faults.length > 0) throw fault(faults);
+  return sources;
+}
+
+/** A file that describes lists, rather than being one. A line of a list may begin with `[2001:db8::1]:8080`. */
+const CATALOGUE_FILE = /\.json$/i;
+const CATALOGUE_TEXT = /^\ufeff?\s*(\{|\[\s*[[{\]"])/;
+/** What to do about a file that describes nothing. */
+const CURE = '; a list of proxies in JSON is named by its URL, file:///...';
+
+/**
+ * Returns the names of lists by the words by which users choose them, in lower case: their names, those of files
+ * without folder and extension, and `builtin` for all that are built in.
+ */
+export function sourcesByWord(sources: readonly Source[]): Map<string, Set<string>> {
+  const words = new Map<string, Set<string>>();
+  for (const source of sources) {
+    const { name, url } = source;
+    const file = url.startsWith('file:') ? new URL(url).pathname.replace(/^.*\/|\.\w+$/g, '') : '';
+    for (const word of [name, file, CATALOGUE.includes(source) ? BUILT_IN : ''].filter(Boolean)) {
+      const key = word.toLowerCase();
+      words.set(key, (words.get(key) ?? new Set()).add(name));
+    }
+  }
+  return words;
+}
+
+function fromUrls(items: readonly string[]): Source[] {
   const names = new Set<string>();
   return items.map((item) => {
     const url = new URL(item);
@@ -82,7 +114,7 @@ function fromFile(text: string): Source[] {
   try {
     entries = parseForeignJson(text.replace(/^\ufeff/, ''), { maxLength: LONGEST_FILE });
   } catch (error) {
-    throw fault([`names a file that is not JSON: ${error instanceof Error ? error.message : error}`]);
+    throw fault([`names a file that is not JSON: ${error instanceof Error ? error.message : error}${CURE}`]);
   }
   if (!Value.Check(fileSchema, entries)) throw fault(faultsOf(entries));
   const faults: string[] = [];
@@ -101,7 +133,8 @@ function fromFile(text: string): Source[] {
 
 /** Returns one sentence for each invalid value, with its path in the file. */
 function faultsOf(entries: unknown): string[] {
-  if (!Array.isArray(entries) || entries.length === 0) return ['must be a file with an array of sources'];
+  if (!Array.isArray(entries) || entries.length === 0)
+    return [`must be a file with an array of sources${CURE}`];
   const messages = new Map<string, string>();
   for (const { path, message, schema } of Value.Errors(fileSchema, entries)) {
     const field = path.split('/')[2];

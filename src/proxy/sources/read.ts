@@ -5,11 +5,11 @@ import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import { breathe } from '../../lib/schedule.ts';
 import { type Kind, keyOf } from '../discovery/key.ts';
 import { createRows, NO_SOURCE, type Rows } from '../discovery/rows.ts';
-import type { OnCandidate, Tally } from './candidate-sink.ts';
+import type { CandidateSinkOptions, OnCandidate, Tally } from './candidate-sink.ts';
 import { createParser, toldFormat } from './parser.ts';
 import type { Parser, Source, SourceReport } from './source.ts';
 
-interface ReadOptions {
+interface ReadOptions extends Pick<CandidateSinkOptions, 'onPaid'> {
   signal: AbortSignal;
   onCandidate: OnCandidate;
 }
@@ -68,7 +68,7 @@ export function createSourceReader({
     const headers = known === null ? {} : conditionsOf(known);
     const response = await fetch(url, { timeoutMs, maxBytes, signal, headers });
     const { status } = response;
-    if (status >= 200 && status <= 299) {
+    if (status === 200 || status === 203) {
       return { body: response.body, validators: validatorsOf(response.headers) };
     }
     response.discard();
@@ -78,15 +78,20 @@ export function createSourceReader({
     throw new ListError(`answered ${status}`, !isRefusal);
   }
 
-  return async (source, { signal, onCandidate }) => {
+  return async (source, { signal, onCandidate, onPaid }) => {
     const { name, url, format, protocol, logins = false } = source;
     // Entries with logins are not kept in memory.
     const known = logins ? null : memory.get(name);
     let gathering: Gathering | null = null;
+    let paid = 0;
     const parser = createParser(format, {
       protocol,
       logins,
       allowPrivate,
+      onPaid(entry) {
+        paid++;
+        onPaid?.(entry);
+      },
       onCandidate(kind, ip, port, country, login) {
         gathering?.add(kind, ip, port, country);
         onCandidate(kind, ip, port, country, login);
@@ -109,13 +114,14 @@ export function createSourceReader({
       error = fault instanceof Error ? fault.message : String(fault);
       reached = fault instanceof ListError ? fault.reached : isFile(url);
     }
-    await feed.end();
+    await feed.end(error === null);
     signal.throwIfAborted();
-    const { found, rejected } = parser.tally;
+    const { rejected } = parser.tally;
+    const found = parser.tally.found - paid;
     if (error === null) gathering?.keep({ found, rejected });
-    if (found === 0 && isPage(source, feed.opening)) reached = false;
-    if (found === 0) error ??= nothingFound(source, feed.opening);
-    return { found, rejected, bytes: feed.bytes, error, reached };
+    if (found + paid === 0 && isPage(source, feed.opening)) reached = false;
+    if (found + paid === 0) error ??= nothingFound(source, feed.opening);
+    return { found, ...(paid > 0 && { paid }), rejected, bytes: feed.bytes, error, reached };
   };
 }
 
@@ -178,10 +184,11 @@ function createFeed(parser: Parser) {
         if (gathered.length >= PIECE) await flush();
       }
     },
-    async end(): Promise<void> {
+    /** `isWhole`: otherwise what was cut off at the end is dropped, because `:80` may be the beginning of `:8080`. */
+    async end(isWhole: boolean): Promise<void> {
       gathered += decoder.decode();
       await flush();
-      parser.end();
+      if (isWhole) parser.end();
     },
   };
 
@@ -275,8 +282,12 @@ function conditionsOf({ etag, lastModified }: Validators): Record<string, string
   };
 }
 
-/** Returns the validators of an answer, whose header names are in lower case. */
+/**
+ * Returns the validators of an answer, whose header names are in lower case. Without a length or chunks nobody can tell
+ * whether the list is whole, so it must not be remembered.
+ */
 function validatorsOf(headers: Readonly<Record<string, string>>): Validators {
+  if (!headers['content-length'] && !headers['transfer-encoding']) return NO_VALIDATORS;
   const short = (text: string | undefined) => (text && text.length <= MAX_VALIDATOR ? text : null);
   return { etag: short(headers.etag), lastModified: short(headers['last-modified']) };
 }

@@ -41,6 +41,8 @@ export function hostOf({ url }: Pick<Source, 'url'>): string {
 export interface SourceReport {
   /** Usable entries, duplicates included. */
   found: number;
+  /** Upstreams for the gateway alone, which no public count includes. Default: 0. */
+  paid?: number;
   /** Entries that could not be read or must not be dialled. */
   rejected: number;
   /** Size of the list in bytes, after decompression. */

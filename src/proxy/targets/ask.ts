@@ -1,10 +1,28 @@
+import { canonicalAddress } from '../../lib/address.ts';
 import { createDialler } from '../check/dialler.ts';
 import { askThrough, lazySecureContext, targetOf } from '../check/exchange.ts';
-import { headReader } from '../check/http.ts';
+import { headReader, openingReader } from '../check/http.ts';
 import type { Dialled } from '../proxy.ts';
 
-/** Requests a URL through a proxy. Resolves with the status, or with `null` if there was no answer. Never rejects. */
-export type AskThrough = (proxy: Dialled, url: string, signal?: AbortSignal) => Promise<number | null>;
+/** What a site answers if it does not refuse a proxy. */
+export interface Expected {
+  statuses: readonly number[];
+  /** Texts that the first 64 KB of the body have to contain. */
+  contains?: readonly string[] | undefined;
+  /** Texts that they must not contain. */
+  without?: readonly string[] | undefined;
+}
+
+/**
+ * Requests a URL through a proxy. Resolves with whether the answer is as expected, or with `null` if there was none. Never
+ * rejects.
+ */
+export type AskThrough = (
+  proxy: Dialled,
+  url: string,
+  expected: Expected,
+  signal?: AbortSignal,
+) => Promise<boolean | null>;
 
 interface AskerOptions {
   timeoutMs: number;
@@ -19,16 +37,46 @@ export interface Asker {
   close(): void;
 }
 
-/** Creates an asker that uses one connection for each request, follows no redirects, and reads no body. */
+/** How much of a body is read for a text. */
+const READ_BYTES = 64 * 1024;
+const PLAIN = 'Accept-Encoding: identity\r\n';
+
+/** Creates an asker that uses one connection for each request, follows no redirects, and reads a body only for texts. */
 export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
   const dialler = createDialler({ timeoutMs, monotonic });
   const secureContext = lazySecureContext(ca);
+
+  async function ask<T extends { status: number }>(
+    proxy: Dialled,
+    request: Pick<Parameters<typeof askThrough<T>>[1], 'target' | 'path' | 'extra' | 'hear'>,
+    signal: AbortSignal | undefined,
+  ): Promise<T | null> {
+    const held = await dialler.holdWith(proxy, askThrough(proxy, { ...request, secureContext }), signal);
+    return 'said' in held ? held.said : null;
+  }
+
   return {
-    async ask(proxy, url, signal) {
-      const target = targetOf(url);
-      const request = { target, path: target.path, hear: headReader(), secureContext };
-      const held = await dialler.holdWith(proxy, askThrough(proxy, request), signal);
-      return 'said' in held ? held.said.status : null;
+    async ask(proxy, url, { statuses, contains = [], without = [] }, signal) {
+      const named = targetOf(url);
+      // SOCKS4 needs no name for a literal address.
+      const target = { ...named, address: canonicalAddress(named.host) };
+      const { path } = target;
+      if (contains.length + without.length === 0) {
+        const head = await ask(proxy, { target, path, hear: headReader() }, signal);
+        return head && statuses.includes(head.status);
+      }
+      const answer = await ask(
+        proxy,
+        { target, path, extra: PLAIN, hear: openingReader(READ_BYTES) },
+        signal,
+      );
+      if (answer === null || !statuses.includes(answer.status)) return answer && false;
+      const { body } = answer;
+      return (
+        body !== '' &&
+        contains.every((text) => body.includes(text)) &&
+        !without.some((text) => body.includes(text))
+      );
     },
     close: dialler.close,
   };

@@ -1,11 +1,10 @@
+import type { Expected } from './ask.ts';
 import { siteOf } from './site.ts';
 
 /** A target that the operator has configured. Proxies are tried with it from time to time. */
-export interface NamedTarget {
+export interface NamedTarget extends Expected {
   name: string;
   url: string;
-  /** Statuses with which it answers a proxy that it does not block. */
-  statuses: readonly number[];
 }
 
 /** Returns the configured targets by site, in lower case. */

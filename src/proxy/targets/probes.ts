@@ -67,12 +67,11 @@ export function createProbes(options: ProbesOptions): Probes {
   async function probe(line: (typeof lines)[number], signal: AbortSignal): Promise<void> {
     const proxy = await next(line);
     if (!proxy) return;
-    const status = await ask(proxy, line.target.url, signal);
+    const reached = await ask(proxy, line.target.url, line.target, signal);
     if (signal.aborted) return;
-    silent = status === null ? silent + 1 : 0;
+    silent = reached === null ? silent + 1 : 0;
     if (silent > MOST_SILENT) return;
-    const reached = status !== null && line.target.statuses.includes(status);
-    sites.observe(siteOf(new URL(line.target.url).hostname), proxyKeyOf(proxy), reached);
+    sites.observe(siteOf(new URL(line.target.url).hostname), proxyKeyOf(proxy), reached === true);
   }
 
   return {

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { type Endpoint, formatAddress } from '../proxy.ts';
+import { type Dialled, type Endpoint, formatAddress } from '../proxy.ts';
 
 /**
  * Second-level domains under which others register names, such as `example.co.uk`. The list is short on
@@ -34,16 +35,18 @@ export function siteOfTarget(target: string | undefined): string | null {
 
 /**
  * Returns the same key for one proxy under several protocols: an `https` proxy and an `http` proxy on one
- * port are the same.
+ * port are the same. Each login is a proxy of its own, of which the key has a hash.
  */
-export function proxyKeyOf(endpoint: Endpoint): string {
-  const { protocol } = endpoint;
-  return `${protocol === 'https' ? 'http' : protocol}://${formatAddress(endpoint)}`;
+export function proxyKeyOf({ protocol, login, tls, ...place }: Dialled): string {
+  const scheme = tls ? 'tls' : protocol === 'https' ? 'http' : protocol;
+  const tag = login ? `#${createHash('sha256').update(login).digest('hex').slice(0, 16)}` : '';
+  return `${scheme}://${formatAddress(place)}${tag}`;
 }
 
 /** Returns the endpoints that a key may mean. */
 export function endpointsOf(key: string): Endpoint[] {
-  const [, protocol, ip = '', port] = /^(http|socks4|socks5):\/\/\[?([^\]]+?)\]?:(\d+)$/.exec(key) ?? [];
+  const [, protocol, ip = '', port] =
+    /^(http|socks4|socks5):\/\/\[?([^\]]+?)\]?:(\d+)(?:#\w+)?$/.exec(key) ?? [];
   const place = { ip, port: Number(port) };
   if (protocol === 'http') {
     return [

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
-/** A name server that knows no name. */
+/** A name server that knows few names. */
 export interface NameServer {
   address: string;
   /** Questions that it has left without an answer. */
@@ -10,6 +10,26 @@ export interface NameServer {
 }
 
 const HEADER_BYTES = 12;
+/** Returns the answer to a question for a known name: its address, or none for other types than A. */
+function addressIn(message: Buffer, names: Readonly<Record<string, string>>): Buffer | null {
+  const labels: string[] = [];
+  let at = HEADER_BYTES;
+  for (let size = message.readUInt8(at); size > 0; size = message.readUInt8(at)) {
+    labels.push(message.toString('latin1', at + 1, at + 1 + size));
+    at += 1 + size;
+  }
+  const address = names[labels.join('.').toLowerCase()];
+  if (address === undefined) return null;
+  const isA = message.readUInt16BE(at + 1) === 1;
+  const question = Buffer.from(message.subarray(0, at + 5));
+  question.writeUInt8(question.readUInt8(2) | ANSWER, 2);
+  question.writeUInt8(0x80, 3);
+  question.writeUInt16BE(isA ? 1 : 0, 6);
+  question.writeUInt32BE(0, 8);
+  const record = [0xc0, HEADER_BYTES, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, ...address.split('.').map(Number)];
+  return isA ? Buffer.concat([question, Buffer.from(record)]) : question;
+}
+
 /** Set in the third and fourth byte of an answer: it is one, recursion is there, and there is no such name. */
 const ANSWER = 0x80;
 const NO_SUCH_NAME = 0x83;
@@ -18,11 +38,16 @@ const NO_SUCH_NAME = 0x83;
  * Starts a name server on an address of loopback, for which the user must be root. It answers each question once, with "no
  * such name"; asked again, it is silent, as servers are that answer so many questions in a second and no more.
  */
-export async function startNameServer(address: string): Promise<NameServer> {
+export async function startNameServer(
+  address: string,
+  names: Readonly<Record<string, string>> = {},
+): Promise<NameServer> {
   const socket = createSocket('udp4');
   const seen = new Set<string>();
   let unanswered = 0;
   socket.on('message', (message, from) => {
+    const known = addressIn(message, names);
+    if (known) return void socket.send(known, from.port, from.address);
     const question = message.subarray(HEADER_BYTES).toString('latin1').toLowerCase();
     if (seen.has(question)) return void unanswered++;
     seen.add(question);
@@ -35,3 +60,9 @@ export async function startNameServer(address: string): Promise<NameServer> {
   await once(socket, 'listening');
   return { address, unanswered: () => unanswered, close: () => socket.close() };
 }
+
+/** Runs the command behind it where the name servers of this file are those of the system. Only root may. */
+export const withNameServers = (file: string) => [
+  ...['unshare', '--mount', '--propagation', 'private', 'sh', '-c'],
+  ...['mount --bind "$0" /etc/resolv.conf && exec "$@"', file],
+];

@@ -127,6 +127,9 @@ export async function startGatewayProcess(
 /** Runs curl; answers what it wrote, and its exit code. */
 export async function curl(...args: string[]): Promise<{ code: number; out: Buffer; err: string }> {
   const child = Bun.spawn(['curl', '-sS', '--max-time', '30', ...args], { stdout: 'pipe', stderr: 'pipe' });
-  const [out, err] = await Promise.all([new Response(child.stdout).arrayBuffer(), child.stderr.text()]);
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).arrayBuffer(),
+    new Response(child.stderr).text(),
+  ]);
   return { code: await child.exited, out: Buffer.from(out), err };
 }

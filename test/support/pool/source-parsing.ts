@@ -41,6 +41,10 @@ function parseInPieces(
       const place = `${login === null ? '' : `${login}@`}${formatAddress({ ip, port })}`;
       taken.push(`${said}://${place}${country ? ` ${country}` : ''}`);
     },
+    onPaid: ({ kind, ip, port, login, tls, country }) => {
+      const place = `${login ? `${login}@` : ''}${formatAddress({ ip, port })}`;
+      taken.push(`paid ${tls ? `tls to ${tls}, ` : ''}${kind}://${place}${country ? ` ${country}` : ''}`);
+    },
   });
   for (let start = 0; start < list.length; start += size) parser.push(list.slice(start, start + size));
   parser.end();

@@ -13,12 +13,14 @@
 
 from ._calls import PicpoolError
 from ._types import Image, Job, Proxy, TestResult, Uploaded, proxy_url
+from .bans import is_ban
 from .client import AsyncPicpool, Picpool
 from .gateway import gateway_url
-from .rotation import Lease, Rotation
+from .rotation import GatewayRotation, Lease, Rotation
 
 __all__ = [
     "AsyncPicpool",
+    "GatewayRotation",
     "Image",
     "Job",
     "Lease",
@@ -29,5 +31,6 @@ __all__ = [
     "TestResult",
     "Uploaded",
     "gateway_url",
+    "is_ban",
     "proxy_url",
 ]

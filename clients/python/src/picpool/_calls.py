@@ -108,6 +108,12 @@ def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
     return PicpoolError(f"{url} does not respond: {error or type(error).__name__}.")
 
 
+def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    told = {name: value for name, value in what.items() if value is not None}
+    return Call("POST", "/api/gateway/report", json=told, headers=headers)
+
+
 def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:
     return Call("GET", "/api/v1/proxies", params={**filter, **more})
 

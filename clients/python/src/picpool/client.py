@@ -73,6 +73,24 @@ class Picpool:
         """Tells the server how a proxy has done."""
         self._send(calls.report_call(id, ok, target, error))
 
+    def report_gateway(
+        self,
+        target: str,
+        ok: bool,
+        *,
+        session: Optional[str] = None,
+        exit: Optional[str] = None,
+        id: Optional[int] = None,
+        error: Optional[str] = None,
+        rest: Optional[str] = None,
+        token: Optional[str] = None,
+    ) -> Dict[str, Any]:
+        """Tells the gateway how an exit has done at a site: the exit of a session, an address, or the ID of a proxy. One that failed is
+        left out for the site, and the session moves on. ``token``: of the gateway; that of the client by default. ``rest``: for how
+        long, such as ``15m``."""
+        what = {"target": target, "ok": ok, "session": session, "exit": exit, "id": id, "error": error, "rest": rest}
+        return self._json(calls.gateway_report_call(what, token))
+
     def refresh(self) -> Job:
         """Starts a refresh of the pool, or answers the one that runs."""
         return cast(Job, self._json(Call("POST", "/api/refresh"))["job"])
@@ -115,7 +133,7 @@ class Picpool:
         return cast(Dict[str, Any], self._send(call).json())
 
     def _send(self, call: Call) -> httpx.Response:
-        call.headers.update(self._headers)
+        call.headers = {**self._headers, **call.headers}
         for attempt in range(self._retries + 1):
             try:
                 return calls.check(self._http.request(call.method, self.url + call.path, **call.arguments()))
@@ -179,6 +197,24 @@ class AsyncPicpool:
     async def report(self, id: int, ok: bool, *, target: Optional[str] = None, error: Optional[str] = None) -> None:
         await self._send(calls.report_call(id, ok, target, error))
 
+    async def report_gateway(
+        self,
+        target: str,
+        ok: bool,
+        *,
+        session: Optional[str] = None,
+        exit: Optional[str] = None,
+        id: Optional[int] = None,
+        error: Optional[str] = None,
+        rest: Optional[str] = None,
+        token: Optional[str] = None,
+    ) -> Dict[str, Any]:
+        """Tells the gateway how an exit has done at a site: the exit of a session, an address, or the ID of a proxy. One that failed is
+        left out for the site, and the session moves on. ``token``: of the gateway; that of the client by default. ``rest``: for how
+        long, such as ``15m``."""
+        what = {"target": target, "ok": ok, "session": session, "exit": exit, "id": id, "error": error, "rest": rest}
+        return await self._json(calls.gateway_report_call(what, token))
+
     async def refresh(self) -> Job:
         return cast(Job, (await self._json(Call("POST", "/api/refresh")))["job"])
 
@@ -216,7 +252,7 @@ class AsyncPicpool:
         return cast(Dict[str, Any], (await self._send(call)).json())
 
     async def _send(self, call: Call) -> httpx.Response:
-        call.headers.update(self._headers)
+        call.headers = {**self._headers, **call.headers}
         for attempt in range(self._retries + 1):
             try:
                 return calls.check(await self._http.request(call.method, self.url + call.path, **call.arguments()))

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional, Union
 from urllib.parse import unquote, urlsplit
 
-from .rotation import Rotation
+from .bans import is_ban, status_of
+from .rotation import GatewayRotation, Rotation
 
 
 def proxy_settings(url: str) -> Dict[str, str]:
@@ -25,11 +26,26 @@ def proxy_settings(url: str) -> Dict[str, str]:
 
 
 @contextmanager
-def browser_context(browser: Any, rotation: Rotation, *, target: Optional[str] = None, **options: Any) -> Iterator[Any]:
+def browser_context(
+    browser: Any,
+    rotation: Union[Rotation, GatewayRotation],
+    *,
+    target: Optional[str] = None,
+    is_ban: Callable[[Any], bool] = is_ban,
+    **options: Any,
+) -> Iterator[Any]:
     """A browser context behind the next proxy of the rotation, which hears how it did: an exception that leaves the block, such as
-    Playwright's at a page that does not load, counts as its failure."""
+    Playwright's at a page that does not load, counts as its failure, and so does a page whose response ``is_ban``. ``target``: the host
+    of the site. With a ``GatewayRotation`` over a gateway without tokens, the server needs ``GATEWAY_ASK=true``: browsers send
+    their options only if they are asked."""
     with rotation.take(target) as lease:
         context = browser.new_context(proxy=proxy_settings(lease.url), **options)
+
+        def heard(response: Any) -> None:
+            if response.request.is_navigation_request() and is_ban(response):
+                lease.banned(f"status {status_of(response)}")
+
+        context.on("response", heard)
         try:
             yield context
         finally:

@@ -4,43 +4,48 @@
     PICPOOL_URL = "http://localhost:3000"
     PICPOOL_TOKEN = None
     PICPOOL_FILTER = {"protocol": ["http", "https"], "country": ["DE"]}
+    PICPOOL_IS_BAN = "picpool.bans.is_ban"   # a function of the response, or its path
 
 Scrapy speaks HTTP to proxies: without a filter, ``http`` and ``https`` ones are taken. A request that has ``proxy`` in its ``meta``, even
-``None``, is left alone; ``RetryMiddleware`` sends a request that failed through another proxy. With a gateway, set
-``PICPOOL_GATEWAY = gateway_url(...)`` instead: every request goes there, and nothing is reported, as the gateway sees it all.
+``None``, is left alone; ``RetryMiddleware`` sends a request that failed through another proxy. A response that refuses the exit counts as
+a failure of the proxy, and a GET is sent through another one, as often as ``RETRY_TIMES`` says. With a gateway, set
+``PICPOOL_GATEWAY = gateway_url(...)``: every request goes there as a session of its own, and bans are reported to ``PICPOOL_URL``.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional, Union
 from urllib.parse import urlsplit
 
 from twisted.internet.threads import deferToThread
 
+from .bans import REPEATABLE, is_ban, is_own_answer, status_of
 from .client import Picpool
-from .rotation import Lease, Rotation
+from .rotation import GatewayRotation, Lease, Rotation
 
 
 class PicpoolMiddleware:
-    def __init__(self, rotation: Optional[Rotation], gateway: Optional[str]) -> None:
+    def __init__(self, crawler: Any, rotation: Union[Rotation, GatewayRotation], is_ban: Callable[[Any], bool]) -> None:
+        self._crawler = crawler
         self._rotation = rotation
-        self._gateway = gateway
+        self._is_ban = is_ban
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> PicpoolMiddleware:
+        from scrapy.utils.misc import load_object
+
         settings = crawler.settings
         gateway = settings.get("PICPOOL_GATEWAY")
+        url = settings.get("PICPOOL_URL")
+        hook = load_object(settings.get("PICPOOL_IS_BAN") or is_ban)
         if gateway:
-            return cls(None, gateway)
-        picpool = Picpool(settings["PICPOOL_URL"], token=settings.get("PICPOOL_TOKEN"))
+            picpool = Picpool(url, token=settings.get("PICPOOL_TOKEN")) if url else None
+            return cls(crawler, GatewayRotation(picpool, gateway), hook)
         filter = settings.getdict("PICPOOL_FILTER") or {"protocol": ["http", "https"]}
-        return cls(Rotation(picpool, **filter), None)
+        return cls(crawler, Rotation(Picpool(url, token=settings.get("PICPOOL_TOKEN")), **filter), hook)
 
     async def process_request(self, request: Any) -> None:
         if "proxy" in request.meta and "picpool_lease" not in request.meta:
-            return None
-        if self._rotation is None:
-            request.meta["proxy"] = self._gateway
             return None
         from scrapy.utils.defer import maybe_deferred_to_future
 
@@ -50,20 +55,30 @@ class PicpoolMiddleware:
         return None
 
     def process_response(self, request: Any, response: Any) -> Any:
-        # 407 and 502 come from proxies; 403 and 429 are the target's reaction to this exit.
-        if response.status in (407, 502, 503, 504):
-            self._end(request, f"status {response.status}")
-        else:
-            self._end(request, None)
-        return response
+        lease: Optional[Lease] = request.meta.get("picpool_lease")
+        if lease is None:
+            return response
+        reason = f"status {status_of(response)}"
+        banned = self._is_ban(response)
+        if banned:
+            lease.banned(reason)
+        # These come from proxies. A gateway says itself which of its exits has failed.
+        elif response.status in (407, 502, 503, 504) and not is_own_answer(response):
+            lease.failed(reason)
+        self._end(request)
+        if not banned or request.method not in REPEATABLE:
+            return response
+        from scrapy.downloadermiddlewares.retry import get_retry_request
+
+        again = get_retry_request(request, reason=f"banned: {reason}", spider=self._crawler.spider)
+        return again or response
 
     def process_exception(self, request: Any, exception: Exception) -> None:
-        self._end(request, f"{type(exception).__name__}: {exception}")
-
-    def _end(self, request: Any, error: Optional[str]) -> None:
         lease: Optional[Lease] = request.meta.get("picpool_lease")
-        if lease is None or self._rotation is None:
-            return
-        if error is not None:
-            lease.failed(error)
+        if lease is not None:
+            lease.failed(f"{type(exception).__name__}: {exception}")
+            self._end(request)
+
+    def _end(self, request: Any) -> None:
+        lease: Lease = request.meta["picpool_lease"]
         deferToThread(self._rotation.give_back, lease, target=urlsplit(request.url).hostname)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import deque
 from contextlib import contextmanager
 from typing import Any, Deque, Dict, Iterator, Optional
+from urllib.parse import quote, unquote, urlsplit
 
 from ._calls import PicpoolError
 from ._types import Proxy, proxy_url
@@ -13,18 +15,46 @@ from .client import Picpool
 class Lease:
     """A proxy in use. Its result is reported when the use ends."""
 
-    def __init__(self, proxy: Proxy) -> None:
-        self.proxy = proxy
+    def __init__(self, url: str, proxy: Optional[Proxy] = None, session: Optional[str] = None) -> None:
         #: The URL in the form that clients take.
-        self.url = proxy_url(proxy)
+        self.url = url
+        #: Of the pool; ``None`` behind a gateway, which knows it by the session.
+        self.proxy = proxy
+        self.session = session
         self.error: Optional[str] = None
+        self.is_banned = False
 
     def failed(self, error: object) -> None:
         """Says that it did not work, where no exception tells it: a page that the target would not have sent, for instance."""
         self.error = str(error) or type(error).__name__
 
+    def banned(self, error: object) -> None:
+        """Says that the site refuses this exit."""
+        self.failed(error)
+        self.is_banned = True
 
-class Rotation:
+
+class _Leases:
+    def next(self) -> Lease:
+        raise NotImplementedError
+
+    def give_back(self, lease: Lease, *, target: Optional[str] = None) -> None:
+        raise NotImplementedError
+
+    @contextmanager
+    def take(self, target: Optional[str] = None) -> Iterator[Lease]:
+        """The next proxy for a block of code. An exception that leaves the block counts as its failure."""
+        lease = self.next()
+        try:
+            yield lease
+        except Exception as error:
+            lease.failed(error)
+            raise
+        finally:
+            self.give_back(lease, target=target)
+
+
+class Rotation(_Leases):
     """Takes proxies from the pool one after the other, those of the server's order first, and reports how each has done. One that
     failed is not taken again before the others were. May be used by several threads.
 
@@ -46,11 +76,13 @@ class Rotation:
                 self._queue.extend(self._picpool.some_proxies(self._count, **self._filter))
             if not self._queue:
                 raise PicpoolError("The pool has no proxy that suits.", code="no_proxy")
-            return Lease(self._queue.popleft())
+            proxy = self._queue.popleft()
+            return Lease(proxy_url(proxy), proxy)
 
     def give_back(self, lease: Lease, *, target: Optional[str] = None) -> None:
         """Reports how the proxy has done. One that works is taken again soon."""
         ok = lease.error is None
+        assert lease.proxy is not None
         if ok:
             with self._lock:
                 self._queue.append(lease.proxy)
@@ -60,14 +92,36 @@ class Rotation:
             # The report is optional: the pool will notice by itself.
             pass
 
-    @contextmanager
-    def take(self, target: Optional[str] = None) -> Iterator[Lease]:
-        """The next proxy for a block of code. An exception that leaves the block counts as its failure."""
-        lease = self.next()
+
+class GatewayRotation(_Leases):
+    """Takes exits of a gateway, whose URL is that of ``gateway_url``: each lease is a session of its own, unless the URL names one. Over
+    https the gateway does not see what a site answers, so bans are reported to it, by the session: it leaves that exit out for the
+    site. Everything else it sees itself. ``picpool``: the server of the gateway; without one, nothing is reported.
+    """
+
+    def __init__(self, picpool: Optional[Picpool], url: str) -> None:
+        self._picpool = picpool
+        parts = urlsplit(url)
+        self._user = unquote(parts.username or "user")
+        self._password = unquote(parts.password or "none")
+        self._place = (parts.scheme, parts.netloc.rpartition("@")[2])
+        words = self._user.split("-")
+        names = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("session", "sessid")]
+        self._session: Optional[str] = names[-1] if names else None
+
+    def next(self) -> Lease:
+        session = self._session or secrets.token_hex(8)
+        user = self._user if self._session else f"{self._user}-session-{session}"
+        scheme, host = self._place
+        url = f"{scheme}://{quote(user, safe='')}:{quote(self._password, safe='')}@{host}"
+        return Lease(url, session=session)
+
+    def give_back(self, lease: Lease, *, target: Optional[str] = None) -> None:
+        """Reports a ban."""
+        if self._picpool is None or target is None or not lease.is_banned:
+            return
+        token = None if self._password == "none" else self._password
         try:
-            yield lease
-        except Exception as error:
-            lease.failed(error)
-            raise
-        finally:
-            self.give_back(lease, target=target)
+            self._picpool.report_gateway(target, False, session=lease.session, error=lease.error, token=token)
+        except PicpoolError:
+            pass

@@ -1,0 +1,119 @@
+import type { GatewayReport, PoolProxy, ProxyFilter, Report } from './types.ts';
+
+/** What is needed of a client. */
+interface Reporter {
+  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
+  report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
+  reportGateway(report: GatewayReport, token?: string): Promise<unknown>;
+}
+
+/** What is needed of a response; those of `fetch` have it. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+}
+
+/** Responses with which sites refuse an exit. */
+const BANS: ReadonlySet<number> = new Set([403, 429, 451, 503]);
+/** Methods that may be sent again. */
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Reports whether a site refuses the exit: 403, 429, 451 or 503. A response of the gateway itself is not a ban. */
+export function isBan({ status, headers }: Answer): boolean {
+  const names = (headers.get('proxy-status') ?? '').split(',').map((part) => part.trim().split(';')[0]);
+  const isOwn = headers.get('x-picpool-error') !== null || names.includes('picpool');
+  return BANS.has(status) && !isOwn;
+}
+
+export interface ThroughPoolOptions<R> {
+  /** Default: `GET`. Other methods than GET, HEAD and OPTIONS are sent once. */
+  method?: string;
+  /** Maximum number of proxies tried. Default: 5. */
+  tries?: number;
+  /** Which proxies of the pool. */
+  filter?: ProxyFilter;
+  /** The URL of a gateway, which is used instead of the list. Each try is a session of its own, unless the URL names one. */
+  gateway?: string | URL;
+  /** Decides whether a response refuses the exit. Default: `isBan`. */
+  isBan?: (answer: R) => boolean | Promise<boolean>;
+}
+
+/**
+ * Sends a request through one proxy after the other until a site does not refuse it, and reports how each one did. Returns the last
+ * response if all are refused, and rejects with the last error of `send` if there is none. `send`: sends it through a proxy, such as
+ * `(proxy) => fetch(url, { proxy })` in Bun.
+ */
+export async function throughPool<R extends Answer>(
+  picpool: Reporter,
+  url: string | URL,
+  send: (proxy: string) => Promise<R>,
+  options: ThroughPoolOptions<R> = {},
+): Promise<R> {
+  const { method = 'GET', tries = 5, filter, gateway, isBan: refuses = isBan } = options;
+  const target = new URL(url).hostname;
+  const most = REPEATABLE.has(method.toUpperCase()) ? tries : 1;
+  const ways =
+    gateway === undefined
+      ? (await picpool.someProxies(most, filter)).map((proxy) => throughProxy(picpool, proxy, target))
+      : Array.from({ length: most }, () => throughGateway(picpool, new URL(gateway), target));
+  let last: R | undefined;
+  let fault: unknown = new Error('The pool has no proxy that suits.');
+  for (const { proxy, tell } of ways) {
+    let banned = false;
+    let error: string | undefined;
+    try {
+      const answer = await send(proxy);
+      banned = await refuses(answer);
+      if (banned) error = `status ${answer.status}`;
+      last = answer;
+    } catch (thrown) {
+      fault = thrown;
+      error = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+    }
+    // A report is optional: the pool will notice by itself.
+    await tell(error, banned).catch(() => {});
+    if (error === undefined && last) return last;
+  }
+  if (last) return last;
+  throw fault;
+}
+
+/** A way to the site, and how to report its result. */
+interface Way {
+  proxy: string;
+  tell: (error: string | undefined, banned: boolean) => Promise<unknown>;
+}
+
+function throughProxy(picpool: Reporter, proxy: PoolProxy, target: string): Way {
+  return {
+    proxy: proxyUrl(proxy),
+    tell: (error) =>
+      picpool.report(proxy, { ok: error === undefined, target, ...(error !== undefined && { error }) }),
+  };
+}
+
+function throughGateway(picpool: Reporter, gateway: URL, target: string): Way {
+  const user = decodeURIComponent(gateway.username) || 'user';
+  const token = decodeURIComponent(gateway.password);
+  const known = /-sess(?:ion|id)-(\w+)/.exec(user)?.[1];
+  const session = known ?? crypto.randomUUID().replaceAll('-', '');
+  gateway.username = encodeURIComponent(known === undefined ? `${user}-session-${session}` : user);
+  gateway.password ||= 'none';
+  return {
+    proxy: gateway.href.replace(/\/$/, ''),
+    async tell(error, banned) {
+      // Everything else the gateway sees itself.
+      if (!banned) return;
+      const report = { session, target, ok: false, ...(error !== undefined && { error }) };
+      await picpool.reportGateway(report, token === '' || token === 'none' ? undefined : token);
+    },
+  };
+}
+
+/**
+ * Returns a proxy in the form that clients take: `socks5://203.0.113.9:1080`. An `https` proxy is addressed over
+ * plain HTTP, with CONNECT.
+ */
+export function proxyUrl({ protocol, ip, port }: Pick<PoolProxy, 'protocol' | 'ip' | 'port'>): string {
+  return `${protocol === 'https' ? 'http' : protocol}://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
+}

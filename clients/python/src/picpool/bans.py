@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from typing import Any
+
+#: Answers with which sites refuse an exit.
+BANS = frozenset({403, 429, 451, 503})
+#: Methods that may be sent again.
+REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def status_of(response: Any) -> int:
+    """The status of a response of requests, httpx, Scrapy or Playwright."""
+    return int(getattr(response, "status_code", None) or response.status)
+
+
+def is_ban(response: Any) -> bool:
+    """Whether a site refuses the exit: 403, 429, 451 or 503. An answer of the gateway itself is none."""
+    return status_of(response) in BANS and not is_own_answer(response)
+
+
+def is_own_answer(response: Any) -> bool:
+    """Whether the gateway has answered, and not the site."""
+    names = (part.strip() for part in _header(response, "proxy-status").split(","))
+    return _header(response, "x-picpool-error") != "" or any(name.split(";")[0] == "picpool" for name in names)
+
+
+def _header(response: Any, name: str) -> str:
+    value = response.headers.get(name) or ""
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
+import type { CheckResult, Dialled } from '../../src/proxy/proxy.ts';
+import { createParser } from '../../src/proxy/sources/parser.ts';
+import type { Source } from '../../src/proxy/sources/source.ts';
+import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
+import { until } from '../support/stores/services.ts';
+
+const OWN: Source = { name: 'mine', url: 'file:///mine.txt', format: 'lines', protocol: null, logins: true };
+const ALIVE = {
+  connectMs: 1,
+  firstByteMs: 1,
+  totalMs: 5,
+  anonymity: 'elite',
+  tampering: [],
+  proof: 'tls',
+} as const;
+const MINUTE = 60_000;
+
+let now: number;
+let list: string | null;
+let exits: string[];
+let checked: Dialled[];
+let broken: boolean;
+let paid: PaidUpstreams;
+beforeEach(() => {
+  [now, list, exits, checked, broken] = [0, '', ['198.51.100.1'], [], false];
+  paid = createPaidUpstreams({
+    sources: [OWN, { ...OWN, name: 'free', logins: false }],
+    async readSource({ name }, { onCandidate, onPaid }) {
+      if (name !== 'mine') throw new Error('a public list is not read here');
+      if (list === null) return { found: 0, rejected: 0, bytes: 0, error: 'is gone', reached: false };
+      const parser = createParser('lines', {
+        protocol: null,
+        allowPrivate: true,
+        logins: true,
+        onCandidate,
+        onPaid,
+      });
+      parser.push(list);
+      parser.end();
+      return { ...parser.tally, bytes: list.length, error: null, reached: true };
+    },
+    checker: {
+      async check(proxy): Promise<CheckResult> {
+        checked.push(proxy);
+        if (broken || proxy.protocol.startsWith('socks')) return { verdict: 'dead', error: 'timeout' };
+        return {
+          verdict: 'alive',
+          ...ALIVE,
+          tampering: [],
+          exitIp: exits[checked.length % exits.length] ?? '',
+        };
+      },
+    },
+    countryOf: () => 'ZZ',
+    clock: { now: () => now, sleep: async () => {} },
+    log: () => {},
+    readEveryMs: 60 * MINUTE,
+  });
+});
+afterEach(() => paid.stop());
+
+/** Starts, and waits for the first checks. */
+async function begin(lines: string, count: number): Promise<void> {
+  list = lines;
+  paid.start();
+  await until(() => paid.alive().length === count);
+}
+
+const shown = () =>
+  paid.alive().map(({ protocol, ip, login, exitIp }) => `${protocol} ${ip} ${login} ${exitIp}`);
+
+test('names, and all logins of an address that has several, are checked as what they may speak', async () => {
+  await begin(
+    'p.example.test:80:u:p DE\nhttp://a:b@192.0.2.1:80\nhttp://c:d@192.0.2.1:80\nx:y@192.0.2.2:80\n',
+    6,
+  );
+  expect(shown().sort()).toEqual([
+    'http 192.0.2.1 a:b 198.51.100.1',
+    'http 192.0.2.1 c:d 198.51.100.1',
+    'http p.example.test u:p 198.51.100.1',
+    'https 192.0.2.1 a:b 198.51.100.1',
+    'https 192.0.2.1 c:d 198.51.100.1',
+    'https p.example.test u:p 198.51.100.1',
+  ]);
+  expect(checked.some(({ protocol, ip }) => protocol.startsWith('socks') || ip === '192.0.2.2')).toBe(false);
+});
+
+test('an upstream with changing exits has none to show', async () => {
+  exits = ['198.51.100.1', '198.51.100.2'];
+  await begin('http://u:p@p.example.test:80\n', 2);
+  expect(shown()[1]).toBe('https p.example.test u:p null');
+});
+
+test('one that is doubted is soon checked again, and leaves when it has failed', async () => {
+  await begin('http://u:p@p.example.test:80\n', 2);
+  const [before, key] = [paid.version(), 'http://p.example.test:80#'];
+  now += MINUTE;
+  broken = true;
+  paid.doubt(`${key}unknown`);
+  const [first] = paid.alive();
+  if (!first) throw new Error('nothing works');
+  expect(proxyKeyOf(first)).toStartWith(key);
+  expect(proxyKeyOf(first)).not.toContain('u:p');
+  paid.doubt(proxyKeyOf(first));
+  await until(() => paid.alive().length === 0);
+  expect(paid.version()).toBeGreaterThan(before);
+});
+
+test('a list that cannot be read takes nothing away, and one that is shorter does', async () => {
+  await begin('http://u:p@p.example.test:80\nhttp://u:p@q.example.test:80\n', 4);
+  list = null;
+  const count = checked.length;
+  now += 61 * MINUTE;
+  await until(() => checked.length >= count + 4);
+  expect(paid.alive()).toHaveLength(4);
+  list = 'http://u:p@q.example.test:80\n';
+  paid.reread();
+  await until(() => paid.alive().length === 2);
+  expect(paid.alive()[0]?.ip).toBe('q.example.test');
+});
