@@ -130,14 +130,13 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** Races all suitable upstreams. */
   function findAmong(wish: Wish, among: Among, onEnd: OnEnd): Race {
-    const { finder } = among;
     const { account, rotation } = wish.admission;
     const { lanes, hedges } = book.of(account);
     const [lane, hedge] = [lanes[wish.kind], hedges[wish.kind]];
     hedge.request();
     const limits = { ...among, lane, width: 1, tries };
     if (!lane.learned) return contest(wish, { ...limits, width: wish.wide ? COLD_WIDTH : 1 }, onEnd);
-    if (finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
+    if (among.finder || !lane.explores(rotation)) return contest(wish, limits, onEnd);
     // Another tunnel costs the target nothing; a second request does.
     const joinMs =
       wish.kind === 'tunnel' && wish.wide
