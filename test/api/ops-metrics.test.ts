@@ -14,6 +14,7 @@ beforeAll(async () => {
     PROXY_ALLOW_PRIVATE: 'true',
     WEBHOOK_URLS: 'http://127.0.0.1:9/',
     WEBHOOK_SECRET: 'a-secret-of-the-webhooks',
+    GATEWAY_PORT: '0',
   });
   const { send, post, upload } = server;
   await upload();
