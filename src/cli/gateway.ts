@@ -37,8 +37,9 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
-A request goes to one after another until one delivers the target's response; what works is remembered, and each
-has its turn. The list is checked at the same time, and proxies that pass are preferred. It needs no server and no store.
+A request goes to one after another until one delivers the target's response; what works is remembered, and
+each has its turn. The list is checked at the same time, and proxies that pass are preferred. It needs no server
+and no store.
 
   picpool gateway --list proxies.txt --port 8899
   curl -x http://127.0.0.1:8899 https://example.com/`,

@@ -96,7 +96,7 @@ describe
 
   beforeAll(async () => {
     world = await startProxyWorld();
-    server = await startServer(runtime, { ...world.env, ADMIN_TOKEN });
+    server = await startServer(runtime, { ...world.env, ADMIN_TOKEN, GATEWAY_PORT: '0' });
     contract = await loadContract(server.url);
     grown = firstPoolEvent();
     ({ stages, finished } = await refreshToTheEnd());
@@ -221,6 +221,17 @@ describe
       status: 'alive',
       reports: [{ ok: false, target: 'example.com', error: 'timeout' }],
     });
+  });
+
+  test('the gateway takes reports of exits, and tells which it has used', async () => {
+    const report = await call('POST', '/api/gateway/report', {
+      session: 'unknown',
+      target: 'example.com',
+      ok: false,
+    });
+    expect(await json(report)).toMatchObject({ counted: false });
+    expect((await call('GET', '/api/gateway/last?session=unknown')).status).toBe(404);
+    expect(await get('/api/gateway/requests')).toMatchObject({ success: true, requests: [] });
   });
 
   test('a quick test tells the truth about a living and a dead one', async () => {

@@ -37,6 +37,7 @@ export const PROMISES: readonly Promised[] = [
   // The pool.
   { command: /-X POST \S+\/api\/refresh$/, shows: /"state":"(running|done)"/ },
   { command: /\/api\/refresh\/events$/, shows: /^data: \{[^[]*"state":"done"/m, endless: true },
+  { command: /\/api\/gateway\/report /, shows: /"counted":(true|false)/ },
   { command: /^curl -x /, shows: /^(?![\s\S]*"success":false)[\s\S]/ },
   { command: /protocol=socks5&format=text'/, shows: /^([\d.]+:\d+\n)+$/ },
   { command: /-OJ \S+\/api\/export$/, shows: PROXY_LINES },
