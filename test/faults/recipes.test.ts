@@ -58,7 +58,11 @@ export const command = defineCommand({
     ],
   ],
   'Adding a field to a record': [
-    ['src/proxy/proxy.ts', '  /** What was planted. */\n  planted: number;\n', '}\n\nconst MEMORY_MS'],
+    [
+      'src/proxy/proxy.ts',
+      '  /** What was planted. */\n  planted: number;\n',
+      '  /** The results of the latest checks',
+    ],
     ['src/proxy/fields.ts', "  planted: { kind: 'integer', added: 7 },\n", '};\n\nconst FIELDS'],
     [
       'adapters/sqlite/schema.ts',
