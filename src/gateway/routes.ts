@@ -217,12 +217,9 @@ function takeReport(door: GatewayDoor, call: Call<{ body: typeof reportBody }>):
   };
   const verdict = door.report(witness, report, error);
   if (!verdict.counted) return Response.json({ success: true, ...verdict }, NO_STORE);
-  const { restMs, forAll, moved } = verdict;
+  const { ids: _, restMs, forAll: for_all, ...told } = verdict;
   const rest_seconds = Math.round(restMs / 1000);
-  return Response.json(
-    { success: true, counted: true, exit: verdict.exit, rest_seconds, for_all: forAll, moved },
-    NO_STORE,
-  );
+  return Response.json({ success: true, ...told, rest_seconds, for_all }, NO_STORE);
 }
 
 function msOf(rest: string): number {
