@@ -133,18 +133,25 @@ async function* read(name: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Returns why a line of a list is not an entry, without what may be a password. */
+/** Characters of a line that are repeated. */
+const MOST_SHOWN = 60;
+
+/** Returns why a line of a list is not an entry, without what may be a password or would steer a terminal. */
 function whyNot(line: string): string {
   const [before, ...after] = line
     .replace(/["'\s]/g, ' ')
+    .replace(/[^ -~]/g, '?')
     .trim()
     .split('://');
   const [scheme, rest] = after.length > 0 ? [before, after.join('://')] : [undefined, before ?? ''];
-  if (scheme !== undefined && scheme.toLowerCase() !== 'tls' && !protocolNamed(scheme))
-    return `${scheme}:// is not a protocol of proxies`;
+  if (scheme !== undefined && scheme.toLowerCase() !== 'tls' && !protocolNamed(scheme)) {
+    const named =
+      /^[a-z0-9+.-]+$/i.test(scheme) && scheme.length <= MOST_SHOWN ? `${scheme}://` : 'what precedes ://';
+    return `${named} is not a protocol of proxies`;
+  }
   const place = rest.slice(rest.lastIndexOf('@') + 1);
   const [, host = '', port] = /^(\[[^\]]*\]|[^ :]*)(?:[ :](\d+))?/.exec(place) ?? [];
-  const shown = host.slice(0, 60);
+  const shown = host.slice(0, MOST_SHOWN);
   if (port === undefined) return `${shown === '' ? 'it' : shown} has no port`;
   if (Number(port) < 1 || Number(port) > 65_535) return `${port} is not a port`;
   const address = canonicalAddress(unbracketed(host));

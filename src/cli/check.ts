@@ -116,14 +116,11 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
 
 const NOT_SERVED = { verdict: 'dead' } as const;
 
+type Site = { url?: string | undefined; expect: number[]; contains: string[]; without: string[] };
+
 /** Decides whether a proxy that works also reaches the URL of the options; without one, each does. */
 async function openSite(
-  {
-    url,
-    expect,
-    contains,
-    without,
-  }: { url?: string | undefined; expect: number[]; contains: string[]; without: string[] },
+  { url, expect, contains, without }: Site,
   { timeoutMs, PROXY_JUDGE_CA }: Pick<Config, 'PROXY_JUDGE_CA'> & { timeoutMs: number },
 ): Promise<{ serves(proxy: Dialled, checker: Checker): Promise<boolean>; close(): void }> {
   if (url === undefined) return { serves: async () => true, close() {} };

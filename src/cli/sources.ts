@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { parseConfig } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { inTurnsByHost } from '../proxy/refresh/polite.ts';
@@ -21,7 +20,7 @@ and prints only those that need a change, and why. Exit code 1: some do.`,
   async run({ options, env, terminal }) {
     const config = parseConfig(env);
     const allowPrivate = config.PROXY_ALLOW_PRIVATE;
-    const sources = await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8'));
+    const sources = await loadSources(config.PROXY_SOURCES);
     const shown = (url: string) => masked('PROXY_SOURCES', url);
     if (!options.check) {
       await terminal.print(sources.map(({ name, url }) => `${name}\t${shown(url)}\n`).join(''));

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { countOf, formatCount } from '../cli/format.ts';
 import { masked } from '../cli/masked.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -42,7 +41,7 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
 /** Reads every list. Some always fail, but not all of them. */
 export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const allowPrivate = config.PROXY_ALLOW_PRIVATE;
-  const sources = await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8'));
+  const sources = await loadSources(config.PROXY_SOURCES);
   const read = createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate });
   const findings: Finding[] = [];
   const { signal } = new AbortController();

@@ -74,28 +74,29 @@ export function createAdmit(options: AdmitOptions): Admit {
     };
   }
 
-  async function passOf(token: string, peer: string): Promise<Pass | null> {
-    try {
-      calm?.demandCalm(peer);
-      const pass = await verify(token);
-      if (pass === null) await calm?.countWrong(peer);
-      return pass;
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'rate_limited')
-        throw new GatewayFault('too_many_connections', error.message);
-      throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
+  async function passOf(token: string, peer: string): Promise<Pass> {
+    calm?.demandCalm(peer);
+    const pass = await verify(token);
+    if (pass === null) {
+      await calm?.countWrong(peer);
+      throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     }
-  }
-
-  async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
-    const pass = await passOf(login.password, peer);
-    if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
       throw new GatewayFault(
         'too_many_connections',
         'The rate of this token is used up: --rate of picpool token create.',
       );
     }
+    return pass;
+  }
+
+  async function withToken(login: LoginParts, options: UserOptions, peer: string): Promise<Admission> {
+    const pass = await passOf(login.password, peer).catch((error: unknown) => {
+      if (error instanceof GatewayFault) throw error;
+      if (error instanceof AppError && error.code === 'rate_limited')
+        throw new GatewayFault('too_many_connections', error.message);
+      throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
+    });
     const admitted = admission(pass.id, pass.quota, options);
     await admitted.account.demandQuota();
     // A store that does not respond must not cut tunnels.

@@ -46,7 +46,7 @@ interface Work {
 interface ClientOptions {
   socket: TcpSocket;
   desk: Desk;
-  admit: Admit;
+  admit: (login: LoginParts | null) => ReturnType<Admit>;
   /** Called once when its user is known. */
   onAdmitted: () => void;
   /** Called once when the connection is over. */
@@ -63,7 +63,7 @@ export class Client implements TcpListener, Caller {
   onEnded: (() => void) | null = null;
   readonly startedAt: number;
   readonly #desk: Desk;
-  readonly #admit: Admit;
+  readonly #admit: ClientOptions['admit'];
   readonly #onAdmitted: () => void;
   readonly #onGone: () => void;
   #read: () => void;
@@ -254,7 +254,7 @@ export class Client implements TcpListener, Caller {
     this.#deadline = Number.POSITIVE_INFINITY;
     this.onBytes = () => {};
     this.onLeft = () => {};
-    const admitted = this.#admit(login, this.socket.peer);
+    const admitted = this.#admit(login);
     if (!(admitted instanceof Promise)) {
       this.#begin(admitted, asked, begin);
       return;

@@ -171,8 +171,15 @@ async function listenOn(
     for (const server of servers) server.close();
   };
   try {
-    for (const { port, options } of ports)
-      servers.push(await tcp.listen({ hostname, port }, (socket) => accept(socket, options)));
+    for (const { port, options } of ports) {
+      const listening = tcp.listen({ hostname, port }, (socket) => accept(socket, options));
+      const onFault = (cause: unknown) => {
+        throw new Error(`The gateway cannot listen on ${hostname}:${port}; the port may be taken.`, {
+          cause,
+        });
+      };
+      servers.push(await listening.catch(onFault));
+    }
   } catch (error) {
     close();
     throw error;

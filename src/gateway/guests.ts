@@ -1,4 +1,5 @@
 import { canonicalAddress, clientNetwork } from '../lib/address.ts';
+import type { LoginParts } from '../proxy/login.ts';
 import { NOBODY, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import { Client } from './client.ts';
@@ -34,7 +35,9 @@ export function createGuests({ desk, admit, connections, lifetimeMs }: GuestsOpt
 
   return {
     accept(socket, fixed) {
-      const network = clientNetwork(canonicalAddress(socket.peer) ?? socket.peer);
+      // Behind an address of IPv6, those of IPv4 are spelled `::ffff:203.0.113.9`.
+      const peer = canonicalAddress(socket.peer) ?? socket.peer;
+      const network = clientNetwork(peer);
       const alike = strangers.get(network) ?? 0;
       if (clients.size >= connections || alike >= MOST_STRANGERS) {
         socket.destroy();
@@ -50,7 +53,7 @@ export function createGuests({ desk, admit, connections, lifetimeMs }: GuestsOpt
         if (!client.isAdmitted) onKnown();
         desk.meter.closed();
       };
-      const admitHere: Admit = (login, peer) => admit(login, peer, fixed);
+      const admitHere = (login: LoginParts | null) => admit(login, peer, fixed);
       const client = new Client({ socket, desk, admit: admitHere, onAdmitted: onKnown, onGone });
       strangers.set(network, alike + 1);
       clients.add(client);

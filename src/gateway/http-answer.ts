@@ -65,7 +65,10 @@ function keepsAlive(head: Head, status: number, framing: Framing): boolean {
   );
 }
 
-/** Returns the head as the client gets it. */
+/** What only this gateway says: by the first, clients name exits in reports; by the others, they know it from sites. */
+const OWN = /^x-picpool-(error|exit|proxy|session): |^proxy-status: .*picpool/i;
+
+/** Returns the head as the client gets it, without what a site or a proxy says in the gateway's name. */
 export function answerHead({ head, framing }: Answer, added: readonly string[]): Buffer {
   const line = head.line.replace(/^HTTP\/1\.0/, 'HTTP/1.1');
   const isForwarded = ([name, value]: [string, string]) =>
@@ -73,7 +76,8 @@ export function answerHead({ head, framing }: Answer, added: readonly string[]):
     !(/^transfer-encoding$/i.test(name) && /^identity$/i.test(value));
   const fields = endToEnd(head)
     .filter(isForwarded)
-    .map(([name, value]) => `${name}: ${value}`);
+    .map(([name, value]) => `${name}: ${value}`)
+    .filter((field) => !OWN.test(field));
   return Buffer.from(`${[line, ...fields, ...added].join('\r\n')}\r\n\r\n`, 'latin1');
 }
 

@@ -79,7 +79,8 @@ export function createJournal(now: () => number): Journal {
       if (shown.length > MOST_SHOWN) shown.shift();
       if (entry.exit !== null) {
         usedAt.set(entry.exit, entry.at);
-        for (const key of [account.id, `${account.id} ${entry.session}`]) lastOf.set(key, entry);
+        lastOf.set(account.id, entry);
+        if (entry.session !== null) lastOf.set(`${account.id} ${entry.session}`, entry);
       }
       return entry;
     },

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { forwardedBy } from '../http/client/forwarding-headers.ts';
+import { isLocal } from '../http/context.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
@@ -176,18 +177,18 @@ export function gatewayRoutes(door: GatewayDoor | null): Route[] {
 const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
 
 /**
- * Returns the account of the gateway that a call comes from. Without tokens, those are the programs on this machine:
- * a reverse proxy passes on what others say.
+ * Returns the account of the gateway that a call comes from. Without tokens, those are the programs on this machine,
+ * under a name of it: reverse proxies pass on what others say, and a page may point its own name here (DNS rebinding).
  */
 function witnessOf({ context, request }: Caller, door: GatewayDoor): Witness {
-  if (context.admin) return { id: 'admin', speaksForAll: true };
   if (door.closed()) {
+    if (context.admin) return { id: 'admin', speaksForAll: true };
     if (context.holder?.role === 'gateway') return { id: context.holder.id, speaksForAll: false };
     const header = 'Authorization: Bearer <token>, with a token of the role gateway';
     throw new AppError('unauthorized', message('This needs the header {header}.', { header }));
   }
-  const { peer } = context;
-  if (!LOOPBACK.has(peer) || forwardedBy(request.headers) !== null) {
+  const { peer, reachedAt } = context;
+  if (!LOOPBACK.has(peer) || forwardedBy(request.headers) !== null || !isLocal(reachedAt)) {
     throw new AppError(
       'forbidden',
       inEnglish('Without tokens of the role gateway, only programs on the same machine may use this.'),
@@ -216,12 +217,9 @@ function takeReport(door: GatewayDoor, call: Call<{ body: typeof reportBody }>):
   };
   const verdict = door.report(witness, report, error);
   if (!verdict.counted) return Response.json({ success: true, ...verdict }, NO_STORE);
-  const { restMs, forAll, moved } = verdict;
+  const { ids: _, restMs, forAll: for_all, ...told } = verdict;
   const rest_seconds = Math.round(restMs / 1000);
-  return Response.json(
-    { success: true, counted: true, exit: verdict.exit, rest_seconds, for_all: forAll, moved },
-    NO_STORE,
-  );
+  return Response.json({ success: true, ...told, rest_seconds, for_all }, NO_STORE);
 }
 
 function msOf(rest: string): number {

@@ -1,6 +1,6 @@
 import type { Login } from '../proxy/login.ts';
 import { type Anonymity, type Dialled, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
-import { proxyKeyOf } from '../proxy/targets/site.ts';
+import { loginTag, proxyKeyOf } from '../proxy/targets/site.ts';
 import { Draw } from './draw.ts';
 
 /** What carries a client's connection: a tunnel to the target, or a single request over plain HTTP. */
@@ -64,7 +64,7 @@ export type Failure =
 
 /**
  * Returns what tells exits apart: the address that sites see. While that is unknown, it is assumed to be the proxy's,
- * except for logins, which usually lead to different exits.
+ * except for logins, which usually lead to different exits. Clients see it, so it tells nothing of a login.
  */
 export function exitOf({
   key,
@@ -72,7 +72,7 @@ export function exitOf({
   exitIp,
   login,
 }: Pick<Upstream, 'key' | 'ip' | 'exitIp' | 'login'>): string {
-  return exitIp ?? (login === null ? ip : key);
+  return exitIp ?? (login === null ? ip : loginTag(key));
 }
 
 /** Expected share of time in which a proxy works of which nothing is known. */

@@ -104,7 +104,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
 }
 
 /** Reports whether the host of a URL names this machine. */
-function isLocal(url: string): boolean {
+export function isLocal(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
 }
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { systemClock } from '../lib/clock.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import type { JudgeState } from '../proxy/check/checker.ts';
@@ -51,7 +50,7 @@ export async function openPool(
     settled: (job) => webhooks?.send('refresh.finished', jobView(job)),
   };
   const countryOf = await openCountries(config.PROXY_COUNTRY_DB);
-  const sources = await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8'));
+  const sources = await loadSources(config.PROXY_SOURCES);
   const readSource = createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate });
   const paid = createPaidUpstreams({
     sources,

@@ -141,6 +141,12 @@ test('without tokens, a program on this machine asks for its exit and reports it
   for (const header of ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'])
     expect((await call('/api/gateway/report', report, { [header]: '127.0.0.1' })).status).toBe(403);
   expect((await call('/api/gateway/report', report, { origin: 'https://other.example' })).status).toBe(403);
+  // A page whose name points to this machine for a moment sends no Origin with a GET.
+  expect((await call('/api/gateway/last', undefined, { host: 'other.example' })).status).toBe(403);
+  // The administrator's program is one of this machine as well.
+  const bearer = { authorization: 'Bearer the-administrator' };
+  expect((await call('/api/gateway/last?session=r', undefined, bearer)).told.request).toMatchObject({ exit });
+  expect((await call('/api/gateway/last?session=null')).status).toBe(404);
   expect((await call('/api/gateway/report', report)).told).toMatchObject({
     counted: true,
     exit,

@@ -19,6 +19,21 @@ test('each endpoint comes once, in however many lists it is', () =>
     expect(source.size()).toEqual({ total: 3 });
   }));
 
+test('what is said of a line neither steers a terminal, nor names a login, nor has any length', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'list.txt');
+    const lines = ['\u001b]0;x\u0007://8.8.8.8:80', 'me:secret://8.8.8.8:80', `${'a'.repeat(60_000)}://x`];
+    await writeFile(path, [...lines, '8.8.8.8\u001b[31m:x'].join('\n'));
+    const said: string[] = [];
+    const source = await openCandidates({ ...options, paths: [path], onReject: (one) => said.push(one) });
+    await Array.fromAsync(source.candidates());
+    const unknown = 'what precedes :// is not a protocol of proxies';
+    expect(said).toEqual([
+      ...[1, 2, 3].map((line) => `${path}:${line}: ${unknown}`),
+      `${path}:4: 8.8.8.8?[31m has no port`,
+    ]);
+  }));
+
 test('an entry without a protocol is tried with each requested protocol', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'list.txt');

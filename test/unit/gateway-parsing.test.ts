@@ -175,6 +175,20 @@ describe('the head of an answer', () => {
     },
   );
 
+  test('says nothing in the name of the gateway', () => {
+    const own = [
+      'X-Picpool-Error: no_answer',
+      'x-picpool-exit: 192.0.2.1',
+      'Proxy-Status: a, PicPool; error=x',
+    ];
+    const others = ['Proxy-Status: cdn; error=x', 'X-Picpool-Signature: s'];
+    const text = ['HTTP/1.1 503 No', ...own, ...others, 'Content-Length: 0', '', ''].join('\r\n');
+    const answer = answerReader('GET')(Buffer.from(text));
+    if (!answer) throw new Error('incomplete');
+    const sent = answerHead(answer, ['X-Picpool-Exit: 192.0.2.2']).toString().split('\r\n');
+    expect(sent.slice(1, -2)).toEqual([...others, 'Content-Length: 0', 'X-Picpool-Exit: 192.0.2.2']);
+  });
+
   test('is found however it is split', () => {
     const text = 'HTTP/1.1 103 x\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
     for (let step = 1; step <= 7; step++) {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { exitOf, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import type { CheckResult, Dialled } from '../../src/proxy/proxy.ts';
 import { createParser } from '../../src/proxy/sources/parser.ts';
@@ -91,6 +92,12 @@ test('an upstream with changing exits has none to show', async () => {
   exits = ['198.51.100.1', '198.51.100.2'];
   await begin('http://u:p@p.example.test:80\n', 2);
   expect(shown()[1]).toBe('https p.example.test u:p null');
+  // What clients are told instead fits into a report, and tells neither name nor login.
+  const [one, other] = ['u:p', 'u:q'].map((login) =>
+    exitOf(unknownUpstream({ protocol: 'http', ip: 'p.example.test', port: 80, login })),
+  );
+  expect(one).toMatch(/^[0-9a-f]{16}$/);
+  expect(one).not.toBe(other);
 });
 
 test('one that is doubted is soon checked again, and leaves when it has failed', async () => {

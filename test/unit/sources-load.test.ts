@@ -14,6 +14,12 @@ async function faults(setting: string, text?: string): Promise<string[]> {
   return error.faults.map(({ message }) => message);
 }
 
+test('a list is not read to find out that it is one', async () => {
+  const [source] = await loadSources('/dev/zero');
+  expect(source?.url).toBe('file:///dev/zero');
+  expect(await faults('/', undefined)).toEqual(['names a file that cannot be read: /']);
+});
+
 describe('the built-in catalogue', () => {
   test('has lists of at least 25 providers, for every protocol', async () => {
     expect(await loadSources(undefined, noFile)).toBe(CATALOGUE);

@@ -174,6 +174,18 @@ test('the opening of a body is read in every framing, cut anywhere, and no furth
   );
 });
 
+test('a body of tiny chunks is read, and one of an impossible length is not', () => {
+  const heard = (head: string, body: string) => {
+    const inbox = new Inbox();
+    inbox.add(Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`));
+    return openingReader(1600)(inbox);
+  };
+  const tiny = '1\r\na\r\n'.repeat(1600);
+  expect(heard('Transfer-Encoding: chunked', tiny)?.body).toBe('a'.repeat(1600));
+  for (const length of ['-5', 'five', '1e999', '0x10'])
+    expect(() => heard(`Content-Length: ${length}`, tiny)).toThrow('malformed content length');
+});
+
 test('what is expected of a target is written behind its URL', () => {
   const read = (text: string) => parseConfig({ PROXY_TARGETS: text }).PROXY_TARGETS;
   expect(

@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs';
+import { text as textOf } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
@@ -45,7 +47,7 @@ const EXPECTED: Record<string, string> = {
  */
 export async function loadSources(
   setting: string | undefined,
-  readTextFile: (path: string) => Promise<string>,
+  readTextFile = readOpening,
 ): Promise<readonly Source[]> {
   if (setting === undefined || setting.trim() === '') return CATALOGUE;
   const items = setting
@@ -72,6 +74,11 @@ export async function loadSources(
   faults.push(...twice.map((name) => `names two lists "${name}"`));
   if (faults.length > 0) throw fault(faults);
   return sources;
+}
+
+/** A list may have any size, and is read later; a file that describes lists has a limit. */
+function readOpening(path: string): Promise<string> {
+  return textOf(createReadStream(path, { end: LONGEST_FILE }));
 }
 
 /** A file that describes lists, rather than being one. A line of a list may begin with `[2001:db8::1]:8080`. */

@@ -35,12 +35,20 @@ export function siteOfTarget(target: string | undefined): string | null {
 
 /**
  * Returns the same key for one proxy under several protocols: an `https` proxy and an `http` proxy on one
- * port are the same. Each login is a proxy of its own, of which the key has a hash.
+ * port are the same. Each login is a proxy of its own, of which the key has a hash; see `loginTag`.
  */
 export function proxyKeyOf({ protocol, login, tls, ...place }: Dialled): string {
   const scheme = tls ? 'tls' : protocol === 'https' ? 'http' : protocol;
-  const tag = login ? `#${createHash('sha256').update(login).digest('hex').slice(0, 16)}` : '';
-  return `${scheme}://${formatAddress(place)}${tag}`;
+  const address = formatAddress(place);
+  const tag = login
+    ? `#${createHash('sha256').update(`${address} ${login}`).digest('hex').slice(0, 16)}`
+    : '';
+  return `${scheme}://${address}${tag}`;
+}
+
+/** Returns what stands for address and login in a key with a login, and tells neither. */
+export function loginTag(key: string): string {
+  return key.slice(key.indexOf('#') + 1);
 }
 
 /** Returns the endpoints that a key may mean. */

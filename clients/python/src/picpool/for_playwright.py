@@ -42,7 +42,8 @@ def browser_context(
         context = browser.new_context(proxy=proxy_settings(lease.url), **options)
 
         def heard(response: Any) -> None:
-            if response.request.is_navigation_request() and is_ban(response):
+            is_page = response.request.is_navigation_request() and response.frame.parent_frame is None
+            if is_page and is_ban(response):
                 lease.banned(f"status {status_of(response)}")
 
         context.on("response", heard)

@@ -1,0 +1,20 @@
+import { expect, test } from 'bun:test';
+import { createAccounts } from '../../src/gateway/accounts.ts';
+import { createAdmit } from '../../src/gateway/admission.ts';
+import { createSessions } from '../../src/gateway/sessions.ts';
+
+test('a limiter that does not respond refuses clients in words', async () => {
+  const limiter = { take: () => Promise.reject(new Error('no connection')) };
+  const admit = createAdmit({
+    isOpen: () => false,
+    verify: async (id) => ({ id, rate: { capacity: 60, perSecond: 1 }, quota: null }),
+    limiter,
+    accounts: createAccounts({ limiter, connections: 1 }),
+    sessions: createSessions(() => 0),
+    suits: () => true,
+    namedSites: new Map(),
+  });
+  await expect(Promise.resolve(admit({ user: 'u', password: 'token' }, '192.0.2.1'))).rejects.toMatchObject({
+    refusal: 'unavailable',
+  });
+});
