@@ -171,6 +171,7 @@ class Exchange implements Carrier {
     if (this.#over) return;
     if (!this.#received.isEmpty) this.#readHead();
     this.#upstream.resume();
+    this.#result.attempt.replay();
   }
 
   get patienceMs(): number {
