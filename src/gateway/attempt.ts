@@ -65,6 +65,8 @@ export class Attempt implements TcpListener {
   #turn = -1;
   /** What has arrived and was not part of asking for the tunnel. */
   #inbox = new Inbox();
+  /** Repeats the end of the connection, if it came after the answer. */
+  #end: ((listener: TcpListener) => void) | null = null;
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
   /** `idle`: a connection to the target that can take the payload at once. */
@@ -98,6 +100,11 @@ export class Attempt implements TcpListener {
   release(): { socket: TcpSocket; received: Buffer } {
     this.#phase = 'over';
     return { socket: this.#socket, received: this.#inbox.remainder() };
+  }
+
+  /** Tells the listener that has taken over of an end that came before. */
+  replay(): void {
+    this.#end?.(this.#socket.listener);
   }
 
   /** Reads on after the answer. Returns true if more has arrived with it. */
@@ -138,13 +145,18 @@ export class Attempt implements TcpListener {
 
   ended(): void {
     if (this.#phase === 'asking' || this.#phase === 'waiting') this.#fail('closed');
-    else this.onNews?.('ended');
+    else {
+      this.#end ??= (listener) => listener.ended();
+      this.onNews?.('ended');
+    }
   }
 
-  closed(): void {
+  closed(fault: string | null): void {
     if (this.#phase === 'connecting') this.#fail('unreachable');
-    else if (this.#phase === 'answered') this.onNews?.('ended');
-    else if (this.#phase !== 'over') this.#fail('closed');
+    else if (this.#phase === 'answered') {
+      this.#end = (listener) => listener.closed(fault);
+      this.onNews?.('ended');
+    } else if (this.#phase !== 'over') this.#fail('closed');
   }
 
   #begin(): TcpSocket {

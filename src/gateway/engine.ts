@@ -62,8 +62,6 @@ export interface Engine {
 
 /** Number of upstreams tried at once until enough was learnt. */
 const COLD_WIDTH = 3;
-/** Share of the time limit after which another exit of a session is looked for, although it may still answer. */
-const SESSION_SHARE = 0.5;
 
 /** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
 const HEAD_START = 2;
@@ -72,13 +70,15 @@ const HEAD_START = 2;
 type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'joinMs' | 'tries' | 'timeoutMs'> & {
   /** The session that needs an exit which no other has. */
   finder?: Session | undefined;
+  /** The key of the only upstream that may be tried. */
+  pinned?: string;
 };
 
 export function createEngine(options: EngineOptions): Engine {
   const { tcp, testimony, bans, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
   const book = createEvidence({ testimony, bans, random, monotonic });
 
-  function contest(wish: Wish, { finder, ...limits }: Limits, onEnd: OnEnd) {
+  function contest(wish: Wish, { finder, pinned, ...limits }: Limits, onEnd: OnEnd) {
     const { kind, target, planFor, idleFor, canaryFor, admission } = wish;
     const { account, rotation } = admission;
     const evidence = book.of(account);
@@ -93,6 +93,7 @@ export function createEngine(options: EngineOptions): Engine {
           chance: evidence.chanceAt(admission.site ?? site, kind),
           avoid: evidence.avoidsAt(site, kind),
           taken: finder?.isTaken,
+          pinned,
           // What is sent only once must not be lost to find out more.
           careful: !wish.wide,
         },
@@ -153,10 +154,9 @@ export function createEngine(options: EngineOptions): Engine {
         const { lanes } = book.of(wish.admission.account);
         const lane = [lanes[wish.kind], lanes.tunnel].find((one) => one.holds(pinned));
         if (lane === undefined) return null;
-        const isPinned: Suits = ({ key }) => key === pinned;
-        return contest(wish, { lane, suits: isPinned, width: 1, tries: 1, timeoutMs }, onEnd);
+        return contest(wish, { lane, pinned, suits, width: 1, tries: 1, timeoutMs }, onEnd);
       },
-      patienceMs: timeoutMs * SESSION_SHARE,
+      limitMs: timeoutMs,
       findOther: (onEnd) => findAny(wish, suits, onEnd, session),
     };
     return raceForSession(session, ways, onFound);

@@ -9,6 +9,7 @@ import {
   listOf,
   MAX_HEAD_BYTES,
 } from './http-message.ts';
+import type { Failure } from './upstream.ts';
 
 /** The head of an answer. */
 export interface Answer {
@@ -84,6 +85,12 @@ export function answerHead({ head, framing }: Answer, added: readonly string[]):
 /** Statuses with which a site refuses an address. */
 export const REFUSALS: ReadonlySet<number> = new Set([403, 429, 451, 503]);
 
+/** Statuses that ask for a login to a network or a proxy, which a target never sends. */
+export const NEVER_A_TARGETS: ReadonlyMap<number, Failure> = new Map([
+  [407, 'auth_required'],
+  [511, 'page'],
+]);
+
 /** Statuses that a proxy sends if it could not reach the target. The target itself may send them as well. */
 export const PROXY_TROUBLE: ReadonlySet<number> = new Set([500, 502, 503, 504]);
 
@@ -105,8 +112,8 @@ export function answerJudge(method: string, certain: boolean, retry = false): (r
 
 function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
   const { status, head } = answer;
-  if (status === 407) return { failure: 'auth_required' };
-  if (status === 511) return { failure: 'page' };
+  const failure = NEVER_A_TARGETS.get(status);
+  if (failure !== undefined) return { failure };
   const refusal = retry && REFUSALS.has(status) && (certain || !PROXY_TROUBLE.has(status));
   if (PROXY_TROUBLE.has(status) || (refusal && certain))
     return { doubt: { look: `${status}`, mayBeOwn: false, refusal } };

@@ -1,4 +1,4 @@
-import { NOBODY, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import { NOBODY, type TcpSocket } from '../runtime/tcp.ts';
 import { formatTarget, type Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -15,6 +15,12 @@ export interface Idle {
   sweep(): void;
   /** Closes all. */
   close(): void;
+}
+
+interface Resting {
+  socket: TcpSocket;
+  place: string;
+  since: number;
 }
 
 /** Above this number, the longest unused is closed. */
@@ -59,10 +65,12 @@ export function createIdle(monotonic: () => number): Idle {
         socket.destroy();
         return;
       }
-      const one = new Resting(socket, place, monotonic(), end);
+      const one = { socket, place, since: monotonic() };
       all.add(one);
       byPlace.set(place, [...alike, one]);
-      socket.listener = one;
+      // Any event makes it unusable: nobody has requested anything.
+      const onEvent = () => end(one);
+      socket.listener = { opened() {}, drained() {}, received: onEvent, ended: onEvent, closed: onEvent };
       socket.resume();
       if (all.size > MOST_IDLE) {
         const [oldest] = all;
@@ -82,38 +90,6 @@ export function createIdle(monotonic: () => number): Idle {
       for (const one of all) end(one);
     },
   };
-}
-
-/** An idle connection. Any event on it makes it unusable. */
-class Resting implements TcpListener {
-  readonly socket: TcpSocket;
-  readonly place: string;
-  readonly since: number;
-  readonly #end: (one: Resting) => void;
-
-  constructor(socket: TcpSocket, place: string, since: number, end: (one: Resting) => void) {
-    this.socket = socket;
-    this.place = place;
-    this.since = since;
-    this.#end = end;
-  }
-
-  opened(): void {}
-
-  drained(): void {}
-
-  /** Nobody has requested this. */
-  received(): void {
-    this.#end(this);
-  }
-
-  ended(): void {
-    this.#end(this);
-  }
-
-  closed(): void {
-    this.#end(this);
-  }
 }
 
 function placeOf({ key }: Upstream, target: Target): string {

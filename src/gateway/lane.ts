@@ -81,6 +81,8 @@ export interface Leaning {
   chance?: ((member: Member) => number) | undefined;
   /** Reports, by key, which upstreams should be taken only if no other one that works is left. */
   avoid?: Avoids | undefined;
+  /** The key of the only one that may be taken, whatever is known about it. */
+  pinned?: string | undefined;
   /** The same for exits, which are taken before those to avoid. */
   taken?: Avoids | undefined;
   /** True if an untried upstream must have passed a check to be tried before those that work. */
@@ -166,7 +168,7 @@ export class Lane {
     leaning: Leaning = {},
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
-    const { avoid, taken, visits, careful } = leaning;
+    const { avoid, taken, visits, careful, pinned } = leaning;
     const allowed: Suits = (upstream, kind) => !avoid?.(upstream.key) && suits(upstream, kind);
     const find = (fitting: Suits) => {
       const checked: Suits = (upstream, kind) => upstream.proven[kind] && fitting(upstream, kind);
@@ -176,7 +178,9 @@ export class Lane {
       if (unknown === 'first') return idle() ?? trusted();
       return trusted() ?? this.#drawUntried(fitting, leaning, true);
     };
-    let found = taken && find((upstream, kind) => !taken(exitOf(upstream)) && allowed(upstream, kind));
+    const only = pinned === undefined ? undefined : this.#options.roster.get(pinned);
+    let found = only && this.#memberFor(only);
+    if (taken) found ??= find((upstream, kind) => !taken(exitOf(upstream)) && allowed(upstream, kind));
     found ??= find(allowed);
     if (avoid) found ??= find(suits);
     if (unknown !== 'only') found ??= this.#drawFrom(this.#ejected, suits, leaning);

@@ -13,6 +13,7 @@ import {
   answerHead,
   answerJudge,
   answerReader,
+  NEVER_A_TARGETS,
   PROXY_TROUBLE,
   REFUSALS,
 } from './http-answer.ts';
@@ -35,11 +36,6 @@ const ENDED_MS = 10_000;
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** A request that is sent once must not be lost to a proxy that answers everything itself. */
 const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
-/** Statuses that ask for a login to a network or a proxy, which a target never sends. */
-const NEVER_A_TARGETS = new Map([
-  [407, 'auth_required'],
-  [511, 'page'],
-] as const);
 
 /**
  * Sends one request and returns the answer. GET and HEAD are sent to further upstreams if one fails, until the first
@@ -171,6 +167,7 @@ class Exchange implements Carrier {
     if (this.#over) return;
     if (!this.#received.isEmpty) this.#readHead();
     this.#upstream.resume();
+    this.#result.attempt.replay();
   }
 
   get patienceMs(): number {
@@ -219,7 +216,7 @@ class Exchange implements Carrier {
     try {
       const answer = this.#readAnswer(this.#received.view());
       if (answer === undefined) return;
-      const failure = NEVER_A_TARGETS.get(answer.status as 407 | 511);
+      const failure = NEVER_A_TARGETS.get(answer.status);
       if (failure !== undefined) {
         this.#fail(maybeSent(), failure);
         return;

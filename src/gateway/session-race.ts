@@ -10,10 +10,12 @@ export interface Ways {
   again(pinned: string, onEnd: OnEnd): Race | null;
   /** Through any upstream that can become the exit of a session. */
   findOther(onEnd: OnEnd): Race;
-  /** After this time, another exit is looked for, although the session's may still answer. */
-  patienceMs: number;
+  /** Time limit for an answer, after which a request no longer waits for another one that looks for an exit. */
+  limitMs: number;
 }
 
+/** Share of the time limit after which another exit is looked for, although the session's may still answer. */
+const PATIENCE = 0.5;
 /** How often a request follows its session to an exit that then fails as well. */
 const MOST_MOVES = 3;
 
@@ -23,7 +25,7 @@ const MOST_MOVES = 3;
  */
 export function raceForSession(
   session: Session,
-  { again, findOther, patienceMs }: Ways,
+  { again, findOther, limitMs }: Ways,
   onFound: OnFound,
 ): Race {
   /** Through the session's exit, and through others; `null` until they have begun. */
@@ -39,9 +41,15 @@ export function raceForSession(
   /** Takes the exit of the session, unless it is `lost`, or finds another one. */
   function look(lost: string | null): void {
     looking = true;
+    // Each of those that wait could otherwise add a search of its own to the time of the next.
+    timer = setTimeout(() => {
+      tries++;
+      end(null);
+    }, limitMs);
     session.enter(lost, (pinned) => {
       if (over && pinned === null) session.leave();
       if (over) return;
+      clearTimeout(timer);
       looking = pinned === null;
       if (pinned === null) search();
       else follow(pinned);
@@ -63,11 +71,15 @@ export function raceForSession(
   function follow(pinned: string): void {
     const { locked } = session;
     cancelAll();
-    if (!locked) timer = setTimeout(() => move(pinned), patienceMs);
+    if (!locked) timer = setTimeout(() => move(pinned), limitMs * PATIENCE);
     const lose = (lost: boolean) => (locked ? end(null, lost) : move(pinned));
     const begun = run(
       (onEnd) => again(pinned, onEnd),
-      (result, timedOut) => (result ? end(result) : lose(!timedOut)),
+      (result, timedOut) => {
+        if (!result) return lose(!timedOut);
+        if (session.pinned === pinned) session.pin(result.member.upstream);
+        end(result);
+      },
     );
     if (!begun) lose(true);
   }

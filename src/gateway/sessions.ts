@@ -1,4 +1,4 @@
-import { BoundedMap } from '../lib/bounded-map.ts';
+import { OwnedMap } from '../lib/owned-map.ts';
 import { exitHeaders, exitOf, type Upstream } from './upstream.ts';
 
 /** A client's request to keep one exit, and that exit. */
@@ -10,7 +10,7 @@ export interface Session {
   readonly locked: boolean;
   /** Response headers that describe the session. */
   headers(): string[];
-  /** Sends all further requests through this upstream. */
+  /** Sends all further requests through this upstream, whose address may have changed since it was pinned. */
   pin(upstream: Upstream): void;
   /** Keeps other sessions of the account from an upstream's exit, while this one finds out whether it works. */
   hold(upstream: Upstream): void;
@@ -41,8 +41,8 @@ interface Entry {
   pinned: string | null;
   /** Response headers that tell the exit. */
   exit: readonly string[];
-  /** Account and exit, as one text. */
-  place: string | null;
+  /** The exit that it keeps other sessions of its account from. */
+  held: string | null;
   /** `moved`: its exit has died since the client was last told. */
   state: 'new' | 'kept' | 'moved';
   expiresAt: number;
@@ -51,21 +51,21 @@ interface Entry {
   searching: boolean;
 }
 
-/** Remembers sessions for their time. If there are too many, the least recently used are forgotten. */
+/** Remembers sessions for their time. If there are too many, the account with most loses the least recently used. */
 export function createSessions(monotonic: () => number): Sessions {
-  const entries = new BoundedMap<string, Entry>(MOST_SESSIONS);
-  /** The session that has taken an exit last, by account and exit. */
-  const holders = new BoundedMap<string, Entry>(MOST_SESSIONS);
+  const entries = new OwnedMap<Entry>(MOST_SESSIONS);
+  /** The session of an account that has taken an exit last, by exit. */
+  const holders = new OwnedMap<Entry>(MOST_SESSIONS);
 
-  function find(name: string, sessionMs: number): Entry {
+  function find(account: string, name: string, sessionMs: number): Entry {
     const now = monotonic();
-    let entry = entries.get(name);
+    let entry = entries.get(account, name);
     if (!entry || entry.expiresAt < now) {
       entry = {
         locked: false,
         pinned: null,
         exit: [],
-        place: null,
+        held: null,
         state: 'new',
         expiresAt: 0,
         waiting: [],
@@ -73,12 +73,12 @@ export function createSessions(monotonic: () => number): Sessions {
       };
     }
     entry.expiresAt = now + sessionMs;
-    entries.set(name, entry);
+    entries.set(account, name, entry);
     return entry;
   }
 
   const standing = (account: string, name: string) => {
-    const entry = entries.get(`${account} ${name}`);
+    const entry = entries.get(account, name);
     return entry && entry.expiresAt >= monotonic() ? entry : undefined;
   };
 
@@ -88,12 +88,12 @@ export function createSessions(monotonic: () => number): Sessions {
     move(account, name) {
       const entry = standing(account, name);
       if (!entry || entry.locked) return false;
-      Object.assign(entry, { pinned: null, exit: [], place: null, state: 'moved' });
+      Object.assign(entry, { pinned: null, exit: [], held: null, state: 'moved' });
       return true;
     },
 
     open(account, name, { sessionMs, locked }) {
-      const entry = find(`${account} ${name}`, sessionMs);
+      const entry = find(account, name, sessionMs);
       entry.locked = locked;
 
       function enter(lost: string | null, go: (pinned: string | null) => void): void {
@@ -106,8 +106,8 @@ export function createSessions(monotonic: () => number): Sessions {
       }
 
       function hold(upstream: Upstream): void {
-        entry.place = `${account} ${exitOf(upstream)}`;
-        holders.set(entry.place, entry);
+        entry.held = exitOf(upstream);
+        holders.set(account, entry.held, entry);
       }
 
       return {
@@ -122,17 +122,15 @@ export function createSessions(monotonic: () => number): Sessions {
           return [`X-Picpool-Session: ${state}`, ...exit];
         },
         pin(upstream) {
-          if (entry.pinned === upstream.key) return;
-          if (entry.pinned !== null) entry.state = 'moved';
+          if (entry.pinned !== null && entry.pinned !== upstream.key) entry.state = 'moved';
           entry.pinned = upstream.key;
           entry.exit = exitHeaders(upstream);
           hold(upstream);
         },
         hold,
         isTaken(exit) {
-          const place = `${account} ${exit}`;
-          const holder = holders.get(place);
-          const holds = holder !== undefined && holder !== entry && holder.place === place;
+          const holder = holders.get(account, exit);
+          const holds = holder !== undefined && holder !== entry && holder.held === exit;
           return holds && holder.expiresAt >= monotonic();
         },
         enter,

@@ -248,6 +248,7 @@ function carry(
   relay.carry('down', received);
   relay.carry('up', client.inbox.remainder());
   if (client.hasEnded) relay.endClient();
+  attempt.replay();
 }
 
 /** An alert that two proxies delivered is the target's. It says nothing about them. */

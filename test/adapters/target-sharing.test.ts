@@ -173,7 +173,7 @@ describe.each([
     expect(keys).toHaveLength(500);
     const late = createCopy();
     await late.exchange();
-    expect(late.sites.size).toBe(500);
+    expect(late.sites.names().length).toBe(500);
     expect(late.sites.knows('0.example')).toBe(true);
     expect(late.sites.knows('1.example')).toBe(false);
     expect(late.sites.knows('699.example')).toBe(true);

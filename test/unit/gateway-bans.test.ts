@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { createBans } from '../../src/proxy/targets/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
@@ -127,6 +128,40 @@ test('a handshake says nothing about the site', async () => {
   const world = await startWorld(5, () => 403);
   for (let n = 0; n < 5; n++) expect((await askSecurely(world)).status).toBe(403);
   expect(world.gateway.sites.knows(site)).toBe(false);
+});
+
+test('a refusal that was cut while other exits were tried is cut for the client, too, and at once', async () => {
+  const cutOff = Promise.withResolvers<void>();
+  const farm = createServer((socket) => {
+    socket.on('error', () => {});
+    if (socket.localAddress !== '127.41.0.1') return;
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\nno', () => {
+        setImmediate(() => socket.resetAndDestroy());
+        cutOff.resolve();
+      });
+    });
+  });
+  await new Promise<void>((resolve) => farm.listen(0, '0.0.0.0', resolve));
+  const { port } = farm.address() as AddressInfo;
+  const proxies = [`127.41.0.1:${port}`, `127.41.0.2:${port}`];
+  const limits = { timeoutMs: 1_000 };
+  const gateway = await startBareGateway({ tcp: bunTcp, proxies, limits });
+  closers.push(
+    () => gateway.stop(),
+    () => farm.close(),
+  );
+  const client = connect(gateway.port, '127.0.0.1');
+  let text = '';
+  client.on('data', (bytes) => (text += bytes));
+  client.write(`GET http://${site}/ HTTP/1.1\r\n\r\n`);
+  const end = new Promise<string>((resolve) => {
+    client.on('error', () => resolve('cut')).on('end', () => resolve('whole'));
+  });
+  await cutOff.promise;
+  expect(await end).toBe('cut');
+  expect(text).toStartWith('HTTP/1.1 403');
+  await gateway.empty();
 });
 
 describe('a ban', () => {

@@ -191,3 +191,11 @@ test('only suitable proxies are chosen', () => {
   }
   expect(lane.choose(() => false)).toBeUndefined();
 });
+
+test('the upstream of a session is found without a look at any other', () => {
+  const { lane, members } = laneOf(40);
+  const looked: string[] = [];
+  const pinned = members[7]?.upstream.key;
+  const member = lane.choose(({ key }) => looked.push(key) > 0, { pinned });
+  expect([member, looked]).toEqual([members[7], []]);
+});

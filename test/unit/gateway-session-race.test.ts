@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test';
+import { type Asked, createJournal } from '../../src/gateway/journal.ts';
 import type { OnEnd, RaceResult } from '../../src/gateway/race.ts';
 import { raceForSession, raceInTurn, type Ways } from '../../src/gateway/session-race.ts';
 import { createSessions } from '../../src/gateway/sessions.ts';
 import type { Upstream } from '../../src/gateway/upstream.ts';
+import { until } from '../support/stores/services.ts';
 
 /** A race that ends when the test says so. */
 class Running {
@@ -22,11 +24,11 @@ const wonBy = (key: string) => ({ member: { upstream: upstream(key) } }) as Race
 function startSession({
   pinned,
   locked = false,
-  patienceMs = 60_000,
+  limitMs = 60_000,
 }: {
   pinned?: string;
   locked?: boolean;
-  patienceMs?: number;
+  limitMs?: number;
 }) {
   const session = createSessions(() => 0).open('me', 'a', { sessionMs: 1000, locked });
   if (pinned !== undefined) session.pin(upstream(pinned));
@@ -38,7 +40,7 @@ function startSession({
       session,
       {
         again,
-        patienceMs,
+        limitMs,
         findOther(onEnd) {
           const race = new Running(onEnd);
           races.push(race);
@@ -87,7 +89,7 @@ test('an abort ends the race for a new exit, also if the old one failed at once'
 });
 
 test('an exit that takes long is kept if it answers before another one', async () => {
-  const { session, found, races, start, searching } = startSession({ pinned: 'slow', patienceMs: 1 });
+  const { session, found, races, start, searching } = startSession({ pinned: 'slow', limitMs: 2 });
   let exit: Running | undefined;
   start((_, onEnd) => (exit = new Running(onEnd)));
   await searching;
@@ -96,7 +98,7 @@ test('an exit that takes long is kept if it answers before another one', async (
 });
 
 test('an exit that takes long is given up if another one answers first', async () => {
-  const { session, found, races, start, searching } = startSession({ pinned: 'silent', patienceMs: 1 });
+  const { session, found, races, start, searching } = startSession({ pinned: 'silent', limitMs: 2 });
   let exit: Running | undefined;
   start((_, onEnd) => (exit = new Running(onEnd)));
   await searching;
@@ -130,6 +132,81 @@ test('requests that have lost the same exit follow the first to the next one, al
   expect(exits.map(([pinned]) => pinned)).toEqual(['b']);
   exits[0]?.[1].end(wonBy('b'), 1, false);
   expect([session.pinned, found.length]).toEqual(['b', 2]);
+});
+
+test('a request does not wait for the search of another one any longer than for its own', async () => {
+  const { found, races, start } = startSession({ limitMs: 1 });
+  start(() => null);
+  start(() => null);
+  await until(() => found.length > 0);
+  expect(found).toEqual([[null, 1, false]]);
+  races[0]?.end(wonBy('b'), 2, false);
+  expect([races.length, found.length]).toEqual([1, 2]);
+});
+
+test('a session tells of the address that its exit has now, and keeps other sessions from it', () => {
+  const sessions = createSessions(() => 0);
+  const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked: false });
+  const session = open('a');
+  const leavingFrom = (exitIp: string) => ({ ...upstream('b'), exitIp });
+  session.pin(leavingFrom('192.0.2.1'));
+  const again: Ways['again'] = (_, onEnd) => {
+    const race = new Running(onEnd);
+    queueMicrotask(() => onEnd({ member: { upstream: leavingFrom('192.0.2.2') } } as RaceResult, 1, false));
+    return race;
+  };
+  return new Promise<void>((resolve) => {
+    const ways = {
+      again,
+      findOther: (onEnd: OnEnd) => new Running(onEnd),
+      limitMs: 60_000,
+    };
+    raceForSession(session, ways, () => {
+      expect(session.headers()).toContain('X-Picpool-Exit: 192.0.2.2');
+      expect(['192.0.2.1', '192.0.2.2'].map(open('other').isTaken)).toEqual([false, true]);
+      resolve();
+    });
+  });
+});
+
+test('an account keeps its sessions and its last exits, however many sessions another one opens', () => {
+  const sessions = createSessions(() => 0);
+  const journal = createJournal(() => 0);
+  const use = (account: string, name: string) => {
+    const session = sessions.open(account, name, { sessionMs: 1000, locked: true });
+    session.pin(upstream('b'));
+    const admission = { account: { id: account }, session } as Asked['admission'];
+    const asked: Asked = {
+      kind: 'plain',
+      target: { host: 'a.example', address: null, port: 80 },
+      admission,
+      startedAt: 0,
+    };
+    journal.note(asked, { outcome: 'served', ms: 1, tries: 1, member: { upstream: upstream('b') } });
+    return session;
+  };
+  use('me', 'cart');
+  for (let n = 0; n < 20_100; n++) use('flood', `${n}`);
+  expect(sessions.pinnedOf('me', 'cart')).toBe('b');
+  expect(sessions.open('me', 'next', { sessionMs: 1000, locked: false }).isTaken('192.0.2.1')).toBe(true);
+  expect(journal.last('me', 'cart')?.session).toBe('cart');
+  expect(sessions.pinnedOf('flood', '0')).toBeNull();
+});
+
+test('exits that were used before the clock was set back do not count as used just now', () => {
+  let now = 1e12;
+  const journal = createJournal(() => now);
+  const asked = {
+    kind: 'plain',
+    target: { host: 'a.example', address: null, port: 80 },
+    startedAt: 0,
+  } as const;
+  const admission = { account: { id: 'me' }, session: null } as unknown as Asked['admission'];
+  const result = { outcome: 'served', ms: 1, tries: 1, member: { upstream: upstream('b') } } as const;
+  journal.note({ ...asked, admission }, result);
+  expect(journal.exitsUsed()).toBe(1);
+  now -= 3_600_000;
+  expect(journal.exitsUsed()).toBe(0);
 });
 
 test('groups of lists are raced in order, the next only if none of the first answers, in the same time', () => {

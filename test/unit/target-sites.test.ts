@@ -50,7 +50,11 @@ test('new results replace old ones', () => {
 test('beyond the maximum, sites and proxies are forgotten, longest unvisited first', () => {
   const sites = createSites({ random: createRandom(5) });
   for (let n = 0; n < 1000; n++) sites.observe(`${n}.example`, 'p', true);
-  expect([sites.size, sites.knows('0.example'), sites.knows('999.example')]).toEqual([500, false, true]);
+  expect([sites.names().length, sites.knows('0.example'), sites.knows('999.example')]).toEqual([
+    500,
+    false,
+    true,
+  ]);
 });
 
 test.each([

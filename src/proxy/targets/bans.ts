@@ -1,3 +1,4 @@
+import { OwnedMap } from '../../lib/owned-map.ts';
 import { createAgreement, type Witness } from './testimony.ts';
 
 /**
@@ -22,38 +23,20 @@ interface Ban {
 }
 
 const REST = { firstMs: 10 * 60_000, leastMs: 1_000, mostMs: 24 * 60 * 60_000 } as const;
-/** Bans that are remembered, some 20 MB. Beyond, the account with most of them loses its oldest. */
+/** Bans that are remembered, some 20 MB. */
 const MOST = 100_000;
 /** What counts for all belongs to nobody. */
 const ALL = '';
 
 export function createBans(monotonic: () => number): Bans {
-  const books = new Map<string, Map<string, Ban>>([[ALL, new Map()]]);
+  const bans = new OwnedMap<Ban>(MOST);
   const agreement = createAgreement(monotonic);
-  let size = 0;
-
-  function lift(owner: string, pair: string): void {
-    const book = books.get(owner);
-    if (!book?.delete(pair)) return;
-    size--;
-    if (book.size === 0 && owner !== ALL) books.delete(owner);
-  }
 
   function shutOut(owner: string, pair: string, asked: number | undefined): number {
     const now = monotonic();
-    const before = books.get(owner)?.get(pair);
-    const ban = { ...nextBan(before, now, asked) };
-    lift(owner, pair);
-    const book = books.get(owner) ?? new Map<string, Ban>();
-    books.set(owner, book.set(pair, ban));
-    if (++size > MOST) forgetOne();
+    const ban = nextBan(bans.get(owner, pair), now, asked);
+    bans.set(owner, pair, ban);
     return ban.until - now;
-  }
-
-  function forgetOne(): void {
-    const [largest] = [...books].toSorted(([, one], [, other]) => other.size - one.size);
-    const oldest = largest?.[1].keys().next().value;
-    if (largest && oldest !== undefined) lift(largest[0], oldest);
   }
 
   return {
@@ -69,14 +52,14 @@ export function createBans(monotonic: () => number): Bans {
     accepted(witness, site, exit) {
       const pair = `${site} ${exit}`;
       const forAll = agreement.note(pair, witness.id, true) || witness.speaksForAll;
-      if (forAll) lift(ALL, pair);
-      lift(witness.id, pair);
+      if (forAll) bans.delete(ALL, pair);
+      bans.delete(witness.id, pair);
       return { forAll };
     },
 
     at({ id }, site) {
-      const [own, common] = [books.get(id), books.get(ALL)];
-      if (!own && !common?.size) return undefined;
+      const [own, common] = [bans.of(id), bans.of(ALL)];
+      if (!own && !common) return undefined;
       const now = monotonic();
       return (exit) => {
         const pair = `${site} ${exit}`;
@@ -87,7 +70,7 @@ export function createBans(monotonic: () => number): Bans {
     count() {
       const now = monotonic();
       const exits = new Set<string>();
-      for (const book of books.values())
+      for (const book of bans.all())
         for (const [pair, { until }] of book) if (until > now) exits.add(pair.slice(pair.indexOf(' ') + 1));
       return exits.size;
     },

@@ -46,7 +46,6 @@ export interface Sites {
   returnNews(news: ReadonlyMap<string, SiteNews>): void;
   /** Replaces what is known about a site by the shared knowledge, plus the news not shared yet. */
   replace(site: string, facts: SiteFacts): void;
-  readonly size: number;
 }
 
 /** The least recently observed sites and pairs beyond this are forgotten. */
@@ -91,9 +90,6 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions): 
   }
 
   return {
-    get size() {
-      return sites.size;
-    },
     get hasNews() {
       return news.size > 0;
     },
