@@ -1,5 +1,5 @@
 import { FORMATS } from '../../codec/format.ts';
-import { readableBytes } from '../../lib/readable-bytes.ts';
+import { readableBytes } from '../../lib/format.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';

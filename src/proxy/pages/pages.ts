@@ -12,15 +12,20 @@ import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { toFilter } from '../queries.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
-import { CODE_FORMATS, SPEAKS } from './code-samples.ts';
-import { COPY_FORMATS, type CopyFormat, codeFetching, codeWith, isCode } from './copies.ts';
+import {
+  CODE_FORMATS,
+  COPY_FORMATS,
+  type CopyFormat,
+  codeFetching,
+  codeWith,
+  isCode,
+  SPEAKS,
+} from './code-samples.ts';
 import type { Flags } from './flags.ts';
-import { type PageQuery, readPageQuery } from './page-query.ts';
-import { poolHome } from './pool-home.ts';
-import type { PoolOverview } from './pool-overview.ts';
+import { createLinks, type PageQuery, readPageQuery } from './page-query.ts';
+import { type PoolOverview, poolHome } from './pool-overview.ts';
 import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
-import { createLinks } from './proxy-links.ts';
 import { MOST_COPIED } from './proxy-table.ts';
 import type { CodeSample, GatewayPanel } from './use-it.ts';
 

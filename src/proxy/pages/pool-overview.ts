@@ -1,11 +1,14 @@
 import { type Html, html } from '../../web/html.ts';
+import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
+import { snippet } from '../../web/snippet.ts';
 import { LATENCY_BOUNDS } from '../pool/latencies.ts';
 import { PROTOCOLS } from '../proxy.ts';
 import type { ProxyService } from '../service.ts';
 import { flag } from './flags.ts';
+import type { LinkTo } from './page-query.ts';
 import { CHART_RANGES, type ChartRange, poolChart } from './pool-chart.ts';
-import type { LinkTo } from './proxy-links.ts';
+import { type Freshness, poolState } from './pool-state.ts';
 
 /** The pool as `ProxyService.overview` knows it, and how much of it the chart shows. */
 export interface PoolOverview extends Awaited<ReturnType<ProxyService['overview']>> {
@@ -95,4 +98,32 @@ ${entries.map(({ label, icon = null, count, href }) => {
   return html`<li>${href === undefined ? html`<span>${text}</span>` : html`<a href="${href}">${text}</a>`} <b>${formats.number(count)}</b>
 <svg aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 100 1"><rect class="bar-back" width="100" height="1"/><rect class="bar-front" width="${Math.round((1000 * count) / Math.max(1, most)) / 10}" height="1"/></svg></li>\n`;
 })}</ul>`;
+}
+
+interface PoolHome {
+  basePath: string;
+  /** `null` if the store does not answer. */
+  overview: PoolOverview | null;
+  freshness: Freshness | null;
+  /** The store's error in that case. */
+  fault: string | null;
+  /** True if the server offers nothing else. */
+  alone: boolean;
+  /** A command that uses the most dependable proxy; `null` if there is none. */
+  command: string | null;
+}
+
+/** Renders the proxy pool on the home page: its state, and links to more. */
+export function poolHome(site: Site, home: PoolHome): Html {
+  const { proxies } = site.words;
+  const { basePath, overview, freshness, fault, alone, command } = home;
+  return html`<section class="pool-band" aria-labelledby="pool-title">
+<div>${alone ? html`<h1 id="pool-title">${proxies.poolTitle}</h1>` : html`<h2 id="pool-title">${proxies.poolTitle}</h2>`}
+<p class="muted">${proxies.intro}</p></div>
+${freshness && poolState(site, freshness)}
+${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${fault}</p>`}
+${overview && poolNumbers(site, overview)}
+${command !== null && snippet(site, 'try-one', proxies.tryOne, command)}
+<p class="actions"><a class="button" href="${basePath}/proxies">${proxies.browse}${icon('arrow')}</a> <a class="button quiet" href="${basePath}/api/export">${icon('download')}${proxies.downloadList}</a></p>
+</section>`;
 }

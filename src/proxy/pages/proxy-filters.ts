@@ -3,8 +3,7 @@ import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
 import { wordFor } from '../../web/word-for.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, STATUSES } from '../proxy.ts';
-import type { PageQuery, Problem } from './page-query.ts';
-import type { LinkTo } from './proxy-links.ts';
+import type { LinkTo, PageQuery, Problem } from './page-query.ts';
 
 export interface FilterBar {
   path: string;

@@ -9,7 +9,7 @@ import { formatAddress, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS } from '../queries.ts';
 import { CODE_FORMATS } from './code-samples.ts';
 import { flag } from './flags.ts';
-import type { LinkTo } from './proxy-links.ts';
+import type { LinkTo } from './page-query.ts';
 
 export interface ProxyList {
   /** Paths of the page itself and of the API. */
