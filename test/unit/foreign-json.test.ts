@@ -6,6 +6,7 @@ const READS_ITS_OWN = [
   'adapters/redis/schema.ts',
   'adapters/sqlite/image-search.ts',
   'src/access/tokens.ts',
+  'src/access/usage.ts',
   'src/codec/workers/worker.ts',
   'src/http/dialect.ts',
   'src/http/openapi.ts',

@@ -100,30 +100,22 @@ ${entries.map(({ label, icon = null, count, href }) => {
 })}</ul>`;
 }
 
-interface PoolHome {
-  basePath: string;
-  /** `null` if the store does not answer. */
-  overview: PoolOverview | null;
-  freshness: Freshness | null;
-  /** The store's error in that case. */
-  fault: string | null;
-  /** True if the server offers nothing else. */
-  alone: boolean;
-  /** A command that uses the most dependable proxy; `null` if there is none. */
-  command: string | null;
-}
+/** The pool, with a command that uses its most dependable proxy, if there is one; or why the store does not answer. */
+type PoolHome = { overview: PoolOverview; freshness: Freshness; command: string | null } | { fault: string };
 
-/** Renders the proxy pool on the home page: its state, and links to more. */
-export function poolHome(site: Site, home: PoolHome): Html {
+/** Renders the proxy pool on the home page. `alone`: the server offers nothing else. */
+export function poolHome(site: Site, basePath: string, alone: boolean, home: PoolHome): Html {
   const { proxies } = site.words;
-  const { basePath, overview, freshness, fault, alone, command } = home;
   return html`<section class="pool-band" aria-labelledby="pool-title">
 <div>${alone ? html`<h1 id="pool-title">${proxies.poolTitle}</h1>` : html`<h2 id="pool-title">${proxies.poolTitle}</h2>`}
 <p class="muted">${proxies.intro}</p></div>
-${freshness && poolState(site, freshness)}
-${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${fault}</p>`}
-${overview && poolNumbers(site, overview)}
-${command !== null && snippet(site, 'try-one', proxies.tryOne, command)}
+${
+  'fault' in home
+    ? html`<p class="banner bad" role="alert">${icon('warning')}${home.fault}</p>`
+    : html`${poolState(site, home.freshness)}
+${poolNumbers(site, home.overview)}
+${home.command !== null && snippet(site, 'try-one', proxies.tryOne, home.command)}`
+}
 <p class="actions"><a class="button" href="${basePath}/proxies">${proxies.browse}${icon('arrow')}</a> <a class="button quiet" href="${basePath}/api/export">${icon('download')}${proxies.downloadList}</a></p>
 </section>`;
 }
