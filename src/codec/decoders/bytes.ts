@@ -8,10 +8,6 @@ export interface Bytes {
   read(at: number, bytes: number): Buffer;
 }
 
-export function bytesIn(file: Buffer): Bytes {
-  return { length: file.length, read: (at, bytes) => file.subarray(at, at + bytes) };
-}
-
 /** Opens a file while `work` runs. */
 export function withBytesOf<T>(path: string, work: (file: Bytes) => T): T {
   const file = openSync(path, 'r');
