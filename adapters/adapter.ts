@@ -1,5 +1,5 @@
 import type { Finding } from '../src/findings/finding.ts';
-import type { AlbumStore } from '../src/image/albums/store.ts';
+import type { AlbumStore } from '../src/image/albums/album.ts';
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
 import type { Locks } from '../src/lib/locks.ts';
 import type { Log } from '../src/lib/logger.ts';

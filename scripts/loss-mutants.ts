@@ -27,7 +27,7 @@ const MUTANTS: Mutant[] = [
     name: 'no fencing',
     changes: [
       {
-        file: 'adapters/redis/fence.ts',
+        file: 'adapters/redis/locks.ts',
         from: 'if seen > tonumber(ARGV[2]) then',
         to: 'if false then',
       },

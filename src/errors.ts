@@ -131,3 +131,9 @@ export class ConfigError extends Error {
     this.faults = faults;
   }
 }
+
+/** Returns the message with its cause, which the message for callers hides, and the operator needs. */
+export function withCause(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+}

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,6 @@ import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import { storageFull } from '../../src/lib/storage-full.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import { keyOfName, PARTIAL, type Place, placeOf } from './paths.ts';
 
 interface FolderBlobsOptions {
   /** Created when the first file is put. */
@@ -163,4 +162,37 @@ export async function orNull<T>(work: Promise<T>): Promise<T | null> {
     if (systemCode(error) === 'ENOENT') return null;
     throw error;
   }
+}
+
+/** Common file systems allow 255 bytes in a file name. */
+const MAX_KEY_LENGTH = 250;
+
+/** Hexadecimal digits of a folder's name: 4,096 folders, so that each has about 250 of a million files. */
+const FAN_OUT = 3;
+
+/** A suffix that no key has. */
+const PARTIAL = '.partial';
+
+/** The path of a file in a folder chosen by a hash of its key. */
+interface Place {
+  folder: string;
+  path: string;
+}
+
+/**
+ * Returns where the blob of a key is stored. A `/` becomes `_`, which no key contains, so that `a` and `a/b` can both
+ * exist.
+ * @throws {RangeError} for keys that the contract does not allow, and parts that are empty or begin with a dot.
+ */
+export function placeOf(root: string, key: string): Place {
+  const wellFormed =
+    key.length <= MAX_KEY_LENGTH && /^[0-9A-Za-z-][0-9A-Za-z.-]*(\/[0-9A-Za-z-][0-9A-Za-z.-]*)*$/.test(key);
+  if (!wellFormed) throw new RangeError(`${JSON.stringify(key)} cannot be the key of a file.`);
+  const folder = join(root, createHash('sha256').update(key).digest('hex').slice(0, FAN_OUT));
+  return { folder, path: join(folder, key.replaceAll('/', '_')) };
+}
+
+/** Returns the key of a file name. */
+export function keyOfName(name: string): string {
+  return name.replaceAll('_', '/');
 }

@@ -6,10 +6,10 @@ import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
 import { batches, slices } from '../../src/lib/batches.ts';
 import { arrayOf } from './arrays.ts';
 import type { Ask, PostgresConnection } from './connection.ts';
-import { createFences } from './fence.ts';
 import { createImageList, createNewer } from './image-list.ts';
 import { createImageRepair } from './image-repair.ts';
 import { createImageRows, type ImageRows, RECORD } from './image-rows.ts';
+import { createFences } from './locks.ts';
 
 /** Ids in one statement. */
 const BATCH = 5000;

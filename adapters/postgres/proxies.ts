@@ -7,7 +7,7 @@ import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
 import { unavailable } from '../server-errors.ts';
 import { arrayOf } from './arrays.ts';
 import type { Ask, PostgresConnection, Value } from './connection.ts';
-import { createFences } from './fence.ts';
+import { createFences } from './locks.ts';
 import { type Change, createProxyLog, createProxyVersions, type ProxyVersions } from './proxy-log.ts';
 import { createProxyRows, RECORD } from './proxy-rows.ts';
 

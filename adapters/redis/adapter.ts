@@ -49,7 +49,7 @@ export const redis: RecordsAdapter = {
   },
 
   async openLimiter(url) {
-    const { createLimiterAlone } = await import('./limiter-alone.ts');
+    const { createLimiterAlone } = await import('./rate-limiter.ts');
     const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
     const alone = createLimiterAlone(url);

@@ -1,6 +1,5 @@
 import { AppError, message } from '../../src/errors.ts';
-import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
-import type { AlbumStore } from '../../src/image/albums/store.ts';
+import { ALBUM_FIELDS, type AlbumRecord, type AlbumStore } from '../../src/image/albums/album.ts';
 import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import { type RedisConnection, script } from './connection.ts';

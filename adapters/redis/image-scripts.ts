@@ -1,6 +1,6 @@
 import { script } from './connection.ts';
-import { fenced } from './fence.ts';
 import { DECODE, imageField as field } from './image-codec.ts';
+import { fenced } from './locks.ts';
 import { LOG } from './log.ts';
 
 /**

@@ -5,13 +5,13 @@ import type { ImageStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
-import { fenceArgs, unfenced } from './fence.ts';
 import { encodeImage } from './image-codec.ts';
 import { createImageExpiry, newMark } from './image-expiry.ts';
 import { createImageList, type ImageReplica } from './image-list.ts';
 import { createImageReader } from './image-reader.ts';
 import { createImageRepair } from './image-repair.ts';
 import { EXISTING, IDLE, INSERT, NEWER, READ, RECENT, REMOVE_IDLE, REMOVE_ONE } from './image-scripts.ts';
+import { fenceArgs, unfenced } from './locks.ts';
 import { pairs } from './log.ts';
 import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
 

@@ -8,7 +8,7 @@ import type { ProxyStore } from '../../src/proxy/store.ts';
 import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
 import { unavailable } from '../server-errors.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
-import { fenceArgs, unfenced } from './fence.ts';
+import { fenceArgs, unfenced } from './locks.ts';
 import { type Change, createChangeLog } from './log.ts';
 import { decodeProxy, encodeProxy } from './proxy-codec.ts';
 import { EVICT, IDS, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';

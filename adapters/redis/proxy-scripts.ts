@@ -1,6 +1,6 @@
 import { SKEW_MS } from '../../src/lib/stored-time.ts';
 import { script } from './connection.ts';
-import { fenced } from './fence.ts';
+import { fenced } from './locks.ts';
 import { LOG } from './log.ts';
 import { proxyField as field } from './proxy-codec.ts';
 import { decoder } from './schema.ts';

@@ -1,6 +1,6 @@
 import type { Bucket, RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
-import { type RedisConnection, script } from './connection.ts';
+import { openRedis, type RedisConnection, script } from './connection.ts';
 
 /**
  * KEYS: the bucket, a hash of tokens and the time of their count. ARGV: capacity, tokens per second, cost, the time
@@ -50,4 +50,32 @@ export function createRedisRateLimiter(
     },
   };
   return createSlicingLimiter(buckets, now ?? (() => performance.now()));
+}
+
+/** A limiter over a server that stores nothing else. It connects on first use, and retries while that fails. */
+export function createLimiterAlone(url: string): RateLimiter & { close(): Promise<void> } {
+  let opened: RateLimiter | null = null;
+  let opening: Promise<RedisConnection> | null = null;
+
+  async function open(): Promise<RateLimiter> {
+    opening ??= openRedis(url);
+    try {
+      opened = createRedisRateLimiter(await opening);
+      return opened;
+    } catch (error) {
+      opening = null;
+      throw error;
+    }
+  }
+
+  return {
+    take: (key, bucket, cost) =>
+      opened ? opened.take(key, bucket, cost) : open().then((limiter) => limiter.take(key, bucket, cost)),
+    async close() {
+      await opening?.then(
+        (connection) => connection.close(),
+        () => {},
+      );
+    },
+  };
 }

@@ -4,9 +4,8 @@ import { PROTOCOLS, type Protocol, type ProxyRecord, STATUSES, type Status } fro
 import { type CountryCount, MOST_WAIT_MS, type PoolSummary, type ProxyStore } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
-import { createProxyQueries, type ProxyQueries } from './proxy-queries.ts';
+import { createProxyQueries, drawIds, type ProxyQueries } from './proxy-queries.ts';
 import { createSaver, RECORD } from './proxy-rows.ts';
-import { drawIds } from './proxy-sample.ts';
 import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
 import { createProxyWalks } from './proxy-walks.ts';
 

@@ -1,7 +1,7 @@
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { Database } from './database.ts';
 import { RECORD } from './proxy-rows.ts';
-import { countQuery, type Sql, where } from './proxy-sql.ts';
+import { countQuery, idsQuery, type Sql, where } from './proxy-sql.ts';
 
 /** Queries of the pool by a single statement. */
 export interface ProxyQueries {
@@ -37,4 +37,63 @@ export function createProxyQueries(database: Database): ProxyQueries {
       return rest;
     },
   };
+}
+
+interface Draw {
+  filter: ProxyFilter;
+  /** Number of matches. */
+  total: number;
+  /** Default: all. */
+  limit?: number;
+  /** 0 <= random() < 1. */
+  random: () => number;
+}
+
+/** A random row costs about as much as this many neighbours in an index. */
+const TRY_COST = 10;
+
+/** Random tries may take this many times what is expected before the matches are listed instead. */
+const PATIENCE = 2;
+
+/**
+ * Returns up to `limit` IDs of matches, drawn without replacement, each set and each order equally likely: by trying
+ * random IDs, or by drawing from a list of the matches, whichever is cheaper.
+ */
+export function drawIds(database: Database, { filter, total, limit = total, random }: Draw): number[] {
+  const wanted = Math.min(limit, total);
+  if (wanted <= 0) return [];
+  const { low, high } = span(database);
+  const tries = (wanted * (high - low + 1)) / (total - wanted + 1);
+  if (tries * TRY_COST < total) {
+    const { text, values } = where(filter);
+    const matches = database.prepare(`SELECT 1 FROM proxies WHERE id = ? AND ${text}`);
+    const drawn = new Set<number>();
+    for (let left = Math.ceil(tries * PATIENCE); left > 0 && drawn.size < wanted; left--) {
+      const id = low + Math.floor(random() * (high - low + 1));
+      if (matches.get(id, ...values)) drawn.add(id);
+    }
+    if (drawn.size === wanted) return [...drawn];
+  }
+  return drawFrom(list(database, filter), wanted, random);
+}
+
+function span(database: Database): { low: number; high: number } {
+  const sql = 'SELECT (SELECT min(id) FROM proxies) AS low, (SELECT max(id) FROM proxies) AS high';
+  return database.prepare<{ low: number; high: number }>(sql).get() ?? { low: 0, high: 0 };
+}
+
+function list(database: Database, filter: ProxyFilter): number[] {
+  const { text, values } = idsQuery(filter);
+  const rows = database.prepare<{ id: number }>(text).all(...values);
+  return rows.map(({ id }) => id);
+}
+
+/** The first steps of a Fisher-Yates shuffle. */
+function drawFrom(ids: number[], wanted: number, random: () => number): number[] {
+  return Array.from({ length: Math.min(wanted, ids.length) }, (_, index) => {
+    const other = index + Math.floor(random() * (ids.length - index));
+    const chosen = ids[other] ?? 0;
+    ids[other] = ids[index] ?? 0;
+    return chosen;
+  });
 }

@@ -3,8 +3,7 @@ import { slices } from '../../src/lib/batches.ts';
 import type { Endpoint, ProxyFilter, Sort } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
-import type { ProxyQueries } from './proxy-queries.ts';
-import { drawIds } from './proxy-sample.ts';
+import { drawIds, type ProxyQueries } from './proxy-queries.ts';
 import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
 
 interface ProxyWalksOptions {

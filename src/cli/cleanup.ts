@@ -1,8 +1,7 @@
-import { readableBytes } from '../lib/readable-bytes.ts';
+import { countOf, readableBytes } from '../lib/format.ts';
 import { createClient, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { countOf } from './format.ts';
 import { flag } from './options.ts';
 
 /** The server stops after 20 s and reports that there is more to do. */

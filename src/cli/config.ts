@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { type Environment, parseConfig, SECRETS, settings } from '../config.ts';
+import { masked } from '../lib/masked.ts';
 import { nearest } from '../lib/nearest.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { masked } from './masked.ts';
 import { flag } from './options.ts';
 
 /** The files that Bun reads, in the order of precedence. */

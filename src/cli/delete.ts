@@ -1,7 +1,7 @@
+import { countOf } from '../lib/format.ts';
 import { createClient, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
-import { countOf } from './format.ts';
 import { openKeptTokens } from './kept-tokens.ts';
 
 /** An ID, or any link to an image. */

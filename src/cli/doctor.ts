@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
-import { demandServer, EXPOSED_CHECKS, exposedUrl } from '../findings/exposed.ts';
 import { type Finding, fail, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
 import { openFindings } from '../findings/settings.ts';
 import { checkBlobs, checkDurability, checkPair, checkRecords } from '../findings/stores.ts';
 import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
+import { countOf, formatCount } from '../lib/format.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, type ExitCode, usageError } from './exit.ts';
-import { countOf, formatCount } from './format.ts';
+import { demandServer, EXPOSED_CHECKS, exposedUrl } from './exposed.ts';
 import { flag, value } from './options.ts';
 import type { Terminal } from './terminal.ts';
 

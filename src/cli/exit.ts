@@ -18,9 +18,3 @@ export class CommandError extends Error {
 export function usageError(message: string): CommandError {
   return new CommandError(message, EXIT.usage);
 }
-
-/** Returns the message with its cause, which the message for callers hides, and the operator needs. */
-export function withCause(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
-}

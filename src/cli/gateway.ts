@@ -12,6 +12,7 @@ import { createSessions } from '../gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../gateway/upstream.ts';
 import { isHostName } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
+import { countOf, formatCount } from '../lib/format.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
@@ -24,7 +25,6 @@ import { type InputOptions, openCandidates } from './check-input.ts';
 import { checkOptions, withCheckOptions } from './check-options.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
-import { countOf, formatCount } from './format.ts';
 import { flag, valueOr, values } from './options.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,4 +1,4 @@
-import type { AlbumStore } from '../image/albums/store.ts';
+import type { AlbumStore } from '../image/albums/album.ts';
 import type { StateStore } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';

@@ -7,19 +7,18 @@ import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
+import { AppError } from '../errors.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
 import { writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
-import { systemClock } from '../lib/clock.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { countOf, formatCount, readableBytes } from '../lib/format.ts';
 import { isRunning } from '../lib/is-running.ts';
-import { readableBytes } from '../lib/readable-bytes.ts';
+import { masked } from '../lib/masked.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
-import { askPatiently } from './ask-patiently.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT, type ExitCode, usageError } from './exit.ts';
-import { countOf, formatCount } from './format.ts';
-import { masked } from './masked.ts';
 import {
   compareImages,
   copyImages,
@@ -255,4 +254,22 @@ async function bringToEpoch(from: Pick<Stores, 'state'>, to: MigrationTarget, fo
 /** Where everything is copied to; `null`: that part stays where it is. */
 interface MigrationTarget extends ImageTarget {
   metadata: Pick<Stores, 'images' | 'state'> | null;
+}
+
+const MOST_TRIES = 60;
+
+/**
+ * Asks again for as long as the answer is to try later: a command can wait until a large pool has been read, clients of
+ * a server cannot.
+ */
+export async function askPatiently<T>(ask: () => Promise<T>, clock: Pick<Clock, 'sleep'>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      const pauseMs = error instanceof AppError ? error.retryAfterMs : undefined;
+      if (pauseMs === undefined || tries === MOST_TRIES) throw error;
+      await clock.sleep(pauseMs);
+    }
+  }
 }

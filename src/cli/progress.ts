@@ -1,4 +1,4 @@
-import { formatCount, formatSpan } from './format.ts';
+import { formatCount, formatSpan } from '../lib/format.ts';
 import type { Terminal } from './terminal.ts';
 
 /** How often the bar is drawn, and how often a line is written without a terminal, in ms. */

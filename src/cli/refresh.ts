@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
+import { countOf, formatCount } from '../lib/format.ts';
 import { type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
-import { countOf, formatCount } from './format.ts';
 import { flag } from './options.ts';
 import { createProgress } from './progress.ts';
 

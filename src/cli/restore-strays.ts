@@ -1,9 +1,9 @@
 import { imageFiles } from '../image/maintenance/files.ts';
 import { isBlocked } from '../image/maintenance/quarantine.ts';
+import { countOf } from '../lib/format.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { countOf } from './format.ts';
 import { withStores } from './stores.ts';
 
 export const command = defineCommand({

@@ -1,12 +1,12 @@
 import process from 'node:process';
 import type { Environment } from '../config.ts';
-import { AppError, ConfigError } from '../errors.ts';
+import { AppError, ConfigError, withCause } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { keepNewFilesPrivate } from '../lib/private-files.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandError, EXIT, type ExitCode, withCause } from './exit.ts';
+import { CommandError, EXIT, type ExitCode } from './exit.ts';
 import { withSecretFiles } from './secret-files.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 

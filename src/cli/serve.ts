@@ -2,8 +2,10 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
+import { withCause } from '../errors.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger } from '../lib/logger.ts';
+import { masked } from '../lib/masked.ts';
 import { qrBlocks } from '../lib/qr-code.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { socketPath } from '../start/listen.ts';
@@ -13,8 +15,7 @@ import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
-import { EXIT, withCause } from './exit.ts';
-import { masked } from './masked.ts';
+import { EXIT } from './exit.ts';
 import { value } from './options.ts';
 
 /** Signals that ask for a graceful shutdown. */

@@ -1,5 +1,7 @@
 import { parseConfig } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
+import { countOf } from '../lib/format.ts';
+import { masked } from '../lib/masked.ts';
 import { inTurnsByHost } from '../proxy/refresh/polite.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
@@ -7,8 +9,6 @@ import { hostOf, type Source } from '../proxy/sources/source.ts';
 import { lazySafeFetch } from '../start/lazy-fetch.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { countOf } from './format.ts';
-import { masked } from './masked.ts';
 import { flag } from './options.ts';
 
 export const command = defineCommand({

@@ -8,11 +8,10 @@ import { createServiceTime } from '../image/maintenance/service-time.ts';
 import { agreeOnIdentity } from '../image/maintenance/store-identity.ts';
 import { type Survey, survey } from '../image/maintenance/survey.ts';
 import { sweep } from '../image/maintenance/sweep.ts';
-import { readableBytes } from '../lib/readable-bytes.ts';
+import { countOf, readableBytes } from '../lib/format.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { countOf } from './format.ts';
 import { flag } from './options.ts';
 import { type OpenedStores, withStores } from './stores.ts';
 

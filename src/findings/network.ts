@@ -1,6 +1,6 @@
-import { countOf, formatCount } from '../cli/format.ts';
-import { masked } from '../cli/masked.ts';
 import { systemClock } from '../lib/clock.ts';
+import { countOf, formatCount } from '../lib/format.ts';
+import { masked } from '../lib/masked.ts';
 import { inTurnsByHost } from '../proxy/refresh/polite.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';

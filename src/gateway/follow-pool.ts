@@ -2,7 +2,7 @@ import { every, type Repetition } from '../lib/schedule.ts';
 import { type Paid, type ProxyRecord, UNFORGEABLE } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import type { Engine } from './engine.ts';
-import { type Failure, type Upstream, unknownUpstream } from './upstream.ts';
+import { type Failure, provenExit, type Upstream, unknownUpstream } from './upstream.ts';
 
 interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;
@@ -104,7 +104,9 @@ export function followPool({
 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
-  const { id, protocol, country, source, anonymity, exitIp, uptime: prior, responseMs: latencyMs } = record;
+  const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
+  // The proof of what is paid for is checked where it is found.
+  const exitIp = 'proof' in record ? provenExit(record) : record.exitIp;
   const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
   const ids = id === null ? [] : [id];
   const upstream = unknownUpstream(record);
@@ -114,6 +116,7 @@ function addTo(found: Followed, record: ProxyRecord | Paid): void {
     const { tunnel, plain } = known.upstream.carries;
     known.upstream.carries = { tunnel: tunnel || carries.tunnel, plain: plain || carries.plain };
     known.upstream.proven = known.upstream.carries;
+    known.upstream.exitIp ??= exitIp;
     return;
   }
   const facts = {

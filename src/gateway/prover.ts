@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import type { CheckResult, Dialled, Protocol } from '../proxy/proxy.ts';
 import type { Suits } from './lane.ts';
-import type { Kind, Upstream } from './upstream.ts';
+import { type Kind, provenExit, type Upstream } from './upstream.ts';
 
 interface ProverOptions {
   upstreams: ReadonlyMap<string, Upstream>;
@@ -78,7 +78,7 @@ export function startProver(options: ProverOptions): Prover {
       upstream.prior = PROVEN_PRIOR;
       upstream.latencyMs = result.totalMs;
       upstream.anonymity = result.anonymity;
-      upstream.exitIp = result.exitIp;
+      upstream.exitIp = provenExit(result);
     } else {
       proven[kind].delete(upstream.key);
       if (!upstream.proven.tunnel && !upstream.proven.plain) upstream.prior = FAILED_PRIOR;

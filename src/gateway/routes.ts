@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
-import { forwardedBy } from '../http/client/forwarding-headers.ts';
+import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';

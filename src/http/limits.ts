@@ -1,8 +1,8 @@
 import { AppError, message } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
+import { remember } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
-import { remember } from '../lib/remember.ts';
 import type { Rate } from './kept-headers.ts';
 import type { Matched } from './route-table.ts';
 

@@ -1,6 +1,5 @@
-import { type Facts, FrequentFacts } from '../lib/logger.ts';
+import { type Facts, FrequentFacts, quoted } from '../lib/logger.ts';
 import type { Histogram, Metrics } from '../lib/metrics.ts';
-import { quoted } from '../lib/quoted.ts';
 import type { Exchange, Plan } from './exchange.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Matched } from './route-table.ts';

@@ -1,5 +1,5 @@
+import { remember } from '../lib/bounded-map.ts';
 import type { RateName } from '../lib/rates.ts';
-import { remember } from '../lib/remember.ts';
 import type { Dialect } from './dialect.ts';
 import type { AnswerCache } from './response-cache.ts';
 import type { Route } from './route.ts';

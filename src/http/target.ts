@@ -1,4 +1,4 @@
-import { remember } from '../lib/remember.ts';
+import { remember } from '../lib/bounded-map.ts';
 
 /** What a request is for: host, path and query, in a form that every later step can rely on. */
 

@@ -21,7 +21,7 @@ import { createImageFiles } from './records/image-files.ts';
 import { createListings, type Listings } from './records/listing.ts';
 import { createRecordCache } from './records/records.ts';
 import type { Reviews } from './review/reviews.ts';
-import { type Caching, createCaching } from './serve/caching.ts';
+import { type Caching, createCaching } from './serve/conditional.ts';
 import { createLimitedViews, type View } from './serve/limited-views.ts';
 import { createThumbnails, createVersionBytes, type Version } from './serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore } from './store.ts';

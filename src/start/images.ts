@@ -6,8 +6,9 @@ import { createRecount } from '../http/limits.ts';
 import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import type { Upkeep } from '../image/maintenance/upkeep.ts';
-import { imagePageRoutes } from '../image/pages/routes.ts';
-import { imageHome } from '../image/records/gallery.ts';
+import { galleryRoute } from '../image/pages/gallery-page.ts';
+import { oembedRoute } from '../image/pages/oembed.ts';
+import { imageHome } from '../image/pages/upload-form.ts';
 import { createLookIndex } from '../image/records/look-index.ts';
 import { imageReviewRoutes } from '../image/review/routes.ts';
 import { imageRoutes } from '../image/routes.ts';
@@ -62,7 +63,8 @@ export async function startImages({
           countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),
         }),
       }),
-      ...imagePageRoutes({ service, basePath, siteOf: web.siteOf }),
+      galleryRoute({ service, basePath, siteOf: web.siteOf }),
+      oembedRoute({ service, basePath, siteOf: web.siteOf }),
       ...imageAdminRoutes({ service, basePath, looks: createLookIndex(stores.images, now) }),
       ...imageReviewRoutes(reviews),
       ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),

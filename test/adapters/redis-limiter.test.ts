@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { openStores } from '../../adapters/open.ts';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
-import { createLimiterAlone } from '../../adapters/redis/limiter-alone.ts';
-import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
+import { createLimiterAlone, createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { freePort } from '../support/free-port.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';

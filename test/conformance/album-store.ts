@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
-import { type AlbumRecord, MOST_PICTURES, picturesOf } from '../../src/image/albums/album.ts';
-import type { AlbumStore } from '../../src/image/albums/store.ts';
+import {
+  type AlbumRecord,
+  type AlbumStore,
+  MOST_PICTURES,
+  picturesOf,
+} from '../../src/image/albums/album.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 import { album } from '../support/stores/records.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { keyOfName } from '../../adapters/filesystem/paths.ts';
+import { keyOfName } from '../../adapters/filesystem/blobs.ts';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { SERVICE_STATE } from '../../src/image/maintenance/service-time.ts';
 import { pairStores } from '../../src/image/maintenance/store-identity.ts';

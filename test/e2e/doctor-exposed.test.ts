@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXPOSED_CHECKS } from '../../src/findings/exposed.ts';
+import { EXPOSED_CHECKS } from '../../src/cli/exposed.ts';
 import { absent } from '../support/absent.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { freePort } from '../support/free-port.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ProxyRecord, Status } from '../../src/proxy/proxy.ts';
-import { fittingCheckCost } from '../../src/proxy/recheck/price.ts';
+import { fittingCheckCost } from '../../src/proxy/recheck/recheck.ts';
 import { CHECK_COST_MS, waitMs } from '../../src/proxy/recheck/schedule.ts';
 import { draft } from '../support/pool/pool.ts';
 

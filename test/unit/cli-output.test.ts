@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
-import { type CHECK_FORMATS, createResultWriter, csvHeader } from '../../src/cli/check-format.ts';
+import { type CHECK_FORMATS, createResultWriter, csvHeader } from '../../src/cli/check.ts';
 import { misspelled } from '../../src/cli/config.ts';
-import { countOf, formatCount, formatSpan } from '../../src/cli/format.ts';
-import { masked } from '../../src/cli/masked.ts';
 import { createProgress } from '../../src/cli/progress.ts';
 import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
+import { countOf, formatCount, formatSpan } from '../../src/lib/format.ts';
+import { masked } from '../../src/lib/masked.ts';
 
 function stream(isTTY: boolean, columns: number, fault?: string): Stream & { text: string } {
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
+import { findClient } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
-import { findClient } from '../../src/http/client/walk.ts';
 
 const trust = createProxyTrust(['10.0.0.0/8', '10.0.0.2', '::1']);
 const find = (peer: string, forwardedFor: string | null, hops?: number) => {

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
-import { bytesIn } from '../../src/codec/decoders/bytes.ts';
+import type { Bytes } from '../../src/codec/decoders/bytes.ts';
 import { decodeTiff } from '../../src/codec/decoders/tiff.ts';
 import { AppError } from '../../src/errors.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
 import { planarTiff, tiffFile } from '../support/images/tiff-files.ts';
 import { createRandom } from '../support/random.ts';
+
+function bytesIn(file: Buffer): Bytes {
+  return { length: file.length, read: (at, bytes) => file.subarray(at, at + bytes) };
+}
 
 const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
 

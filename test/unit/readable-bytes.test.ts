@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { readableBytes } from '../../src/lib/readable-bytes.ts';
+import { readableBytes } from '../../src/lib/format.ts';
 
 test.each([
   [0, '0 B'],

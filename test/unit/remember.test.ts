@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { remember } from '../../src/lib/remember.ts';
+import { remember } from '../../src/lib/bounded-map.ts';
 
 test('work is done once for each argument, again for a forgotten one, and every time for a long one', () => {
   const done: string[] = [];

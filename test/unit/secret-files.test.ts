@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { misspelled } from '../../src/cli/config.ts';
-import { masked } from '../../src/cli/masked.ts';
 import { withSecretFiles } from '../../src/cli/secret-files.ts';
 import { parseConfig, SECRETS, settings } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
+import { masked } from '../../src/lib/masked.ts';
 
 let folder: string;
 beforeAll(async () => {

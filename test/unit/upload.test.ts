@@ -10,7 +10,7 @@ import {
   receiveUpload,
   type UploadLimits,
 } from '../../src/image/upload/upload.ts';
-import { readableBytes } from '../../src/lib/readable-bytes.ts';
+import { readableBytes } from '../../src/lib/format.ts';
 
 const BOUNDARY = 'XbY';
 /** Holds what looks like the boundary, whole and in part. */

@@ -8,10 +8,6 @@ export interface Bytes {
   read(at: number, bytes: number): Buffer;
 }
 
-export function bytesIn(file: Buffer): Bytes {
-  return { length: file.length, read: (at, bytes) => file.subarray(at, at + bytes) };
-}
-
 /** Opens a file while `work` runs. */
 export function withBytesOf<T>(path: string, work: (file: Bytes) => T): T {
   const file = openSync(path, 'r');
@@ -36,4 +32,27 @@ export async function readHead(path: string, bytes: number): Promise<Buffer> {
   } finally {
     await file.close();
   }
+}
+
+/** Reads unsigned integers of 2 and 4 bytes, in the byte order that the structure has. */
+export interface Integers {
+  readonly isLittle: boolean;
+  short(bytes: Buffer, at: number): number;
+  long(bytes: Buffer, at: number): number;
+}
+
+const LITTLE: Integers = {
+  isLittle: true,
+  short: (bytes, at) => bytes.readUInt16LE(at),
+  long: (bytes, at) => bytes.readUInt32LE(at),
+};
+const BIG: Integers = {
+  isLittle: false,
+  short: (bytes, at) => bytes.readUInt16BE(at),
+  long: (bytes, at) => bytes.readUInt32BE(at),
+};
+
+/** Returns the integers of a TIFF structure, which EXIF and indexes in JPEG use as well (TIFF 6.0, section 2). */
+export function integersOf(structure: Buffer): Integers {
+  return structure.toString('latin1', 0, 2) === 'II' ? LITTLE : BIG;
 }

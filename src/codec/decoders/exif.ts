@@ -1,5 +1,5 @@
 import type { TakenWith } from '../../lib/taken-with.ts';
-import { integersOf } from './byte-order.ts';
+import { integersOf } from './bytes.ts';
 
 /** EXIF 2.32, section 4.6: tags of the first directory, the EXIF directory, and the GPS directory. */
 const MAKE = 0x010f;

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { integersOf } from './byte-order.ts';
+import { integersOf } from './bytes.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {

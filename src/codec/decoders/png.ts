@@ -1,5 +1,5 @@
 import { deflateSync } from 'node:zlib';
-import { integersOf } from './byte-order.ts';
+import { integersOf } from './bytes.ts';
 import { PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 
 /** Colour types by the number of channels. */

@@ -2,8 +2,7 @@ import { inflateSync } from 'node:zlib';
 import { AppError } from '../../errors.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { type Integers, integersOf } from './byte-order.ts';
-import type { Bytes } from './bytes.ts';
+import { type Bytes, type Integers, integersOf } from './bytes.ts';
 import type { Pixels } from './png.ts';
 
 /** Tags of TIFF 6.0. */

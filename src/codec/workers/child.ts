@@ -6,8 +6,7 @@ import { Value } from '@sinclair/typebox/value';
 import { parseForeignJson } from '../../lib/foreign-json.ts';
 import { LAUNCHER, WORKER } from '../sandbox/launch.ts';
 import type { Environment } from './environment.ts';
-import { createLineReader } from './lines.ts';
-import { type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
+import { createLineReader, type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
 
 /** A third of the server's share of a contended core. */
 const NICENESS = 5;

@@ -6,8 +6,7 @@ import type { System } from '../../lib/linux/system.ts';
 import { convert } from '../convert/convert.ts';
 import { loadSharp } from '../convert/sharp.ts';
 import { confine } from '../sandbox/confine.ts';
-import { createLineReader } from './lines.ts';
-import type { WorkerReply, WorkerRequest } from './protocol.ts';
+import { createLineReader, type WorkerReply, type WorkerRequest } from './protocol.ts';
 
 /** How often the memory in use is reported to the server. */
 const TELL_MS = 50;

@@ -1,11 +1,9 @@
 import { type Finding, warn } from '../../findings/finding.ts';
-import { clientNetwork, createNetworkList } from '../../lib/address.ts';
-import { BoundedMap } from '../../lib/bounded-map.ts';
+import { canonicalAddress, clientNetwork, createNetworkList } from '../../lib/address.ts';
+import { BoundedMap, remember } from '../../lib/bounded-map.ts';
 import type { Log } from '../../lib/logger.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
-import { forwardedBy, reportedClients } from './forwarding-headers.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
-import { findClient } from './walk.ts';
 
 /** Identifies the client of a request, as far as addresses allow. */
 export interface Clients {
@@ -128,4 +126,90 @@ function createUnnamedProxies(log: Log, now: () => number) {
     },
     addresses: () => [...seen.values()].filter(isRecent).map(({ address }) => address),
   };
+}
+
+/** Headers that reverse proxies add and clients do not. */
+const ADDED_BY_PROXIES = [
+  'x-forwarded-for',
+  'forwarded',
+  'x-real-ip',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-server',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-original-forwarded-for',
+  'x-envoy-external-address',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+  'fly-client-ip',
+  'client-ip',
+  'via',
+];
+
+/** Returns the first header that shows a reverse proxy, or `null`. */
+export function forwardedBy(headers: Headers): string | null {
+  return ADDED_BY_PROXIES.find((name) => headers.has(name)) ?? null;
+}
+
+/**
+ * Returns the clients named by headers other than `X-Forwarded-For`. A reverse proxy that sets one of these may pass
+ * the other on as the visitor wrote it, so they should agree. Text that is not an address is returned unchanged.
+ */
+function reportedClients(headers: Headers): string[] {
+  const realIp = headers.get('x-real-ip');
+  const last = headers.get('forwarded')?.split(',').at(-1);
+  const node = last === undefined ? undefined : (/(?:^|;)\s*for="?([^";]*)"?/i.exec(last)?.[1] ?? '');
+  return [realIp, node].flatMap((text) => {
+    if (text === null || text === undefined) return [];
+    const plain = withoutPort(text.trim());
+    return [canonicalAddress(plain) ?? plain];
+  });
+}
+
+/** What the addresses of a request say about its client. */
+interface Walk {
+  /** The client's address. */
+  address: string;
+  /** True if the peer is a trusted proxy, whose headers are used. */
+  believed: boolean;
+  /** False if a skipped proxy is not trusted, or too few proxies have added an address. */
+  sure: boolean;
+}
+
+/** Number of peers whose address is remembered: most requests use an open connection. */
+const MAX_PEERS = 10_000;
+const canonicalPeer = remember(MAX_PEERS, (peer) => canonicalAddress(peer) ?? peer);
+
+/**
+ * Finds the client: the peer of the socket or, if that is a trusted proxy, an entry of `X-Forwarded-For`, to which
+ * each proxy appends. Entries are read from the right, skipping proxies that were named by address. The first other
+ * entry is the client, even inside a trusted network, because visitors may also come from there. With `hops`, the
+ * number of proxies in front, the client is the entry at that position.
+ */
+export function findClient(
+  socketPeer: string,
+  forwardedFor: string | null,
+  trust: ProxyTrust,
+  hops?: number,
+): Walk {
+  let address = canonicalPeer(socketPeer);
+  if (!trust.has(address)) return { address, believed: false, sure: true };
+  const entries = forwardedFor?.split(',') ?? [];
+  let sure = true;
+  for (let place = 1; ; place++) {
+    const hop = canonicalAddress(withoutPort(entries.at(-place)?.trim() ?? ''));
+    if (hop === null) return { address, believed: true, sure: false };
+    address = hop;
+    if (hops === undefined ? !trust.isNamed(hop) : place >= hops) return { address, believed: true, sure };
+    if (!trust.has(hop)) sure = false;
+  }
+}
+
+/** Some proxies write `203.0.113.9:4711` or `[2001:db8::1]:4711`. */
+function withoutPort(entry: string): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(entry) ?? [];
+  return bracketed ?? plain ?? entry;
 }

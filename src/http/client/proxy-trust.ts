@@ -1,5 +1,5 @@
 import { canonicalAddress, createNetworkList } from '../../lib/address.ts';
-import { remember } from '../../lib/remember.ts';
+import { remember } from '../../lib/bounded-map.ts';
 
 /** Number of addresses for which the result is remembered. */
 const MAX_REMEMBERED = 10_000;

@@ -8,9 +8,8 @@ import { type AudienceRules, isOver } from '../records/audience.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
-import { type AlbumRecord, picturesOf } from './album.ts';
+import { type AlbumRecord, type AlbumStore, picturesOf } from './album.ts';
 import { type AlbumKeeper, createKept, mayKeep, notKeeper } from './kept.ts';
-import type { AlbumStore } from './store.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
 /**

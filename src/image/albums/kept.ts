@@ -3,8 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { hashOf, sameHash } from '../access/deletion-rights.ts';
 import { ID_PATTERN, type RandomBytes } from '../records/ids.ts';
 import type { ImageStore } from '../store.ts';
-import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
-import type { AlbumStore } from './store.ts';
+import { type AlbumRecord, type AlbumStore, MOST_PICTURES, picturesOf } from './album.ts';
 
 /** Credentials for changing an album: its token or the administrator. */
 export interface AlbumKeeper {

@@ -2,17 +2,12 @@ import type { Caller } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
-import { type AlbumTile, albumPage } from '../pages/album-page.ts';
-import { previewIn } from '../records/links.ts';
+import { albumPage } from '../pages/album-page.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
 import type { Albums } from './albums.ts';
 import type { CountReads, Download } from './download.ts';
-import { albumUrl } from './views.ts';
-
-/** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
-const PER_PAGE = 48;
 
 /** Number of picture records that cost as much as another request. */
 const PER_READ = 100;
@@ -64,25 +59,10 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       const album = await albums.find(id);
       await countLook(peer, album);
       const pictures = await albums.pictures(album);
-      const { isLocked, isHidden } = hidingFrom(request);
-      const shown = pictures.filter((image) => !isHidden(image));
+      const hidden = hidingFrom(request);
       const isListed = album.unlisted === 0 && pictures.every((image) => visibilityOf(image) === 'public');
-      const view = albumPage(site, {
-        basePath,
-        id,
-        title: album.title,
-        tiles: pictures
-          .slice((page - 1) * PER_PAGE, page * PER_PAGE)
-          .map((image) => placeOf(image, isLocked)),
-        total: pictures.length,
-        locked: pictures.filter(isLocked).length,
-        page,
-        pages: Math.ceil(pictures.length / PER_PAGE),
-        download: { pictures: shown.length, bytes: shown.reduce((sum, { size }) => sum + size, 0) },
-        url: albumUrl(origin + basePath, id),
-        listed: isListed,
-        cover: coverOf(origin + basePath, pictures),
-      });
+      const base = origin + basePath;
+      const view = albumPage(site, { base, basePath, album, pictures, page, isListed, ...hidden });
       const isOpen = pictures.every(
         ({ passwordHash, maxViews }) => passwordHash === null && maxViews === null,
       );
@@ -98,17 +78,4 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
     },
   };
-}
-
-function placeOf(image: ImageRecord, isLocked: (image: ImageRecord) => boolean): AlbumTile {
-  const { id, filename, maxViews, viewsLeft } = image;
-  if (isLocked(image)) return { kind: 'locked', id };
-  if (maxViews !== null) return { kind: 'limited', id, filename, viewsLeft: viewsLeft ?? 0 };
-  return { kind: 'open', image };
-}
-
-/** Returns the first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
-function coverOf(base: string, pictures: readonly ImageRecord[]) {
-  const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
-  return image ? previewIn(image, base) : null;
 }

@@ -66,9 +66,7 @@ export interface UpkeepOptions {
 }
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { images, blobs, files, state, locks, reviews, records, clock, serviceTime, limits, log } = options;
-  const { folder, mayStore } = options;
-  const { onRemoved, unfinished, onCleaned, onDoubt, onVersionBytes } = options;
+  const { images, blobs, state, records, clock, serviceTime, unfinished, onDoubt, log } = options;
   const now = () => clock.now();
   const accesses = createAccessLog({
     images,
@@ -79,19 +77,9 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     },
   });
   const doubts = createDoubts({ state, blobs, images, now, log, ...(onDoubt && { onChange: onDoubt }) });
-  const { retentionMs } = limits;
-  const cleanup = createCleanup({
-    images,
-    locks,
-    doubts,
-    serviceTime,
-    accesses,
-    retentionMs,
-    now,
-    onRemoved,
-    unfinished,
-  });
-  const removeEnded = createExpiry({ images, reviews, now, onRemoved, unfinished, serviceTime, log });
+  const { retentionMs } = options.limits;
+  const cleanup = createCleanup({ ...options, doubts, accesses, retentionMs, now });
+  const removeEnded = createExpiry({ ...options, now });
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
 
@@ -106,25 +94,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
 
     start() {
       images.prepare(stopping.signal).catch((cause) => log('warn', 'search not prepared', { cause }));
-      maintenance ??= startMaintenance({
-        images,
-        blobs,
-        files,
-        state,
-        locks,
-        doubts,
-        serviceTime,
-        accesses,
-        cleanup,
-        clock,
-        limits,
-        folder,
-        mayStore,
-        onCleaned,
-        onVersionBytes,
-        removeEnded,
-        log,
-      });
+      maintenance ??= startMaintenance({ ...options, doubts, accesses, cleanup, removeEnded });
     },
 
     async stop() {
@@ -144,15 +114,9 @@ const BATCH = 100;
  */
 const AT_ONCE = 16;
 
-interface ExpiryOptions {
-  images: Pick<ImageStore, 'endedBy' | 'removeEnded'>;
-  reviews: Pick<Reviews, 'removeExpired'> | undefined;
+interface ExpiryOptions
+  extends Pick<UpkeepOptions, 'images' | 'reviews' | 'onRemoved' | 'unfinished' | 'serviceTime' | 'log'> {
   now: () => number;
-  /** Removes everything that belongs to a removed record. */
-  onRemoved: (image: ImageRecord) => Promise<void>;
-  unfinished: Pick<Unfinished, 'during' | 'finish'>;
-  serviceTime: Pick<ServiceTime, 'doubt'>;
-  log: Log;
 }
 
 /**

@@ -1,113 +1,110 @@
-import { readableBytes } from '../../lib/readable-bytes.ts';
+import { readableBytes } from '../../lib/format.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import { pagination } from '../../web/pagination.ts';
 import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
+import type { AlbumRecord } from '../albums/album.ts';
+import { albumUrl } from '../albums/views.ts';
 import type { ImageRecord } from '../image.ts';
+import { previewIn } from '../records/links.ts';
 import { pictureTile } from './picture-rows.ts';
 
-/** One place of an album: a picture, one that needs its password first, or one with limited views. */
-export type AlbumTile =
-  | { kind: 'open'; image: ImageRecord }
-  | { kind: 'locked'; id: string }
-  | { kind: 'limited'; id: string; filename: string; viewsLeft: number };
-
-interface AlbumPage {
+/** An album as one visitor sees it. */
+interface AlbumView {
+  /** Scheme, host and base path. */
+  base: string;
   basePath: string;
-  id: string;
-  /** Empty if none was given. */
-  title: string;
-  /** The tiles of this page. */
-  tiles: readonly AlbumTile[];
-  total: number;
-  /** Number of pictures that need a password. */
-  locked: number;
+  album: Pick<AlbumRecord, 'id' | 'title'>;
+  pictures: readonly ImageRecord[];
   /** From 1. */
   page: number;
-  pages: number;
-  /** Contents of a ZIP file: number of pictures and their bytes. */
-  download: { pictures: number; bytes: number };
-  /** URL of the page. */
-  url: string;
+  /** Whether the visitor has yet to enter the password of a picture. */
+  isLocked: (image: ImageRecord) => boolean;
+  /** Whether the page and the ZIP file leave a picture out. */
+  isHidden: (image: ImageRecord) => boolean;
   /** Whether search engines may list it. */
-  listed: boolean;
-  /** A picture for previews that everyone with the link may see. */
-  cover: { url: string; mediaType: string; width: number; height: number } | null;
+  isListed: boolean;
 }
 
+/** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
+const PER_PAGE = 48;
 /** Number of tiles that may be visible at once. */
 const EAGER = 8;
 
 /** The pictures of an album in their order. */
-export function albumPage(site: Site, album: AlbumPage): string {
+export function albumPage(site: Site, view: AlbumView): string {
   const { words, formats } = site;
+  const { base, basePath, album, pictures, page, isListed } = view;
   const title = album.title || words.albums.untitled;
-  const count = formats.plural(album.total, words.albums.pictures);
-  const { download, basePath, id } = album;
+  const count = formats.plural(pictures.length, words.albums.pictures);
+  const locked = pictures.filter(view.isLocked).length;
+  const url = albumUrl(base, album.id);
   return site.render({
     title,
-    head: preview(title, count, album),
-    ...(album.listed && { summary: `${title}: ${count}` }),
+    head: preview(title, count, url, coverOf(base, pictures)),
+    ...(isListed && { summary: `${title}: ${count}` }),
     scripts: ['copy.js'],
     content: html`<header class="page-head">
 <h1>${title}</h1>
-${download.pictures > 0 && downloadButton(site, album)}
+${downloadButton(site, view)}
 </header>
 <div id="results">
 <p class="muted">${count}</p>
-${album.locked > 0 && html`<p class="muted">${formats.plural(album.locked, words.albums.locked)}</p>`}
-${album.total === 0 ? html`<p class="empty">${icon('picture')}${words.albums.empty}</p>` : grid(site, album)}
+${locked > 0 && html`<p class="muted">${formats.plural(locked, words.albums.locked)}</p>`}
+${pictures.length === 0 ? html`<p class="empty">${icon('picture')}${words.albums.empty}</p>` : grid(site, view)}
 ${pagination(site, {
-  page: album.page,
-  pages: album.pages,
-  href: (page) => `${basePath}/a/${id}?page=${page}`,
+  page,
+  pages: Math.ceil(pictures.length / PER_PAGE),
+  href: (to) => `${basePath}/a/${album.id}?page=${to}`,
 })}
 </div>
 <div class="album-link">
-${snippet(site, 'copy-page', words.albums.link, album.url)}
+${snippet(site, 'copy-page', words.albums.link, url)}
 </div>`,
   });
 }
 
-function downloadButton(
-  { words: { albums }, formats }: Site,
-  { basePath, id, total, download: { pictures, bytes } }: AlbumPage,
-): Html {
+function downloadButton({ words: { albums }, formats }: Site, view: AlbumView): Html | null {
+  const { basePath, album, pictures, isHidden } = view;
+  const shown = pictures.filter((image) => !isHidden(image));
+  if (shown.length === 0) return null;
   const label =
-    pictures === total
+    shown.length === pictures.length
       ? albums.downloadAll
-      : albums.downloadSome(formats.number(pictures), formats.number(total));
-  return html`<p class="actions"><a class="button" href="${basePath}/a/${id}.zip" rel="nofollow" download>${icon('download')}${label} (${readableBytes(bytes)})</a></p>`;
+      : albums.downloadSome(formats.number(shown.length), formats.number(pictures.length));
+  const bytes = shown.reduce((sum, { size }) => sum + size, 0);
+  return html`<p class="actions"><a class="button" href="${basePath}/a/${album.id}.zip" rel="nofollow" download>${icon('download')}${label} (${readableBytes(bytes)})</a></p>`;
 }
 
-function grid(site: Site, { tiles, basePath }: AlbumPage): Html {
+function grid(site: Site, { pictures, page, basePath, isLocked, isHidden }: AlbumView): Html {
+  const tiles = pictures.slice((page - 1) * PER_PAGE, page * PER_PAGE);
   if (tiles.length === 0) return html`<p class="empty">${site.words.albums.noSuchPage}</p>`;
   return html`<ul class="tiles">
-${tiles.map((tile, index) =>
-  tile.kind === 'open'
-    ? pictureTile(tile.image, basePath, index < EAGER)
-    : withoutPicture(site, tile, `${basePath}/i/${tile.id}`),
+${tiles.map((image, index) =>
+  isHidden(image)
+    ? withoutPicture(site, image, isLocked(image), `${basePath}/i/${image.id}`)
+    : pictureTile(image, basePath, index < EAGER),
 )}</ul>`;
 }
 
 /** Returns the placeholder of a picture that is not shown here. */
 function withoutPicture(
   { words: { albums }, formats }: Site,
-  tile: Exclude<AlbumTile, { kind: 'open' }>,
+  { filename, viewsLeft }: ImageRecord,
+  isLocked: boolean,
   path: string,
 ): Html {
-  const isLocked = tile.kind === 'locked';
   return html`<li><a class="tile" href="${path}"${!isLocked && html` rel="nofollow"`}>
 <span class="tile-blank">${icon(isLocked ? 'lock' : 'picture')}</span>
-<span class="tile-name">${isLocked ? albums.lockedTile : tile.filename}</span>
-<span class="tile-facts">${isLocked ? albums.lockedFacts : formats.plural(tile.viewsLeft, albums.viewsLeft)}</span>
+<span class="tile-name">${isLocked ? albums.lockedTile : filename}</span>
+<span class="tile-facts">${isLocked ? albums.lockedFacts : formats.plural(viewsLeft ?? 0, albums.viewsLeft)}</span>
 </a></li>
 `;
 }
 
 /** Returns what chats and forums show of a link to the album. */
-function preview(title: string, count: string, { url, cover }: AlbumPage): Html {
+function preview(title: string, count: string, url: string, cover: ReturnType<typeof coverOf>): Html {
   return html`<link rel="canonical" href="${url}">
 <meta property="og:type" content="website">
 <meta property="og:site_name" content="picpool">
@@ -122,4 +119,10 @@ ${
 <meta property="og:image:height" content="${cover.height}">
 `
 }<meta name="twitter:card" content="${cover ? 'summary_large_image' : 'summary'}">`;
+}
+
+/** Returns the first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
+function coverOf(base: string, pictures: readonly ImageRecord[]) {
+  const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
+  return image ? previewIn(image, base) : null;
 }

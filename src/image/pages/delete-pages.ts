@@ -34,7 +34,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
       // A visitor with only the uploader's address may not know the password, so the name stays hidden.
       const shown = token === null && passwordHash !== null ? id : filename;
       const site = siteOf(call.request);
-      const page = deletePage(site, { basePath, id, filename: shown, token });
+      const page = deletePage(site, `${basePath}/i/${id}`, shown, token);
       return pageResponse(site, page, { cache: PRIVATE_CACHE });
     },
 
@@ -43,7 +43,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
       await removable(id, by);
       await service.remove(id, by);
       const site = siteOf(call.request);
-      return pageResponse(site, deletedPage(site, { basePath, id }), { cache: PRIVATE_CACHE });
+      return pageResponse(site, deletedPage(site, basePath, id), { cache: PRIVATE_CACHE });
     },
   };
 }
@@ -53,16 +53,8 @@ function deleter({ request, context }: Caller, token: string | null): Deleter {
   return token === null ? deleterOf(request, context) : { peer: null, token, admin: false };
 }
 
-interface DeletePage {
-  basePath: string;
-  id: string;
-  filename: string;
-  /** `null` if the visitor's address is enough. */
-  token: string | null;
-}
-
-/** Asks the visitor to confirm the deletion: opening a link must not delete anything. */
-function deletePage(site: Site, { basePath, id, filename, token }: DeletePage): string {
+/** Asks the visitor to confirm the deletion. `token`: `null` if the visitor's address is enough. */
+function deletePage(site: Site, path: string, filename: string, token: string | null): string {
   const { pictures } = site.words;
   return site.render({
     title: pictures.deleteTitle,
@@ -70,17 +62,17 @@ function deletePage(site: Site, { basePath, id, filename, token }: DeletePage): 
 <p class="notice-icon">${icon('trash')}</p>
 <h1>${pictures.deleteQuestion}</h1>
 <p>${pictures.deleteWarning(html`<strong class="wrap">${filename}</strong>`)}</p>
-<form class="actions" method="post" action="${basePath}/i/${id}/delete">
+<form class="actions" method="post" action="${path}/delete">
 ${token !== null && html`<input type="hidden" name="token" value="${token}">`}
 <button class="danger" type="submit">${icon('trash')}${pictures.delete}</button>
-<a class="button quiet" href="${basePath}/i/${id}">${pictures.keep}</a>
+<a class="button quiet" href="${path}">${pictures.keep}</a>
 </form>
 </section>`,
   });
 }
 
 /** Confirms that the image was deleted. */
-function deletedPage(site: Site, { basePath, id }: { basePath: string; id: string }): string {
+function deletedPage(site: Site, basePath: string, id: string): string {
   const { pictures, frame } = site.words;
   return site.render({
     title: pictures.deleted,

@@ -1,5 +1,5 @@
 import { EXTENSIONS } from '../../codec/format.ts';
-import { readableBytes } from '../../lib/readable-bytes.ts';
+import { readableBytes } from '../../lib/format.ts';
 import type { TakenWith } from '../../lib/taken-with.ts';
 import { formatName } from '../../web/format-name.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -10,7 +10,7 @@ import { type ImageRecord, NEVER, visibilityOf } from '../image.ts';
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
-import { pictureElement, type Shown } from './picture.ts';
+import { pictureElement, type Shown } from './page-parts.ts';
 
 /** What the page of an image shows. */
 export interface ImagePage {

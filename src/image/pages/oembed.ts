@@ -1,14 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { AppError, inEnglish } from '../../errors.ts';
 import type { Description } from '../../http/describe.ts';
+import { type Call, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { rawUrl } from '../records/links.ts';
-import { parseFileName } from '../serve/direct-link.ts';
+import { openImage, parseFileName } from '../serve/direct-link.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import type { PagesOptions } from './page-parts.ts';
 
 const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9, description }));
 
-export const oembedQuery = Type.Object({
+const oembedQuery = Type.Object({
   url: Type.String({ maxLength: 2000, description: 'Page link or direct link of an image on this server.' }),
   maxwidth: side('Maximum width of the picture, in pixels.'),
   maxheight: side('Maximum height of the picture, in pixels.'),
@@ -36,7 +40,7 @@ const link = Type.Object({
   provider_url: Type.String(),
 });
 
-export const oembedDescription: Description = {
+const oembedDescription: Description = {
   id: 'getOembed',
   tag: 'Image host',
   summary: 'Get oEmbed data for a link',
@@ -59,8 +63,37 @@ export const oembedDescription: Description = {
   errors: [400, 401, 404, 410],
 };
 
+/** oEmbed 1.0 for the links of images. */
+export function oembedRoute(options: PagesOptions): Route {
+  return route('GET /oembed', (call) => embed(options, call), {
+    query: oembedQuery,
+    about: oembedDescription,
+  });
+}
+
+/** Describes an image for pages that embed it. */
+async function embed(
+  { service, siteOf, basePath }: PagesOptions,
+  call: Call<{ query: typeof oembedQuery }>,
+): Promise<Response> {
+  const { request, query, context } = call;
+  const base = context.origin + basePath;
+  const id = idInUrl(query.url, base);
+  if (id === null)
+    throw new AppError('not_found', inEnglish('The URL is not the link of an image on this server.'));
+  const image = await service.find(id);
+  await openImage(service, call, image);
+  const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
+  const wanted = image.maxViews === null ? fittingWidth(image, query) : null;
+  // The stored file is sent instead of a version that is not smaller.
+  const { width } = await service.version(image, { width: wanted, format: image.format }, context.payer);
+  return Response.json(oembedOf(image, base, width, `${context.origin}${siteOf(request).path}/`), {
+    headers: { 'cache-control': cache },
+  });
+}
+
 /** Returns the ID in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
-export function idInUrl(url: string, base: string): string | null {
+function idInUrl(url: string, base: string): string | null {
   if (!url.startsWith(`${base}/i/`)) return null;
   const [file = ''] = url.slice(base.length + 3).split(/[?#]/);
   return parseFileName(file)?.id ?? null;
@@ -70,7 +103,7 @@ const heightAt = ({ width, height }: ImageRecord, one: number) =>
   Math.max(1, Math.round((height * one) / width));
 
 /** Returns the width of the largest version that fits, or of the smallest if none does; `null`: the image itself. */
-export function fittingWidth(image: ImageRecord, { maxwidth, maxheight }: OembedQuery): number | null {
+function fittingWidth(image: ImageRecord, { maxwidth, maxheight }: OembedQuery): number | null {
   const widths = [image.width, ...THUMBNAIL_WIDTHS.filter((one) => one < image.width).reverse()];
   const fits = (one: number) => one <= (maxwidth ?? one) && heightAt(image, one) <= (maxheight ?? Infinity);
   const chosen = widths.find(fits) ?? widths.at(-1) ?? image.width;
@@ -78,7 +111,7 @@ export function fittingWidth(image: ImageRecord, { maxwidth, maxheight }: Oembed
 }
 
 /** Returns the answer for an image that is sent in this width, `null` for its own. `home`: the home page. */
-export function oembedOf(
+function oembedOf(
   image: ImageRecord,
   base: string,
   sent: number | null,

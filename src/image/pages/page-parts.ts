@@ -1,3 +1,4 @@
+import { type Html, html } from '../../web/html.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
@@ -19,4 +20,37 @@ export function redirectTo(location: string): [string, string][] {
     ['location', location],
     ['cache-control', PRIVATE_CACHE],
   ];
+}
+
+/** A picture as pages show it, in any size. */
+export interface Shown {
+  /** Path of the file, without a query. */
+  path: string;
+  width: number;
+  height: number;
+  /** A `data:` URL of a blurred preview, or `null`. */
+  placeholder: string | null;
+  /** Widths that the server offers besides that of the file, the smallest first; none is larger. */
+  widths: readonly number[];
+}
+
+interface Showing {
+  alt: string;
+  /** Its width on the screen, in CSS. */
+  sizes: string;
+  /** False for pictures below the fold. */
+  eager: boolean;
+}
+
+/** Used by browsers without `srcset`. */
+const USUAL_WIDTH = 640;
+
+/** Renders the picture in the version that fits the screen, over the preview until it has loaded. */
+export function pictureElement(shown: Shown, { alt, sizes, eager }: Showing): Html {
+  const { path, width, height, placeholder, widths } = shown;
+  const versions = [...widths.map((one) => `${path}?w=${one} ${one}w`), `${path} ${width}w`];
+  const usual = widths.find((one) => one >= USUAL_WIDTH) ?? widths.at(-1);
+  const several = widths.length > 0 && html` srcset="${versions.join(', ')}" sizes="${sizes}"`;
+  const when = eager ? html` fetchpriority="high"` : html` loading="lazy"`;
+  return html`${placeholder !== null && html`<img class="blur" src="${placeholder}" alt="">`}<img src="${path}${usual !== undefined && `?w=${usual}`}"${several} width="${width}" height="${height}" alt="${alt}"${when} decoding="async">`;
 }

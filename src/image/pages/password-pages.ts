@@ -94,7 +94,7 @@ export function formAgain(
   const { status, headers } = errorResponse(error, requestId);
   const fault = faultWords(error, site);
   const retryAfter = headers.get('retry-after');
-  return pageResponse(site, passwordPage(site, { basePath, id, fault }), {
+  return pageResponse(site, passwordPage(site, `${basePath}/i/${id}`, fault), {
     status,
     cache: PRIVATE_CACHE,
     headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
@@ -111,22 +111,18 @@ function faultWords(
   return words.pictures.tooManyGuesses(formats.duration(retryAfterMs));
 }
 
-interface PasswordPage {
-  basePath: string;
-  id: string;
-  /** What was wrong with the previous password. */
-  fault: string | null;
-}
-
-/** Renders the form that asks for an image's password. It reveals nothing about the image. */
-function passwordPage(site: Site, { basePath, id, fault }: PasswordPage): string {
+/**
+ * Renders the form that asks for an image's password. It reveals nothing about the image. `fault`: what was wrong
+ * with the previous password.
+ */
+function passwordPage(site: Site, path: string, fault: string | null): string {
   const { pictures } = site.words;
   return site.render({
     title: pictures.passwordTitle,
     content: html`<section class="notice-page">
 <p class="notice-icon">${icon('lock')}</p>
 <h1>${pictures.passwordQuestion}</h1>
-<form method="post" action="${basePath}/i/${id}" class="stack">
+<form method="post" action="${path}" class="stack">
 <p>
 <label for="password">${pictures.password}</label>
 <input id="password" type="password" name="password" required autofocus autocomplete="off"${fault !== null && html` aria-invalid="true" aria-describedby="fault"`}>

@@ -3,7 +3,7 @@ import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { ImageRecord } from '../image.ts';
 import { placeholderOf } from '../records/placeholder.ts';
-import { pictureElement } from './picture.ts';
+import { pictureElement } from './page-parts.ts';
 
 /** Offered by the server, and wide enough for a tile on any screen. */
 const WIDTHS = [320, 640];

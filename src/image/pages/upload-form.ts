@@ -1,39 +1,72 @@
 import { FORMATS } from '../../codec/format.ts';
-import { readableBytes } from '../../lib/readable-bytes.ts';
+import { acceptedNames } from '../../codec/formats.ts';
+import { AppError } from '../../errors.ts';
+import { readableBytes } from '../../lib/format.ts';
+import { reasonOf } from '../../web/error-page.ts';
+import type { HomeSection } from '../../web/home-page.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
 import type { ImageRecord } from '../image.ts';
+import { MOST_VIEWS } from '../records/audience.ts';
+import type { ImageService } from '../service.ts';
 import type { ImageLimits } from '../upload/limits.ts';
+import { DEFAULT_SIDE, MAX_SIDE } from '../upload/upload-options.ts';
 import { tileGrid } from './picture-rows.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+/** Number of public pictures that the home page shows. */
+const LATEST = 6;
+
+interface HomeOptions {
+  service: Pick<ImageService, 'list' | 'limits'>;
+  basePath: string;
+  /** True if only holders of tokens may upload. */
+  needsToken?: boolean;
+}
+
 interface UploadForm {
   basePath: string;
-  /** Limits of a picture: bytes, pixels a side (maximum and default), views, and expiry in ms. */
-  most: { bytes: number; side: number; usualSide: number; views: number; expiryMs: number };
-  /** True if uploading needs a token. */
   needsToken: boolean;
-  /** Names of the formats that may be uploaded. */
-  accepted: readonly string[];
-  /** How long images are kept without a view. */
-  retentionMs: number;
-  listing: ImageLimits['listing'];
-  latest: readonly ImageRecord[];
-  /** The store's error if it does not answer. */
-  fault: string | null;
+  limits: ImageLimits;
   /** True if the visitor has an Apple keyboard. */
   hasCommandKey: boolean;
+}
+
+/** Returns what the home page shows of the image host, even if the store does not answer. */
+export async function imageHome(
+  site: Site,
+  request: Request,
+  { service, basePath, needsToken = false }: HomeOptions,
+): Promise<HomeSection> {
+  let fault: string | null = null;
+  const latest = await service.list({ page: 1, perPage: LATEST }).catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    fault = reasonOf(site, error);
+    return { items: [] };
+  });
+  const hasCommandKey = /\bMac OS X\b/.test(request.headers.get('user-agent') ?? '');
+  const form = { basePath, needsToken, limits: service.limits, hasCommandKey };
+  return {
+    content: uploadSection(site, form, latest.items, fault),
+    scripts: ['copy.js', 'upload.js', 'install.js'],
+    summary: site.words.upload.summary,
+  };
 }
 
 /**
  * Renders the image host on the home page: a place to drop pictures, uploads of this browser, and the latest
  * pictures.
  */
-export function uploadSection(site: Site, form: UploadForm): Html {
-  const { basePath, latest, fault } = form;
+function uploadSection(
+  site: Site,
+  form: UploadForm,
+  latest: readonly ImageRecord[],
+  fault: string | null,
+): Html {
+  const { basePath } = form;
   const { upload: words } = site.words;
   return html`<section class="hero" id="uploader" aria-labelledby="upload-title">
 <div class="pitch">
@@ -78,33 +111,36 @@ const ACCEPTED_TYPES =
   'image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/jxl,image/bmp,image/x-icon';
 
 function uploadForm(site: Site, form: UploadForm): Html {
-  const { basePath, most, needsToken, accepted, hasCommandKey } = form;
+  const { basePath, needsToken, limits, hasCommandKey } = form;
   const { upload: words } = site.words;
-  const names = site.formats.anyOf(accepted);
+  const names = site.formats.anyOf(acceptedNames(limits.heic));
   const keys = html`<span class="keys">${hasCommandKey ? html`<kbd>⌘</kbd><kbd>V</kbd>` : html`<kbd>Ctrl</kbd> <kbd>V</kbd>`}</span>`;
-  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${most.bytes}" data-accepted="${names}">
+  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}">
 <div class="dropzone">
 <input class="visually-hidden" id="file" type="file" name="image" multiple required accept="${ACCEPTED_TYPES}" aria-describedby="file-hint">
 <label for="file">${icon('upload')}<span class="dropzone-action">${words.choose}</span><span class="needs-script needs-pointer">${words.dropOrPaste(keys)}</span></label>
-<p class="small muted" id="file-hint">${words.limits(names, readableBytes(most.bytes))}</p>
+<p class="small muted" id="file-hint">${words.limits(names, readableBytes(limits.maxUploadBytes))}</p>
 <noscript><p class="no-script-file">${words.chosenAreSent}</p><button type="submit">${words.upload}</button></noscript>
 </div>
 <p class="fault" id="held" role="alert" hidden></p>
 ${audience(site, form)}
 ${needsToken && html`<p class="fields needs-script"><label for="token">${words.token}</label> <input id="token" type="password" autocomplete="off" placeholder="${words.tokenNeeded}"></p>`}
-${options(site, form)}
+${options(site)}
 </form>`;
 }
 
 const EXPIRIES_MS = { '1h': HOUR_MS, '1d': DAY_MS, '1w': 7 * DAY_MS, '30d': 30 * DAY_MS, '1y': 365 * DAY_MS };
 
 /** Explains beside the button who will see the picture and for how long. */
-function audience({ words: { upload: words }, formats }: Site, { listing, retentionMs, most }: UploadForm) {
+function audience(
+  { words: { upload: words }, formats }: Site,
+  { limits: { listing, retentionMs, maxExpiryMs } }: UploadForm,
+) {
   const others =
     listing === 'off' ? (['protected'] as const) : (['public', 'unlisted', 'protected'] as const);
   const usual = listing === 'public' ? 'public' : 'unlisted';
   const choices = others.filter((other) => other !== usual);
-  const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs && ms <= most.expiryMs);
+  const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs && ms <= maxExpiryMs);
   return html`<div class="fields audience">
 <p class="wide"><label for="visibility">${words.whoSeesIt}</label>
 <select id="visibility" name="visibility"><option value="">${words.seenBy[usual]}</option>${choices.map((one) => html`<option value="${one}">${words.seenBy[one]}</option>`)}</select></p>
@@ -113,21 +149,21 @@ function audience({ words: { upload: words }, formats }: Site, { listing, retent
 <p><label for="expires_in">${words.expires}</label>
 <select id="expires_in" name="expires_in"><option value="">${words.whenUnopened(formats.duration(retentionMs))}</option>${expiries.map(([value, ms]) => html`<option value="${value}">${formats.duration(ms)}</option>`)}</select></p>
 <p><label for="max_views">${words.views}</label>
-<input id="max_views" name="max_views" type="number" min="1" max="${most.views}" placeholder="${words.unlimited}"></p>
+<input id="max_views" name="max_views" type="number" min="1" max="${MOST_VIEWS}" placeholder="${words.unlimited}"></p>
 </div>`;
 }
 
-function options({ words: { upload: words }, formats: write }: Site, { most }: UploadForm): Html {
-  const pixels = words.pixels(write.number(most.usualSide));
+function options({ words: { upload: words }, formats: write }: Site): Html {
+  const pixels = words.pixels(write.number(DEFAULT_SIDE));
   return html`<details class="options">
 <summary>${icon('options')}${words.options}</summary>
 <div class="fields">
 <p><label for="format">${words.format}</label>
 <select id="format" name="format">${FORMATS.map((format) => html`<option value="${format}">${words.formats[format]}</option>`)}<option value="auto">${words.formats.auto}</option></select></p>
 <p><label for="max_width">${words.maxWidth}</label>
-<input id="max_width" name="max_width" type="number" min="1" max="${most.side}" placeholder="${pixels}"></p>
+<input id="max_width" name="max_width" type="number" min="1" max="${MAX_SIDE}" placeholder="${pixels}"></p>
 <p><label for="max_height">${words.maxHeight}</label>
-<input id="max_height" name="max_height" type="number" min="1" max="${most.side}" placeholder="${pixels}"></p>
+<input id="max_height" name="max_height" type="number" min="1" max="${MAX_SIDE}" placeholder="${pixels}"></p>
 <p class="check wide"><input id="keep" type="checkbox" name="strip_exif" value="false"><label for="keep">${words.keepMetadata}</label></p>
 </div>
 </details>`;

@@ -1,24 +1,20 @@
 import { Buffer } from 'node:buffer';
 import { thumbHashToRGBA } from 'thumbhash';
 import { writePng } from '../../codec/decoders/png.ts';
-import { BoundedMap } from '../../lib/bounded-map.ts';
+import { remember } from '../../lib/bounded-map.ts';
 
 /** Longer side in pixels. Stretched over a whole picture, it is blurred anyway. */
 const SIDE = 8;
 /** Enough for some pages of a gallery; creating one takes a millisecond. */
-const made = new BoundedMap<string, string | null>(1000);
+const MOST = 1000;
+const drawn = remember(MOST, draw);
 
 /**
  * Returns a blurred preview as a `data:` URL of about 250 characters, from a ThumbHash in Base64, or `null` for a
  * picture with transparent parts, through which the preview would remain visible.
  */
 export function placeholderOf(thumbhash: string | null): string | null {
-  if (thumbhash === null) return null;
-  const known = made.get(thumbhash);
-  if (known !== undefined) return known;
-  const placeholder = draw(thumbhash);
-  made.set(thumbhash, placeholder);
-  return placeholder;
+  return thumbhash === null ? null : drawn(thumbhash);
 }
 
 function draw(thumbhash: string): string | null {

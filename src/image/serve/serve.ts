@@ -3,8 +3,7 @@ import { AppError, inEnglish } from '../../errors.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
 import type { Shape } from '../records/blob-keys.ts';
 import type { ImageService } from '../service.ts';
-import { STALE_S } from './caching.ts';
-import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
+import { httpDate, isNotModified, requestedRange, STALE_S, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
 import type { Version } from './thumbnails.ts';
 

@@ -1,7 +1,7 @@
 import { AppError, message } from '../../errors.ts';
 import { cutShort, MAX_FORM_BYTES, openBody, readForm, readSmallBody } from '../../http/read-body.ts';
 import { createAbortable } from '../../lib/abortable.ts';
-import { readableBytes } from '../../lib/readable-bytes.ts';
+import { readableBytes } from '../../lib/format.ts';
 
 interface BodyLimits {
   /** Maximum size of the picture. */

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value';
 import { misspelt } from '../../lib/nearest.ts';
 import { tidied } from '../../lib/schema.ts';
 import { countryNamed, countrySpelledLike, isCountryCode } from '../pool/country-code.ts';
-import { PROTOCOLS, SORTS, type Sort, UNKNOWN_COUNTRY } from '../proxy.ts';
+import { PROTOCOLS, type ProxyRecord, SORTS, type Sort, UNKNOWN_COUNTRY } from '../proxy.ts';
 import { type ListQuery, listQuery } from '../queries.ts';
 import { CHART_RANGES, type ChartRange } from './pool-chart.ts';
 
@@ -35,6 +35,25 @@ export interface PageQuery {
   problems: Problem[];
 }
 
+/** The requested part of the list, and what the controls around it offer. */
+export interface Listing {
+  /** Paths of the page itself and of the API. */
+  path: string;
+  basePath: string;
+  query: PageQuery;
+  linkTo: LinkTo;
+  rows: readonly ProxyRecord[];
+  total: number;
+  /** Codes of the countries in the pool. */
+  countries: readonly string[];
+  /** Names of the lists. */
+  sources: readonly string[];
+  /** True if the whole pool is empty. */
+  poolEmpty: boolean;
+  now: number;
+}
+
+export const PER_PAGE = 50;
 const MOST_IDS = 100;
 const MOST_PAGES = 1_000_000;
 const MINUTE_S = 60;
@@ -190,3 +209,31 @@ function takeOther(field: string, value: string): Taken {
 }
 
 const numberOf = (text: string) => (/^\d{1,16}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN);
+
+/** Returns the order of the list, as in the URL of the page. */
+export const orderOf = ({ sort, reverse }: PageQuery) => `${reverse ? '-' : ''}${sort}`;
+
+/** Returns the parameters of the page that are not their defaults, without its number. */
+export function parametersOf(query: PageQuery): Readonly<Record<string, string>> {
+  const order = orderOf(query);
+  return {
+    ...query.values,
+    ...(order !== 'dependable' && { sort: order }),
+    ...(query.range !== '1d' && { range: query.range }),
+  };
+}
+
+/** Returns a link to the current page of proxies with some parameters changed. */
+export type LinkTo = (changes: Readonly<Record<string, string | null>>, anchor?: string) => string;
+
+/** `values`: the current parameters. A parameter that becomes `null` or empty is removed. */
+export function createLinks(path: string, values: Readonly<Record<string, string>>): LinkTo {
+  return (changes, anchor = '') => {
+    const left = Object.entries({ ...values, ...changes }).filter(
+      (entry): entry is [string, string] => entry[1] !== null && entry[1] !== '',
+    );
+    // Commas need no escaping, and are easier to read.
+    const query = new URLSearchParams(left).toString().replaceAll('%2C', ',');
+    return `${path}${query && `?${query}`}${anchor && `#${anchor}`}`;
+  };
+}

@@ -12,15 +12,20 @@ import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { toFilter } from '../queries.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
-import { CODE_FORMATS, SPEAKS } from './code-samples.ts';
-import { COPY_FORMATS, type CopyFormat, codeFetching, codeWith, isCode } from './copies.ts';
+import {
+  CODE_FORMATS,
+  COPY_FORMATS,
+  type CopyFormat,
+  codeFetching,
+  codeWith,
+  isCode,
+  SPEAKS,
+} from './code-samples.ts';
 import type { Flags } from './flags.ts';
-import { type PageQuery, readPageQuery } from './page-query.ts';
-import { poolHome } from './pool-home.ts';
-import type { PoolOverview } from './pool-overview.ts';
+import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
+import { poolHome } from './pool-overview.ts';
 import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
-import { createLinks } from './proxy-links.ts';
 import { MOST_COPIED } from './proxy-table.ts';
 import type { CodeSample, GatewayPanel } from './use-it.ts';
 
@@ -39,18 +44,16 @@ interface ProxyPagesOptions {
   now: () => number;
 }
 
-const PER_PAGE = 50;
-
 /** Renders the page of the pool. */
 export async function showProxies(
   options: ProxyPagesOptions,
   { request, context }: Caller,
 ): Promise<Response> {
-  const { service, basePath, adminRequired } = options;
+  const { service, basePath } = options;
   const site = options.siteOf(request);
   const now = options.now();
   const query = readPageQuery(new URL(request.url).searchParams);
-  const { values, range, page, sort, reverse } = query;
+  const { range } = query;
   const status = service.status();
   const [pool, poolStatus, lists, freshness, { items, total }, flags] = await Promise.all([
     service.overview(range === '1d' ? 'day' : 'month'),
@@ -61,45 +64,25 @@ export async function showProxies(
     options.flags(),
   ]);
   const path = `${basePath}/proxies`;
-  const order = `${reverse ? '-' : ''}${sort}`;
-  const parameters = {
-    ...values,
-    ...(order !== 'dependable' && { sort: order }),
-    ...(range !== '1d' && { range }),
-  };
-  const linkTo = createLinks(path, parameters);
   const sources = withPauses(poolStatus.refresh.sources, lists);
-  const { status: wanted, ...exported } = query.filter;
   const markup = proxiesPage(site, {
     gateway: options.gateway?.(context) ?? null,
     flags,
     overview: { ...pool, range, now },
     freshness,
-    filters: {
-      path,
-      query,
-      sort: order,
-      range: range === '1d' ? '' : range,
-      linkTo,
-      countries: pool.summary.countries,
-      sources: sources.map(({ name }) => name),
-    },
     list: {
       path,
       basePath,
-      linkTo,
+      query,
+      linkTo: createLinks(path, parametersOf(query)),
       rows: items,
       total,
-      page,
-      pages: Math.ceil(total / PER_PAGE),
-      values: query.ids === null ? parameters : { id: query.ids.join(',') },
-      exported: Object.fromEntries(Object.entries(exported).map(([name, value]) => [name, String(value)])),
-      exportable: wanted !== 'dead' && query.ids === null,
-      sort: order,
-      now,
+      countries: pool.summary.countries,
+      sources: sources.map(({ name }) => name),
       poolEmpty: pool.summary.total === 0,
+      now,
     },
-    sources: { sources, basePath, retryable: adminRequired ? 'admin' : 'open' },
+    sources,
     samples: samplesFor(`${context.origin}${basePath}/api/v1/proxies`, query),
   });
   // It shows neither proxies' logins nor tokens, even to the administrator.
@@ -280,9 +263,8 @@ export async function proxyHome(
 ): Promise<HomeSection> {
   const { service, basePath } = options;
   const now = options.now();
-  const home = { basePath, alone, overview: null, freshness: null, fault: null, command: null };
-  const section = (content: HomeSection['content']) => ({
-    content,
+  const section = (state: Parameters<typeof poolHome>[3]) => ({
+    content: poolHome(site, basePath, alone, state),
     scripts: ['copy.js'],
     summary: site.words.proxies.summary,
   });
@@ -298,13 +280,12 @@ export async function proxyHome(
       service.status(),
       service.list(best),
     ]);
-    const overview: PoolOverview = { ...pool, range: '1d', now };
-    const freshness = await freshnessOf(options, status, now);
     const command = codeWith('curl', items, false)?.trim() ?? null;
-    return section(poolHome(site, { ...home, overview, freshness, command }));
+    const freshness = await freshnessOf(options, status, now);
+    return section({ overview: { ...pool, range: '1d', now }, freshness, command });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return section(poolHome(site, { ...home, fault: reasonOf(site, error) }));
+    return section({ fault: reasonOf(site, error) });
   }
 }
 

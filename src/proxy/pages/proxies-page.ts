@@ -4,18 +4,18 @@ import type { Site } from '../../web/site.ts';
 import { wordFor } from '../../web/word-for.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { Flags } from './flags.ts';
+import type { Listing } from './page-query.ts';
 import { type PoolOverview, poolNumbers, poolOverview } from './pool-overview.ts';
 import { type Freshness, statePanel } from './pool-state.ts';
-import { activeFilters, type FilterBar, proxyFilters } from './proxy-filters.ts';
-import { type ProxyList, proxyResults } from './proxy-table.ts';
+import { activeFilters, proxyFilters } from './proxy-filters.ts';
+import { proxyResults } from './proxy-table.ts';
 import { type CodeSample, codeSamples, type GatewayPanel, gatewayUse } from './use-it.ts';
 
 interface ProxiesPage {
   overview: PoolOverview;
   freshness: Freshness;
-  filters: FilterBar;
-  list: ProxyList;
-  sources: SourceList;
+  list: Listing;
+  sources: readonly SourceProgress[];
   samples: readonly CodeSample[];
   /** `null` where the gateway is off. */
   gateway: GatewayPanel | null;
@@ -25,7 +25,7 @@ interface ProxiesPage {
 /** Renders the pool: its contents, its state, and its sources. The script replaces the parts with an ID. */
 export function proxiesPage(site: Site, page: ProxiesPage): string {
   const { proxies } = site.words;
-  const { overview, freshness, filters, list, sources, samples, gateway, flags } = page;
+  const { overview, freshness, list, samples, gateway, flags } = page;
   const { path, basePath, linkTo } = list;
   const countries = [...overview.summary.aliveCountries, ...list.rows].map(({ country }) => country);
   return site.render({
@@ -40,8 +40,8 @@ export function proxiesPage(site: Site, page: ProxiesPage): string {
 </div>
 <p class="lost" id="lost" role="status" hidden>${icon('warning')}${proxies.lost}</p>
 <section id="list" aria-label="${proxies.title}">
-${proxyFilters(site, filters)}
-<div id="active">${activeFilters(site, filters)}</div>
+${proxyFilters(site, list)}
+<div id="active">${activeFilters(site, list)}</div>
 <div id="results">${proxyResults(site, list)}</div>
 </section>
 <section aria-labelledby="use-title">
@@ -55,9 +55,9 @@ ${gateway && gatewayUse(site, gateway, list.now)}
 </section>
 <section aria-labelledby="sources-title">
 <header class="section-head"><h2 id="sources-title">${proxies.sources}</h2></header>
-<div id="sources">${sourceTable(site, sources)}</div>
+<div id="sources">${sourceTable(site, page)}</div>
 </section>
-${sources.retryable === 'admin' && adminDialog(site)}
+${freshness.adminRequired && adminDialog(site)}
 <div id="flags">${flags.outlines(countries)}</div>`,
   });
 }
@@ -71,15 +71,8 @@ function adminDialog({ words: { proxies } }: Site): Html {
 </form></dialog>`;
 }
 
-interface SourceList {
-  sources: readonly SourceProgress[];
-  basePath: string;
-  /** Whether anyone may retry a list, or only the administrator. */
-  retryable: 'open' | 'admin';
-}
-
 /** Renders the lists of proxies, and how good they are. */
-function sourceTable(site: Site, { sources, basePath, retryable }: SourceList): Html {
+function sourceTable(site: Site, { sources, list: { basePath }, freshness }: ProxiesPage): Html {
   const { words, formats } = site;
   const { proxies } = words;
   if (sources.length === 0) return html`<p class="empty">${proxies.noSources}</p>`;
@@ -92,7 +85,7 @@ function sourceTable(site: Site, { sources, basePath, retryable }: SourceList): 
     const isBad = state === 'failed' || state === 'paused';
     const share = source.yield === null ? '–' : formats.percent(source.yield);
     const next = pausedUntil === null ? proxies.withNextRefresh : `${formats.dateTime(pausedUntil)} UTC`;
-    return html`<tr data-source="${name}"><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}" data-field="state">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(proxies.entries, formats.number(source.found), 'found')}${cell(proxies.fresh, formats.number(source.fresh), 'fresh')}${cell(proxies.working, formats.number(source.alive), 'alive')}${cell(proxies.yield, share)}${cell(proxies.nextRead, next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${retryable === 'admin' && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
+    return html`<tr data-source="${name}"><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}" data-field="state">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(proxies.entries, formats.number(source.found), 'found')}${cell(proxies.fresh, formats.number(source.fresh), 'fresh')}${cell(proxies.working, formats.number(source.alive), 'alive')}${cell(proxies.yield, share)}${cell(proxies.nextRead, next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${freshness.adminRequired && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
   };
   return html`<div class="table-wrap"><table class="sources" data-states="${JSON.stringify(proxies.sourceStates)}">
 <caption class="visually-hidden">${proxies.sourceCaption}</caption>

@@ -3,20 +3,7 @@ import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
 import { wordFor } from '../../web/word-for.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, STATUSES } from '../proxy.ts';
-import type { PageQuery, Problem } from './page-query.ts';
-import type { LinkTo } from './proxy-links.ts';
-
-export interface FilterBar {
-  path: string;
-  query: Pick<PageQuery, 'values' | 'entered' | 'problems'>;
-  sort: string;
-  range: string;
-  linkTo: LinkTo;
-  /** Codes of the countries in the pool. */
-  countries: readonly string[];
-  /** Names of the lists. */
-  sources: readonly string[];
-}
+import { type Listing, orderOf, type Problem } from './page-query.ts';
 
 type Option = [value: string, text: string];
 
@@ -34,11 +21,12 @@ const MORE = [
 const OTHER_FIELDS = ['protocol', 'country', 'sort', 'range', 'page', 'id'];
 
 /** Renders the filters of the list. Without a script, a button applies them. */
-export function proxyFilters(site: Site, bar: FilterBar): Html {
+export function proxyFilters(site: Site, bar: Listing): Html {
   const { words, formats } = site;
   const { proxies } = words;
-  const { path, sort, range } = bar;
-  const { values, entered, problems } = bar.query;
+  const { path, query } = bar;
+  const { values, entered, problems } = query;
+  const range = query.range === '1d' ? '' : query.range;
   const chosen = (entered.protocol ?? '').split(',');
   const countries = bar.countries
     .filter((code) => code !== 'ZZ')
@@ -58,7 +46,7 @@ export function proxyFilters(site: Site, bar: FilterBar): Html {
       html`<label class="chip"><input type="checkbox" name="protocol" value="${protocol}"${chosen.includes(protocol) && html` checked`}>${protocol}</label>`,
   )}</fieldset>
 ${select('country', proxies.country, several, [['', proxies.anyCountry], ...countries])}
-${select('sort', proxies.sortBy, sort, Object.entries(proxies.sorts))}
+${select('sort', proxies.sortBy, orderOf(query), Object.entries(proxies.sorts))}
 </div>
 <details${open && html` open`}><summary>${icon('options')}${proxies.moreFilters}${active > 0 && html` <b class="badge">${formats.number(active)}</b>`}</summary>
 ${moreFields(site, bar)}</details>
@@ -73,7 +61,7 @@ function select(name: string, label: string, value: string, options: readonly Op
   )}</select>`;
 }
 
-function moreFields({ words: { proxies } }: Site, bar: FilterBar): Html {
+function moreFields({ words: { proxies } }: Site, bar: Listing): Html {
   const { entered, problems } = bar.query;
   const faulty = (name: string) =>
     problems.some(({ field }) => field === name) &&
@@ -103,7 +91,7 @@ ${field('max_latency_ms', proxies.latencyAtMost, { unit: 'ms' })}${field('uptime
 }
 
 /** Renders each active filter as a link that removes it, and what was not understood. */
-export function activeFilters(site: Site, bar: FilterBar): Html {
+export function activeFilters(site: Site, bar: Listing): Html {
   const { proxies } = site.words;
   const { linkTo, path } = bar;
   const { values, problems } = bar.query;
@@ -140,11 +128,7 @@ function countryNames({ words, formats }: Site, codes: string): string {
   return codes.split(',').map(nameOf).join(', ');
 }
 
-function problemNote(
-  site: Site,
-  { linkTo }: FilterBar,
-  { field, value, kind, meant, choices = [] }: Problem,
-) {
+function problemNote(site: Site, { linkTo }: Listing, { field, value, kind, meant, choices = [] }: Problem) {
   const { words, formats } = site;
   const { problems, ...proxies } = words.proxies;
   const labels: Record<string, string> = {

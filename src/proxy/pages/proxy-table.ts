@@ -9,27 +9,7 @@ import { formatAddress, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS } from '../queries.ts';
 import { CODE_FORMATS } from './code-samples.ts';
 import { flag } from './flags.ts';
-import type { LinkTo } from './proxy-links.ts';
-
-export interface ProxyList {
-  /** Paths of the page itself and of the API. */
-  path: string;
-  basePath: string;
-  rows: readonly ProxyRecord[];
-  total: number;
-  page: number;
-  pages: number;
-  /** The filters of the list, by their names on the page and in the API. */
-  values: Readonly<Record<string, string>>;
-  exported: Readonly<Record<string, string>>;
-  /** Whether these matches can be exported: exports contain only working proxies. */
-  exportable: boolean;
-  sort: string;
-  linkTo: LinkTo;
-  now: number;
-  /** True if the whole pool is empty. */
-  poolEmpty: boolean;
-}
+import { type Listing, orderOf, PER_PAGE, parametersOf } from './page-query.ts';
 
 type ProxyWords = Words['proxies'];
 
@@ -39,16 +19,23 @@ const FORMATS = { lists: EXPORT_FORMATS, code: CODE_FORMATS };
 export const MOST_COPIED = 500;
 
 /** Renders the matches, with the actions on them. */
-export function proxyResults(site: Site, list: ProxyList): Html {
-  const { rows, page, pages, linkTo } = list;
+export function proxyResults(site: Site, list: Listing): Html {
+  const { rows, total, linkTo } = list;
+  const { page } = list.query;
+  const pages = Math.ceil(total / PER_PAGE);
   const href = (to: number) => linkTo({ page: to === 1 ? null : String(to) }, 'list');
   return html`${copyBar(site, list)}
 ${rows.length > 0 ? table(site, list) : nothing(site, list)}
 ${pagination(site, { page, pages, href })}`;
 }
 
-function copyBar({ words: { proxies: words }, formats }: Site, list: ProxyList): Html {
-  const { path, basePath, total, values, exported, exportable } = list;
+function copyBar({ words: { proxies: words }, formats }: Site, list: Listing): Html {
+  const { path, basePath, total, query } = list;
+  const { status, ...filter } = query.filter;
+  const exported = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]));
+  // Exports contain only working proxies.
+  const exportable = status !== 'dead' && query.ids === null;
+  const values = query.ids === null ? parametersOf(query) : { id: query.ids.join(',') };
   const label = total > MOST_COPIED ? words.copyFirst(formats.number(MOST_COPIED)) : words.copyAll;
   const options = (group: keyof typeof FORMATS) =>
     html`<optgroup label="${words[group]}">${FORMATS[group].map((format) => html`<option value="${format}">${words.formats[format]}</option>`)}</optgroup>`;
@@ -64,20 +51,20 @@ ${exportable && html`<a class="button quiet small" href="${basePath}/api/export?
 <form id="testing" method="post" action="${path}/test"></form>`;
 }
 
-function nothing({ words: { proxies: words } }: Site, { poolEmpty, total, path, linkTo }: ProxyList): Html {
+function nothing({ words: { proxies: words } }: Site, { poolEmpty, total, path, linkTo }: Listing): Html {
   if (poolEmpty) return html`<p class="empty">${icon('globe')}${words.empty}</p>`;
   if (total > 0)
     return html`<p class="empty">${words.pastEnd} <a href="${linkTo({ page: null })}">${words.goToFirst}</a></p>`;
   return html`<p class="empty">${icon('search')}${words.noMatch} <a href="${path}">${words.showAll}</a></p>`;
 }
 
-function table(site: Site, list: ProxyList): Html {
-  const { words } = site;
-  const { proxies } = words;
+function table(site: Site, list: Listing): Html {
+  const { proxies } = site.words;
+  const current = orderOf(list.query);
   const heading = (sort: string, label: string, natural: 'ascending' | 'descending') => {
     const opposite = natural === 'ascending' ? 'descending' : 'ascending';
-    const order = list.sort === sort ? natural : list.sort === `-${sort}` ? opposite : null;
-    const next = list.sort === sort ? `-${sort}` : sort;
+    const order = current === sort ? natural : current === `-${sort}` ? opposite : null;
+    const next = current === sort ? `-${sort}` : sort;
     const href = list.linkTo({ sort: next === 'dependable' ? null : next, page: null }, 'list');
     return html`<th scope="col" class="number-cell"${order !== null && html` aria-sort="${order}"`}><a href="${href}" data-sort="${sort}">${label}</a></th>`;
   };

@@ -199,10 +199,12 @@ async function examine(
       if (SURELY_DEAD.includes(error)) break;
     } else if (result.proof === 'echoed') error = 'echoed';
     else {
-      const { exitIp, anonymity, totalMs: responseMs } = result;
-      upstream.rotates ||= upstream.exit !== null && upstream.exit !== exitIp;
-      upstream.exit = exitIp;
-      const seen = countryOf(exitIp);
+      const { proof, anonymity, totalMs: responseMs } = result;
+      // Only a page said so that the upstream could have made up.
+      const exitIp = proof === 'relayed' ? null : result.exitIp;
+      upstream.rotates ||= upstream.exit !== null && exitIp !== null && upstream.exit !== exitIp;
+      upstream.exit = exitIp ?? upstream.exit;
+      const seen = countryOf(result.exitIp);
       const country = seen === UNKNOWN_COUNTRY ? (listed ?? seen) : seen;
       const facts = { country, anonymity, exitIp: upstream.rotates ? null : exitIp, responseMs };
       works.push({ ...place, protocol, ...facts, id: null, source, uptime: WORKING });

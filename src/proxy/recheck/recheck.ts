@@ -7,8 +7,7 @@ import type { Checker } from '../check/checker.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { type Recorder, rightOf } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
-import { fittingCheckCost } from './price.ts';
-import { CHECK_COST_MS, SOONEST_MS } from './schedule.ts';
+import { CHECK_COST_MS, SOONEST_MS, waitMs } from './schedule.ts';
 
 interface RecheckOptions {
   store: Pick<ProxyStore, 'due' | 'reschedule' | 'sample'>;
@@ -136,4 +135,37 @@ async function untilJudge({ checker, clock, log }: RecheckOptions, signal: Abort
     await clock.sleep(waitMs, signal).catch(() => {});
     waitMs = Math.min(JUDGE_RETRY.most, waitMs * 2);
   }
+}
+
+/** Sample size by status. Dead proxies vary more. */
+const SAMPLE = { alive: 500, dead: 1500 } as const;
+/** Number of bisections of the price range, which leave less than 1 % of it. */
+const HALVINGS = 12;
+
+/**
+ * Returns the price of a check, in ms of a wrong entry, at which the checks worth making are as many as an
+ * hour allows. It is computed from a random sample of the pool rather than from the length of the queue: a
+ * reaction to the queue takes effect hours later, and such a price oscillates.
+ */
+export async function fittingCheckCost(store: Pick<ProxyStore, 'sample'>, perHour: number): Promise<number> {
+  const alive = await store.sample({ status: 'alive' }, SAMPLE.alive);
+  const dead = await store.sample({ status: 'dead' }, SAMPLE.dead);
+  const wanted = (costMs: number) => checksPerHour(alive, costMs) + checksPerHour(dead, costMs);
+  let [low, high] = [Math.log(CHECK_COST_MS.least), Math.log(CHECK_COST_MS.most)];
+  for (let halving = 0; halving < HALVINGS; halving++) {
+    const middle = (low + high) / 2;
+    if (wanted(Math.exp(middle)) > perHour) low = middle;
+    else high = middle;
+  }
+  return Math.exp((low + high) / 2);
+}
+
+interface Sample {
+  items: readonly ProxyRecord[];
+  total: number;
+}
+
+function checksPerHour({ items, total }: Sample, costMs: number): number {
+  const sum = items.reduce((checks, record) => checks + HOUR_MS / waitMs(record, costMs), 0);
+  return items.length === 0 ? 0 : (sum * total) / items.length;
 }

@@ -58,56 +58,24 @@ export interface Upkeep {
 const CHECKS_PER_HOUR = 100_000;
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
-  const { store, state, locks, checker, readSource, sources, clock, random, log, observers } = options;
-  const { refreshIntervalMs, concurrency, deadRetentionMs, maxPool, countryOf } = options;
+  const { state, checker, sources, clock, random, log, concurrency } = options;
   const newId = () => `${clock.now().toString(36)}${Math.floor(random() * 36 ** 4).toString(36)}`;
   const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
-  const recorder = createRecorder({
-    store,
-    clock,
-    random,
-    countryOf,
-    checkCostMs: () => budget.checkCostMs,
-  });
+  const recorder = createRecorder({ ...options, checkCostMs: () => budget.checkCostMs });
   const progress = createProgress({ state, clock, log });
   const logins = createLogins();
   const tryEntry = createTrials({ checker, recorder, budget, logins, sources });
   const pass = createPass(state, random, clock.now());
   const discovery = createDiscovery({
-    checker,
-    tryEntry,
-    budget,
-    pass,
-    clock,
-    log,
+    ...{ checker, tryEntry, budget, pass, clock, log },
     // The rechecks of the same process get as many.
     concurrency: Math.ceil(concurrency / 2),
     isLatest: async (id) => (await progress.saved()).id === id,
   });
   const refresh = createRefresh({
-    store,
-    state,
-    locks,
-    checker,
-    recorder,
-    readSource,
-    sources,
-    clock,
-    random,
-    log,
-    progress,
-    budget,
-    pass,
-    logins,
-    discovery,
-    tryEntry,
-    refreshIntervalMs,
+    ...options,
+    ...{ recorder, progress, budget, pass, logins, discovery, tryEntry, newId },
     budgetMs: options.refreshBudgetMs,
-    concurrency,
-    deadRetentionMs,
-    maxPool,
-    newId,
-    observers,
   });
   const fleetBudget = createFleetBudget({ state, budget, clock, copy: newId() });
 
@@ -117,9 +85,6 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     progress,
     shareBudget: fleetBudget.sync,
     run: (signal) =>
-      Promise.all([
-        runRechecks({ store, recorder, checker, locks, clock, log, budget, concurrency }, signal),
-        discovery.run(signal),
-      ]),
+      Promise.all([runRechecks({ ...options, recorder, budget }, signal), discovery.run(signal)]),
   };
 }

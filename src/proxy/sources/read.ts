@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { readableBytes } from '../../lib/readable-bytes.ts';
+import { readableBytes } from '../../lib/format.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import { breathe } from '../../lib/schedule.ts';
 import { type Kind, keyOf } from '../discovery/key.ts';

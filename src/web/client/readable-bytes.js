@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * The same as `src/lib/readable-bytes.ts`; a test compares them.
+ * The same as `src/lib/format.ts`; a test compares them.
  * @param {number} bytes
  */
 export function readableBytes(bytes) {

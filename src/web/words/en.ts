@@ -1,11 +1,8 @@
-import { albums } from './en/albums.ts';
 import { api } from './en/api.ts';
 import { errors } from './en/errors.ts';
 import { formats } from './en/formats.ts';
-import { frame } from './en/frame.ts';
-import { gallery } from './en/gallery.ts';
-import { openPanel } from './en/open-panel.ts';
-import { pictures } from './en/pictures.ts';
+import { frame, openPanel } from './en/frame.ts';
+import { albums, gallery, pictures } from './en/pictures.ts';
 import { proxies } from './en/proxies.ts';
 import { scripts } from './en/scripts.ts';
 import { upload } from './en/upload.ts';

@@ -18,8 +18,9 @@ import { createPasswordHasher } from '../../../src/image/access/password.ts';
 import { createAlbums } from '../../../src/image/albums/albums.ts';
 import { SERVICE_STATE } from '../../../src/image/maintenance/service-time.ts';
 import { pairStores } from '../../../src/image/maintenance/store-identity.ts';
-import { imagePageRoutes } from '../../../src/image/pages/routes.ts';
-import { imageHome } from '../../../src/image/records/gallery.ts';
+import { galleryRoute } from '../../../src/image/pages/gallery-page.ts';
+import { oembedRoute } from '../../../src/image/pages/oembed.ts';
+import { imageHome } from '../../../src/image/pages/upload-form.ts';
 import { imageRoutes } from '../../../src/image/routes.ts';
 import { statsAnswer } from '../../../src/image/schemas.ts';
 import { createImageService, type ImageServiceOptions } from '../../../src/image/service.ts';
@@ -129,7 +130,8 @@ export async function startImageHost({
             basePath,
             siteOf: web.siteOf,
           }),
-          ...imagePageRoutes({ service, basePath, siteOf: web.siteOf }),
+          galleryRoute({ service, basePath, siteOf: web.siteOf }),
+          oembedRoute({ service, basePath, siteOf: web.siteOf }),
         ],
         home: (site, request) => imageHome(site, request, { service, basePath }),
         stats: async () => statsView(await service.summary(), service.limits),

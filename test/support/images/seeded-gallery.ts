@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { placeOf } from '../../../adapters/filesystem/paths.ts';
+import { placeOf } from '../../../adapters/filesystem/blobs.ts';
 import { openDatabase } from '../../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../../adapters/sqlite/images.ts';
 import { lookOf } from '../../../src/codec/convert/look.ts';

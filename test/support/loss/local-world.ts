@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { keyOfName } from '../../../adapters/filesystem/paths.ts';
+import { keyOfName } from '../../../adapters/filesystem/blobs.ts';
 import { storedFiles } from './files.ts';
 import { startLogged } from './logged-process.ts';
 import { type Copies, startCopies } from './world.ts';

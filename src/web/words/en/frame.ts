@@ -27,3 +27,20 @@ export const frame = {
   },
   pageOf: (page: string, pages: string) => `Page ${page} of ${pages}`,
 };
+
+/** What the settings leave open to everyone: on the home page for the operator, and in `picpool doctor`. */
+export const openPanel = {
+  title: 'What this server leaves open',
+  lead: 'Only you can see this, because you are on this machine or have the administrator token. To close an item, add its line to .env.',
+  items: {
+    administrator:
+      'No administrator token is set: anyone can start a refresh or a cleanup, and nobody can moderate.',
+    upload: 'Anyone who can reach the server can upload.',
+    listing: 'Uploads appear in the public gallery.',
+    deletion: 'A picture can be deleted without its delete token from the IP address that uploaded it.',
+    public_url: 'Links use the host name of each request.',
+    trusted_proxies: 'No reverse proxy is trusted: behind one, all visitors would share its IP address.',
+  },
+  setting: 'setting',
+  hide: 'Hide',
+};

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../html.ts';
+import type { Plural } from '../formats.ts';
 import { formats } from './formats.ts';
 
 /** The pages of single pictures, and their deletion. */
@@ -75,4 +76,46 @@ export const pictures = {
   wrongPassword: 'Wrong password.',
   tooManyGuesses: (time: string) => `Too many wrong passwords. Try again in ${time}.`,
   showPicture: 'Show picture',
+};
+
+/** The gallery. */
+export const gallery = {
+  summary: 'Public pictures on this server, newest first.',
+  search: 'Search by name, ID or format',
+  filters: 'Filters',
+  format: 'Format',
+  anyFormat: 'Any',
+  from: 'Uploaded from',
+  to: 'Uploaded up to',
+  show: 'Search',
+  pictures: (count: number) => formats.plural(count, { one: '# public picture', other: '# public pictures' }),
+  found: (count: number) => formats.plural(count, { one: '# picture found', other: '# pictures found' }),
+  foundFor: (count: number, text: string) =>
+    `${formats.plural(count, { one: '# picture', other: '# pictures' })} for “${text}”`,
+  foundMore: (count: number, text: string) => `More than ${formats.number(count)} pictures for “${text}”`,
+  newestFirst: 'Newest first',
+  newest: 'Back to the newest',
+  more: 'More pictures',
+  none: 'No pictures match.',
+  noneYet: 'No matches among the newest pictures. Older ones have not been searched yet.',
+  empty: 'No public pictures yet.',
+  uploadFirst: 'Upload the first one.',
+};
+
+/** Albums. */
+export const albums = {
+  untitled: 'Album',
+  pictures: { one: '# picture', other: '# pictures' } as Plural,
+  locked: {
+    one: '# picture needs a password. Open it once, then come back.',
+    other: '# pictures need a password. Open each once, then come back.',
+  } as Plural,
+  downloadAll: 'Download all',
+  downloadSome: (some: string, all: string) => `Download ${some} of ${all}`,
+  empty: 'No pictures here yet.',
+  noSuchPage: 'This album has fewer pages.',
+  link: 'Link to this album',
+  lockedTile: 'Protected',
+  lockedFacts: 'Password required',
+  viewsLeft: { one: '# view left', other: '# views left' } as Plural,
 };

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
-import { readText, reasonOf } from '../cli/client.ts';
-import { CommandError, usageError } from '../cli/exit.ts';
+import { type Finding, fail, ok, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
-import { type Finding, fail, ok, warn } from './finding.ts';
+import { readText, reasonOf } from './client.ts';
+import { CommandError, usageError } from './exit.ts';
 
 /** A server as it can be reached from outside. */
 interface Exposed {

@@ -15,3 +15,25 @@ export function formatSpan(ms: number): string {
   const tail = String(seconds % 60).padStart(2, '0');
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${tail}` : `${minutes}:${tail}`;
 }
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+const UNITS = ['KB', 'MB', 'GB', 'TB', 'PB'];
+
+/**
+ * Returns `32 MiB` or `2 GiB` for whole ones, as in settings, otherwise `512 B`, `3.4 MB`, `184 KB`, in steps of
+ * 1000.
+ */
+export function readableBytes(bytes: number): string {
+  if (bytes >= GIB && bytes % GIB === 0) return `${bytes / GIB} GiB`;
+  if (bytes >= MIB && bytes % MIB === 0) return `${bytes / MIB} MiB`;
+  let value = bytes;
+  let unit = 'B';
+  for (const larger of UNITS) {
+    // What would be rounded to 1000 belongs to the next unit.
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = larger;
+  }
+  return `${value < 9.95 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
+}
