@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { followPool } from '../../src/gateway/follow-pool.ts';
+import { exitOf } from '../../src/gateway/upstream.ts';
 import { formatLogin, loginOf, partsOf } from '../../src/proxy/login.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { createPool, draft, failed, passed } from '../support/pool/pool.ts';
@@ -118,6 +119,36 @@ test('the gateway gets the login of each proxy in the pool', async () => {
   expect(Object.fromEntries(logins)).toEqual({
     [`${OWN}#hash`]: 'me:secret',
     'socks5://192.0.2.2:80': null,
+  });
+  await pool.close();
+});
+
+test('an exit counts only if the proxy cannot have made up the page that named it', async () => {
+  const pool = await createPool();
+  const now = pool.clock.now();
+  const claims = { exitIp: '192.0.2.99' };
+  await pool.store.save([
+    draft('http://192.0.2.1:80', now, { ...claims, proof: 'relayed' }),
+    draft('socks5://192.0.2.2:80', now, { ...claims, proof: 'tls' }),
+    draft('http://192.0.2.3:80', now, { ...claims, proof: 'signed' }),
+  ]);
+  const exits = new Map<string, string>();
+  const follower = followPool({
+    store: pool.store,
+    engine: { set: (upstream) => void exits.set(upstream.key, exitOf(upstream)), delete() {} },
+    report: async () => {},
+    paid: { alive: () => [], version: () => 0, doubt() {} },
+    monotonic: () => 0,
+    onError(error) {
+      throw error;
+    },
+  });
+  follower.start();
+  await follower.stop();
+  expect(Object.fromEntries(exits)).toEqual({
+    'http://192.0.2.1:80': '192.0.2.1',
+    'socks5://192.0.2.2:80': '192.0.2.99',
+    'http://192.0.2.3:80': '192.0.2.99',
   });
   await pool.close();
 });
