@@ -52,7 +52,10 @@ export interface ServiceTime {
   doubt(): Promise<string | null>;
   /** Ends the doubt: the operator says that the clock is right. The pause stays a pause. */
   settle(): Promise<void>;
-  /** Returns the time for what is stored now: not earlier than the server was last known to run. */
+  /**
+   * Returns the time for what is stored now: later than that of what was stored before, if the clock was set back since, or
+   * than the server was last known to run.
+   */
   stamp(): number;
 }
 
@@ -69,6 +72,8 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
   const { state, locks, limits, now, log } = options;
   const rememberMs = Math.max(limits.retentionMs, limits.strayRetentionMs);
   let noted = Number.NEGATIVE_INFINITY;
+  /** The last stamp. */
+  let stamped = 0;
   /** What could not be stored, perhaps because the disk is full: this process ran all the same. */
   let unstored: Account | null = null;
 
@@ -126,7 +131,13 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
         retryAfterMs: 1000,
       });
     },
-    stamp: () => Math.max(now(), noted),
+    stamp() {
+      // A clock that was ahead by more is not followed once it is right.
+      if (stamped - now() > DOUBT_MS) stamped = 0;
+      const floor = Math.max(noted, stamped);
+      stamped = now() < floor ? floor + 1 : now();
+      return stamped;
+    },
   };
 }
 
