@@ -6,7 +6,7 @@ import type { ImageStore } from '../store.ts';
 const RESOLUTION_MS = 3_600_000;
 /** Above this number, accesses are written without waiting for the timer. */
 const MAX_PENDING = 5000;
-/** Maximum number kept while they cannot be written; some 20 MB. */
+/** Maximum number kept while they cannot be written; some 12 MB. */
 const MAX_KEPT = 100_000;
 
 /** Collects accesses and writes them in batches. */

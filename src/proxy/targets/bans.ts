@@ -23,7 +23,7 @@ interface Ban {
 }
 
 const REST = { firstMs: 10 * 60_000, leastMs: 1_000, mostMs: 24 * 60 * 60_000 } as const;
-/** Bans that are remembered, some 20 MB. */
+/** Bans that are remembered, some 25 MB. */
 const MOST = 100_000;
 /** What counts for all belongs to nobody. */
 const ALL = '';

@@ -113,7 +113,7 @@ export function createSharedSites(options: SharedSitesOptions): SharedSites {
   };
 }
 
-/** Slots of versions before 0.1 lack the site. */
+/** Slots that earlier versions wrote lack the site. */
 type Written = [
   good: number,
   bad: number,
