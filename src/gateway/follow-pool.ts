@@ -1,8 +1,8 @@
 import { every, type Repetition } from '../lib/schedule.ts';
-import { type Paid, type ProxyRecord, UNFORGEABLE } from '../proxy/proxy.ts';
+import { type Paid, type ProxyRecord, provenExit, UNFORGEABLE } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import type { Engine } from './engine.ts';
-import { type Failure, provenExit, type Upstream, unknownUpstream } from './upstream.ts';
+import { type Failure, type Upstream, unknownUpstream } from './upstream.ts';
 
 interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;

@@ -1,8 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
-import type { CheckResult, Dialled, Protocol } from '../proxy/proxy.ts';
+import { type CheckResult, type Dialled, type Protocol, provenExit } from '../proxy/proxy.ts';
 import type { Suits } from './lane.ts';
-import { type Kind, provenExit, type Upstream } from './upstream.ts';
+import type { Kind, Upstream } from './upstream.ts';
 
 interface ProverOptions {
   upstreams: ReadonlyMap<string, Upstream>;

@@ -1,5 +1,5 @@
 import type { Login } from '../proxy/login.ts';
-import { type Anonymity, type Dialled, type Proof, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
+import { type Anonymity, type Dialled, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
 import { loginTag, proxyKeyOf } from '../proxy/targets/site.ts';
 import { Draw } from './draw.ts';
 
@@ -36,11 +36,6 @@ export interface Upstream {
   proven: Record<Kind, boolean>;
   /** What it may be used for. */
   carries: Record<Kind, boolean>;
-}
-
-/** Returns the address that sites see, unless only a page said so that the proxy could have made up. */
-export function provenExit({ proof, exitIp }: { proof: Proof | null; exitIp: string | null }): string | null {
-  return proof === 'relayed' || proof === 'echoed' ? null : exitIp;
 }
 
 /** Returns the response headers that tell which exit it was. */

@@ -25,6 +25,11 @@ export type Proof = (typeof PROOFS)[number];
 /** The proofs that a proxy cannot forge. */
 export const UNFORGEABLE: readonly Proof[] = PROOFS.filter((proof) => proof !== 'echoed');
 
+/** Returns the address that sites see, unless only a page said so that the proxy could have made up. */
+export function provenExit({ proof, exitIp }: { proof: Proof | null; exitIp: string | null }): string | null {
+  return proof === 'relayed' || proof === 'echoed' ? null : exitIp;
+}
+
 /** The code for an unknown country, from the user-assigned range of ISO 3166. */
 export const UNKNOWN_COUNTRY = 'ZZ';
 

@@ -4,7 +4,7 @@ import type { Description } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
-import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
+import { heightAt, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { rawUrl } from '../records/links.ts';
 import { openImage, parseFileName } from '../serve/direct-link.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
@@ -98,9 +98,6 @@ function idInUrl(url: string, base: string): string | null {
   const [file = ''] = url.slice(base.length + 3).split(/[?#]/);
   return parseFileName(file)?.id ?? null;
 }
-
-const heightAt = ({ width, height }: ImageRecord, one: number) =>
-  Math.max(1, Math.round((height * one) / width));
 
 /** Returns the width of the largest version that fits, or of the smallest if none does; `null`: the image itself. */
 function fittingWidth(image: ImageRecord, { maxwidth, maxheight }: OembedQuery): number | null {

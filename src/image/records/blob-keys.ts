@@ -41,6 +41,11 @@ export interface Shape {
 
 type Sized = Keyed & Pick<ImageRecord, 'width' | 'height' | 'frames'>;
 
+/** Returns the height of the version of an image in that width, in pixels. */
+export function heightAt({ width, height }: Pick<ImageRecord, 'width' | 'height'>, one: number): number {
+  return Math.max(1, Math.round((height * one) / width));
+}
+
 /** Returns what chats and forums show of a link: a JPEG of at most 1,280 pixels, or an animation as it is. */
 export function previewOf({ width, height, frames, format }: Sized): Shape {
   if (frames > 1) return { width: null, format };

@@ -87,8 +87,10 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
 
     async remove(image) {
       changed = true;
-      for (const key of keysOf(image)) {
-        if (key !== originalKey(image)) await thumbnails.discount(key);
+      const keys = keysOf(image);
+      // At once, because a remote store is slow for each. The first is the original.
+      await Promise.all(keys.slice(1).map((key) => thumbnails.discount(key)));
+      for (const key of keys) {
         smallFiles.forget(key);
         await removals.remove(key);
       }

@@ -1,7 +1,7 @@
 import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import { escapeHtml } from '../../lib/escape-html.ts';
 import type { ImageRecord } from '../image.ts';
-import { previewOf, THUMBNAIL_WIDTHS } from './blob-keys.ts';
+import { heightAt, previewOf, THUMBNAIL_WIDTHS } from './blob-keys.ts';
 
 /** The links and snippets of an image, named as in the API. */
 export interface Links {
@@ -31,7 +31,7 @@ export function previewIn(
 ) {
   const { width, format } = previewOf(image);
   const sent = width ?? image.width;
-  const height = Math.max(1, Math.round((image.height * sent) / image.width));
+  const height = heightAt(image, sent);
   return { url: previewUrl(base, image.id), mediaType: MEDIA_TYPES[format], width: sent, height };
 }
 

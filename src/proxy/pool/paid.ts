@@ -5,7 +5,7 @@ import { every, type Repetition } from '../../lib/schedule.ts';
 import { plannedFor } from '../../lib/stored-time.ts';
 import type { Checker } from '../check/checker.ts';
 import { ANY } from '../discovery/trials.ts';
-import { formatAddress, type Paid, type Protocol, UNKNOWN_COUNTRY } from '../proxy.ts';
+import { formatAddress, type Paid, type Protocol, provenExit, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { PaidEntry } from '../sources/candidate-sink.ts';
 import type { ReadSource } from '../sources/read.ts';
 import type { Source } from '../sources/source.ts';
@@ -199,9 +199,8 @@ async function examine(
       if (SURELY_DEAD.includes(error)) break;
     } else if (result.proof === 'echoed') error = 'echoed';
     else {
-      const { proof, anonymity, totalMs: responseMs } = result;
-      // Only a page said so that the upstream could have made up.
-      const exitIp = proof === 'relayed' ? null : result.exitIp;
+      const { anonymity, totalMs: responseMs } = result;
+      const exitIp = provenExit(result);
       upstream.rotates ||= upstream.exit !== null && exitIp !== null && upstream.exit !== exitIp;
       upstream.exit = exitIp ?? upstream.exit;
       const seen = countryOf(result.exitIp);
