@@ -50,7 +50,8 @@ function hooksOf({ query, params, body }: Pick<Route, 'query' | 'params' | 'body
     ...(params && { params }),
     ...(body?.schema && { body: body.schema }),
     parse: body ? ({ request }: { request: Request }) => body.read(request) : ('none' as const),
-    transform(raw: Raw) {
+    // Elysia reads the code of this function, and misreads a minified method.
+    transform: (raw: Raw) => {
       if (query) coerce(query, raw.query);
       if (params) coerce(params, raw.params);
     },

@@ -87,6 +87,8 @@ test('the one file serves everything, as another user, with no environment, in a
   });
   expect(untested.status).toBe(503);
   await server.says(/src\/proxy\/[\w/-]+\.ts:\d+:\d+/);
+  // A library that reads the code of functions could not make sense of it once it was minified, and said so.
+  expect(server.output()).not.toContain('unexpected');
 
   const port = new URL(url).port;
   const health = start({ args: ['health'], cwd, env: { PORT: port } });
