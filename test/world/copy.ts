@@ -23,7 +23,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { openTestWeb } from '../support/browser/web.ts';
-import { bytes } from './chance.ts';
+import { bytes, happens } from './chance.ts';
 import { readBytes, WORLD, writeBytes } from './files.ts';
 import type { FilesModel } from './files-model.ts';
 import type { RecordsModel } from './records-model.ts';
@@ -182,22 +182,27 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
 function createCodec(seams: Seams): Pick<Codec, 'convert'> {
   return {
     convert: (job) =>
-      seams.ask('codec.convert', async (): Promise<Converted> => {
-        const source = readBytes(job.input);
-        const made = job.smallest ? source.slice(0, Math.ceil(source.length / 4)) : source;
-        writeBytes(job.output, made);
-        return {
-          format: job.format === 'auto' ? 'webp' : job.format,
-          width: Math.min(job.maxWidth, 2000),
-          height: 1000,
-          frames: 1,
-          size: made.length,
-          hash: createHash('sha256').update(made).digest('hex'),
-          look: null,
-          exif: null,
-          removed: [],
-          warnings: [],
-        };
-      }),
+      seams
+        .ask('codec.convert', async (): Promise<Converted> => {
+          const source = readBytes(job.input);
+          const made = job.smallest ? source.slice(0, Math.ceil(source.length / 4)) : source;
+          writeBytes(job.output, made);
+          return {
+            format: job.format === 'auto' ? 'webp' : job.format,
+            width: Math.min(job.maxWidth, 2000),
+            height: 1000,
+            frames: 1,
+            size: made.length,
+            hash: createHash('sha256').update(made).digest('hex'),
+            look: null,
+            exif: null,
+            removed: [],
+            warnings: [],
+          };
+        })
+        .catch((cause) => {
+          // A worker that dies says nothing that its caller could know.
+          throw happens(0.5) ? cause : new Error('conversion failed');
+        }),
   };
 }

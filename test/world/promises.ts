@@ -15,8 +15,6 @@ export interface Outcome {
   records: RecordsModel;
   files: FilesModel;
   retentionMs: number;
-  /** Whether files were removed for want of records, or records restored: then some may lack the other. */
-  hadDisaster: boolean;
   /** Sends a request to a copy, and returns status and text. */
   get(path: string, password: string | null): Promise<{ status: number; text: string }>;
 }
@@ -29,16 +27,16 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const now = trueTime();
   const images = await records.images.recent({ offset: 0, limit: 100_000 });
   const byId = new Map(images.map((image) => [image.id, image]));
-  const broken = [...ledger.broken, ...strays(images, files, now)];
+  const counted = await records.state.get('image-version-bytes');
+  const broken = [...ledger.broken, ...strays(images, files, now), ...miscounted(counted, files)];
   for (const picture of ledger.pictures.values()) {
-    if (!picture.exempt) broken.push(...(await brokenTo(picture, byId.get(picture.id), outcome, now)));
+    broken.push(...(await brokenTo(picture, byId.get(picture.id), outcome, now)));
   }
   const failed = new Set(ledger.failures.map(({ name }) => name));
   for (const { filename } of images) {
-    if (failed.has(filename) && !outcome.hadDisaster)
-      broken.push(`${filename}, whose upload failed, is stored`);
+    if (failed.has(filename)) broken.push(`${filename}, whose upload failed, is stored`);
   }
-  if (!outcome.hadDisaster) broken.push(...untold(ledger, byId));
+  broken.push(...untold(ledger, byId));
   return [...new Set(broken)];
 }
 
@@ -85,6 +83,13 @@ function strays(images: readonly ImageRecord[], { files }: FilesModel, now: numb
 }
 /** Files without a record are left alone for an hour, and found by the next sweep. */
 const STRAY_MS = 3 * 3_600_000;
+
+/** The smaller versions take as much space as is counted for them. */
+export function miscounted(counted: string | null, { files }: FilesModel): string[] {
+  const versions = [...files].filter(([key]) => /^[0-9A-Za-z]{12}-/.test(key));
+  const stored = versions.reduce((sum, [, { bytes }]) => sum + bytes.byteLength, 0);
+  return stored === Number(counted) ? [] : [`${counted} bytes are counted for versions of ${stored}`];
+}
 
 /** Each picture that came and went was announced. */
 function untold({ pictures, events }: Ledger, byId: ReadonlyMap<string, ImageRecord>): string[] {

@@ -26,8 +26,8 @@ const ASTRAY_MS = 30_000;
 /** Where the server asks something of the outside. */
 export interface Seams {
   trouble: Trouble;
-  /** Latency of most calls, in ms. */
-  latencyMs: number;
+  /** Latency of most calls, in ms; `null`: every answer comes at once, and nothing goes wrong. */
+  latencyMs: number | null;
   /** Returns the same, whose methods are called through the seam. */
   around<T extends object>(name: string, inner: T): T;
   /** Asks for one thing. */
@@ -58,9 +58,11 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
     stir();
     const copy = current();
     if (copy?.isAlive === false) return forever();
-    const { refused, lost, late, hangs, death } = seams.trouble;
+    const { trouble, latencyMs } = seams;
+    if (latencyMs === null) return work();
+    const { refused, lost, late, hangs, death } = trouble;
     const fate = chance();
-    const wayMs = () => seams.latencyMs * (0.2 + chance() ** 3 * 4);
+    const wayMs = () => latencyMs * (0.2 + chance() ** 3 * 4);
     const tell = (what: string) => trace(`${copy?.name ?? '-'} ${name} ${what}`);
     if (fate < refused) {
       tell('refused');

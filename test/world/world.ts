@@ -6,7 +6,7 @@ import { between, bytes, chance, happens, resetChance, whole } from './chance.ts
 import { type Copy, startCopy } from './copy.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel } from './files-model.ts';
-import { brokenPromises } from './promises.ts';
+import { brokenPromises, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, createSeams, type Trouble } from './seams.ts';
 import { passUntil, pause, resetTime, trueTime } from './time.ts';
@@ -34,6 +34,8 @@ export interface Options {
   /** How far the clock of a copy jumps, and for how long; 0: not. */
   jumpMs: number;
   jumpForMs: number;
+  /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
+  deaf: boolean;
 }
 
 export interface Result {
@@ -73,6 +75,7 @@ function drawOptions(): Options {
     deadMs: happens(0.8) ? between(1, 60) * SECOND : between(5, 40) * MINUTE,
     jumpMs,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
+    deaf: false,
   };
 }
 
@@ -121,7 +124,9 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       const started = await startCopy({
         ...{ name, records, files, seams, limits, limiter, skewMs: 0, maxBytes: undefined },
         alone: options.copies === 1,
-        onEvent: ({ type, image }) => void ledger.events.push({ type, id: image.id }),
+        onEvent({ type, image }) {
+          if (!options.deaf || type !== 'removed') ledger.events.push({ type, id: image.id });
+        },
         log: (level, message, facts) => {
           if (level !== 'debug') tell(`${name} says ${level} ${message} ${JSON.stringify(plain(facts))}`);
         },
@@ -163,8 +168,6 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   const around = {
     ledger,
     copies: () => copies.filter(Boolean),
-    retentionMs: options.retentionMs,
-    inDisaster: () => false,
     trace: tell,
   };
   async function live(name: string): Promise<void> {
@@ -187,28 +190,41 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   seams.trouble = CALM;
   for (const copy of copies) if (copy) copy.skewMs = 0;
   tell('all trouble is over');
+  await passUntil(begin + options.chaosMs + 5 * MINUTE);
+  seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
 
-  const [last] = copies;
-  const broken = brokenPromises({
-    ...{ ledger, records, files, retentionMs: options.retentionMs, hadDisaster: false },
-    async get(path, password) {
-      const headers: Record<string, string> = password === null ? {} : { 'x-image-password': password };
-      const response = await last?.ask(
-        new Request(`http://img.example${path}`, { headers }),
-        '198.51.100.254',
-      );
-      return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
-    },
+  /** Asks the first copy, in nobody's name. */
+  async function send(path: string, init: RequestInit = {}) {
+    const response = await copies[0]?.ask(new Request(`http://img.example${path}`, init), '198.51.100.254');
+    return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
+  }
+
+  async function lookBack(): Promise<string[]> {
+    const world = { ledger, records, files, retentionMs: options.retentionMs };
+    const broken = await brokenPromises({
+      ...world,
+      get: (path, password) =>
+        send(path, password === null ? {} : { headers: { 'x-image-password': password } }),
+    });
+    // What a deletion frees is free at once, although a copy that has just started knows nothing of it yet.
+    await copies[0]?.stop();
+    for (const copy of copies) copy.isAlive = false;
+    await pause(MINUTE);
+    for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
+      await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
+    }
+    return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
+  }
+
+  let broken = ['the world does not end'];
+  void lookBack().then((found) => {
+    broken = found;
   });
-  let all: string[] = ['the world does not end'];
-  broken.then((found) => {
-    all = found;
-  });
-  await passUntil(trueTime() + 20 * MINUTE);
-  for (const copy of copies) if (copy) copy.isAlive = false;
+  await passUntil(trueTime() + 30 * MINUTE);
+  for (const copy of copies) copy.isAlive = false;
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
-  return { seed, options, broken: all, trace, hash, uploads: ledger.pictures.size };
+  return { seed, options, broken, trace, hash, uploads: ledger.pictures.size };
 }
 
 /** The facts of a log line without what is not repeated. */
