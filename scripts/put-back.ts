@@ -16,12 +16,13 @@ const { values, positionals: words } = parseArgs({
   options: { seeds: { type: 'string', default: '1000' } },
 });
 const root = resolve(import.meta.dir, '..');
-const worlds = ['test/world/main.ts', '--first', '--seeds', values.seeds];
+const worlds = (name: string) => ['test/world/main.ts', name, '--first', '--seeds', values.seeds];
 const wanted = FAULTS.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
 if (wanted.length === 0) throw new Error(`No fault is named ${words.join(' or ')}.`);
 
 let missed = 0;
-for (const { name, changes, proof = worlds } of wanted) {
+for (const { name, changes, proof: wished = 'images' as const } of wanted) {
+  const proof = Array.isArray(wished) ? wished : worlds(wished);
   const folder = await copyTree(root);
   try {
     for (const { file, from, to } of changes) {

@@ -5,7 +5,7 @@ import { createRandom } from '../support/random.ts';
 const load = createRequire(import.meta.url);
 let draw = createRandom(0);
 
-/** Begins anew with a seed. */
+/** Starts again from a seed. */
 export function resetChance(seed: number): void {
   draw = createRandom(seed);
 }

@@ -3,8 +3,8 @@ export interface PutBack {
   /** What users would see. */
   name: string;
   changes: { file: string; from: string; to: string }[];
-  /** Arguments of `bun`. Default: simulated worlds, of which one must be broken. */
-  proof?: string[];
+  /** Arguments of `bun`, or the simulated worlds of which one must be broken. Default: `images`. */
+  proof?: string[] | 'pool';
 }
 
 const HISTORY = ['bench/fleet.ts', 'histories', '3', '60', '1'];
@@ -194,6 +194,55 @@ export const FAULTS: readonly PutBack[] = [
         "if (!(error instanceof AppError) || error.code === 'not_found') throw error;",
       ),
     ],
+  },
+  {
+    name: 'what no judge can decide keeps everything else from being tried',
+    changes: [
+      change(
+        'src/proxy/discovery/discovery.ts',
+        'const turn = from.queue.next() ?? nextUndecided();',
+        'const turn = undecided.shift()?.turn ?? from.queue.next();',
+      ),
+    ],
+    proof: 'pool',
+  },
+  {
+    name: 'a crash between slot and index gives one site the results of another',
+    changes: [
+      change(
+        'src/proxy/targets/shared-sites.ts',
+        '      if (written && (written.site ?? site) !== site) continue;\n',
+        '',
+      ),
+    ],
+    proof: 'pool',
+  },
+  {
+    name: 'a clock that was ahead postpones the next refresh',
+    changes: [
+      change(
+        'src/proxy/refresh/timers.ts',
+        'return plannedFor(Math.max(next, isFree ? 0 : first), now, intervalMs * (1 + JITTER / 2));',
+        'return plannedFor(Math.max(next, isFree ? 0 : first), now, Number.POSITIVE_INFINITY);',
+      ),
+    ],
+    proof: 'pool',
+  },
+  {
+    name: 'a clock that was ahead ends the chart',
+    changes: [
+      change(
+        'src/proxy/pool/pool-history.ts',
+        'elapsedSince(at, clock.now()) < spanMs',
+        'clock.now() - at < spanMs',
+      ),
+    ],
+    proof: 'pool',
+  },
+  {
+    name: 'a check by a clock that was ahead is not replaced',
+    changes: [change('adapters/sqlite/proxy-rows.ts', ' && known.lastChecked <= now() + SKEW_MS', '')],
+    proof: 'pool',
   },
   {
     name: 'no fencing',

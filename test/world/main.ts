@@ -1,16 +1,17 @@
 /**
  * Runs simulated worlds, and says which of them broke a promise to users.
  *
- *     bun test/world/main.ts [--from 1] [--seeds 100] [--first] [--twice] [--with '{"users":1}'] [--trace]
+ *     bun test/world/main.ts [images | pool] [--from 1] [--seeds 100] [--first] [--twice] [--with '{"users":1}'] [--trace]
  *
  * `--first` ends with the first broken world, and looks for the simplest one that is broken as well; `--twice` runs each seed
  * twice and compares; `--with` changes what the seed decides; `--trace` prints what happened.
  */
 import { parseArgs } from 'node:util';
-import { type Options, type Result, runWorld } from './run.ts';
+import { type Result, WORLDS } from './run.ts';
 import { realTime } from './time.ts';
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     from: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '100' },
@@ -20,13 +21,16 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
   },
 });
-const changes = JSON.parse(values.with) as Partial<Options>;
+type Run = (seed: number, changes: Record<string, unknown>) => Promise<Result<Record<string, unknown>>>;
+const [name = 'images'] = positionals;
+const runWorld = WORLDS[name as keyof typeof WORLDS] as unknown as Run;
+const changes = JSON.parse(values.with) as Record<string, unknown>;
 const begun = realTime();
-let [run, broken, uploads] = [0, 0, 0];
+let [run, broken, made] = [0, 0, 0];
 for (let seed = Number(values.from); run < Number(values.seeds); seed++) {
   const result = await runWorld(seed, changes);
   run++;
-  uploads += result.uploads;
+  made += result.made;
   if (values.twice && (await runWorld(seed, changes)).hash !== result.hash) {
     result.broken.push('the same seed is another world');
   }
@@ -39,48 +43,41 @@ for (let seed = Number(values.from); run < Number(values.seeds); seed++) {
   break;
 }
 const seconds = ((realTime() - begun) / 1000).toFixed(1);
-console.log(`${run} worlds with ${uploads} pictures in ${seconds} s, ${broken} broken`);
+console.log(
+  `${run} worlds with ${made} ${name === 'pool' ? 'proxies' : 'pictures'} in ${seconds} s, ${broken} broken`,
+);
 process.exit(broken > 0 ? 1 : 0);
 
-function tell({ seed, options, broken: promises }: Result): void {
+function tell({ seed, options, broken: promises }: Result<unknown>): void {
   console.log(`seed ${seed} ${JSON.stringify(options)}`);
   for (const promise of promises.slice(0, 5)) console.log(`     ${promise}`);
 }
 
 /** Takes out of a broken world whatever is not needed to break it, and prints what is left. */
-async function simplify(found: Result): Promise<void> {
-  let [simplest, without]: [Result, Partial<Options>] = [found, changes];
-  const { trouble } = found.options;
-  const simpler: Partial<Options>[] = [
-    { deathEveryMs: Number.POSITIVE_INFINITY },
+async function simplify(found: Result<Record<string, unknown>>): Promise<void> {
+  let [simplest, without] = [found, changes];
+  const trouble = found.options.trouble as Record<string, number>;
+  const simpler: Record<string, unknown>[] = [
+    { deathEveryMs: 1e12 },
     { jumpMs: 0 },
     { copies: 1 },
     { copies: 2 },
     { users: 1 },
     { users: 2 },
-    ...Object.keys(trouble).map((kind) => ({ trouble: { ...trouble, [kind]: 0 } })),
-    ...[0.1, 0.3, 0.6].map((share) => ({ chaosMs: share * found.options.chaosMs })),
+    ...Object.keys(trouble).map((kind) => ({ trouble: kind })),
+    ...[0.1, 0.3, 0.6].map((share) => ({ chaosMs: share * Number(found.options.chaosMs) })),
   ];
   for (const one of simpler) {
-    const merged = {
-      ...without,
-      ...one,
-      ...(one.trouble && without.trouble && { trouble: { ...without.trouble } }),
-    };
-    if (one.trouble) {
-      for (const [kind, rate] of Object.entries(one.trouble)) {
-        if (rate === 0) merged.trouble = { ...(merged.trouble ?? trouble), [kind]: 0 };
-      }
-    }
-    const result = await runWorld(found.seed, merged);
+    const kinds = { ...trouble, ...(without.trouble as object), [String(one.trouble)]: 0 };
+    const tried = { ...without, ...one, ...(one.trouble !== undefined && { trouble: kinds }) };
+    const result = await runWorld(found.seed, tried);
     if (result.broken.length > 0 && result.trace.length < simplest.trace.length)
-      [simplest, without] = [result, merged];
+      [simplest, without] = [result, tried];
   }
-  console.log(
-    `simplest: bun test/world/main.ts --from ${found.seed} --seeds 1 --trace --with '${JSON.stringify(without)}'`,
-  );
+  const args = `${name} --from ${found.seed} --seeds 1 --trace --with '${JSON.stringify(without)}'`;
+  console.log(`simplest: bun test/world/main.ts ${args}`);
   tell(simplest);
   const [, id = ''] = /\((\w{12})\)/.exec(simplest.broken[0] ?? '') ?? [];
-  for (const line of simplest.trace.filter((one) => id !== '' && one.includes(id)))
-    console.log(`     ${line.slice(0, 160)}`);
+  const about = simplest.trace.filter((line) => id !== '' && line.includes(id));
+  for (const line of about) console.log(`     ${line.slice(0, 160)}`);
 }

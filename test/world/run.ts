@@ -3,5 +3,10 @@ import './chance.ts';
 import './time.ts';
 import './files.ts';
 
-export type { Options, Result } from './world.ts';
-export const { runWorld } = await import('./world.ts');
+export type { Result } from './world.ts';
+
+/** The worlds that there are, by name. */
+export const WORLDS = {
+  images: (await import('./world.ts')).runWorld,
+  pool: (await import('./pool.ts')).runPool,
+};

@@ -96,8 +96,8 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
     return new Proxy(inner, {
       get(target, key, receiver) {
         const member: unknown = Reflect.get(target, key, receiver);
-        if (typeof member !== 'function' || key === 'preparing') return member;
         const what = `${name}.${String(key)}`;
+        if (typeof member !== 'function' || OWN.has(what)) return member;
         const isWalk = WALKS.has(what);
         return (...args: unknown[]) =>
           isWalk
@@ -119,7 +119,12 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
 }
 
 /** Methods that answer in batches. */
-const WALKS = new Set(['files.list', 'images.looks', 'albums.all']);
+const WALKS = new Set([
+  ...['files.list', 'images.looks', 'albums.all'],
+  ...['proxies.stream', 'proxies.endpoints', 'proxies.responseTimes'],
+]);
+/** Methods that ask nobody. */
+const OWN = new Set(['images.preparing', 'proxies.version']);
 
 const forever = () => new Promise<never>(() => {});
 

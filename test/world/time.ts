@@ -149,7 +149,7 @@ export async function passUntil(end: number): Promise<void> {
   now = Math.max(now, end);
 }
 
-/** Begins a world anew: no timer is left of the one before. */
+/** Starts again: no timer is left of the world before. */
 export function resetTime(): void {
   alarms = [];
   now = START;

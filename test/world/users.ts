@@ -70,7 +70,7 @@ interface Answer {
   copy: Copy;
 }
 
-/** What becomes of a request that is not answered: the copy died, or the client left. */
+/** Why a request is not answered: the copy died, or the client left. */
 type Unanswered = 'lost' | 'left';
 
 /** One user of the image host, who does things at random. */
@@ -137,7 +137,7 @@ export function createUser(name: string, around: Surroundings) {
       headers: { 'content-type': form?.type ?? 'application/octet-stream' },
       ...(leaves && { leaveMs: between(1, 200) }),
     });
-    // Whoever has lost the copy does not know what has become of it.
+    // Nobody can know whether it was stored.
     if (answer === 'lost') return;
     if (answer === 'left' || answer.status !== 201) {
       for (const one of names) ledger.failures.push({ name: one, at: trueTime() });
@@ -272,7 +272,7 @@ export function createUser(name: string, around: Surroundings) {
   async function decide(): Promise<void> {
     const picture = oneOf([...ledger.pictures.values()].filter(({ inReview }) => inReview));
     if (!picture) return;
-    // Whoever does not know whether it was allowed may rather block it.
+    // An administrator who does not know whether it was allowed may rather block it.
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
     picture.wasAllowed = true;
     if (verdict === 'block') picture.removalAskedAt ??= trueTime();

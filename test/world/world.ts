@@ -23,7 +23,7 @@ export interface Options {
   users: number;
   retentionMs: number;
   cleanupIntervalMs: number;
-  /** How long trouble lasts, and how long everything then has to be put right. */
+  /** How long trouble lasts, and how long it may take until everything is right again. */
   chaosMs: number;
   quietMs: number;
   trouble: Trouble;
@@ -38,15 +38,17 @@ export interface Options {
   deaf: boolean;
 }
 
-export interface Result {
+/** How a world ended. */
+export interface Result<Drawn = Options> {
   seed: number;
-  options: Options;
+  options: Drawn;
   broken: string[];
   /** What happened, in order. */
   trace: string[];
   /** The same for the same seed. */
   hash: string;
-  uploads: number;
+  /** Pictures, or proxies. */
+  made: number;
 }
 
 /** Draws what kind of world it is. Each spans three of its longest intervals at least. */
@@ -224,7 +226,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   await passUntil(trueTime() + 30 * MINUTE);
   for (const copy of copies) copy.isAlive = false;
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
-  return { seed, options, broken, trace, hash, uploads: ledger.pictures.size };
+  return { seed, options, broken, trace, hash, made: ledger.pictures.size };
 }
 
 /** The facts of a log line without what is not repeated. */

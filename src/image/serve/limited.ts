@@ -104,7 +104,7 @@ export function isPreview({ headers }: Request): boolean {
 }
 
 /**
- * Streams a file of `size` bytes. Whoever gets a tenth of it has seen it; before that it pauses, so that a transfer that
+ * Streams a file of `size` bytes. A client that gets a tenth of it has seen it; before that it pauses, so that a transfer that
  * breaks is noticed, and gives the view back. The view is ended before the last bytes are sent.
  */
 export function countedBody(
@@ -150,7 +150,7 @@ export function countedBody(
           const piece = await nextPiece();
           if (isBroken) return;
           sent += piece?.length ?? 0;
-          // Whoever asks next must find it counted.
+          // The next request must find it counted.
           if (!piece || sent >= size) await view.end(true);
           if (piece) controller.enqueue(piece);
           else controller.close();
