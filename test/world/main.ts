@@ -1,7 +1,7 @@
 /**
  * Runs simulated worlds, and says which of them broke a promise to users.
  *
- *     bun test/world/main.ts [images | pool] [--from 1] [--seeds 100] [--first] [--twice] [--with '{"users":1}'] [--trace]
+ *     bun test/world/main.ts [images | pool | bytes] [--from 1] [--seeds 100] [--first] [--twice] [--with '{"users":1}'] [--trace]
  *
  * `--first` ends with the first broken world, and looks for the simplest one that is broken as well; `--twice` runs each seed
  * twice and compares; `--with` changes what the seed decides; `--trace` prints what happened.
@@ -24,6 +24,7 @@ const { values, positionals } = parseArgs({
 type Run = (seed: number, changes: Record<string, unknown>) => Promise<Result<Record<string, unknown>>>;
 const [name = 'images'] = positionals;
 const runWorld = WORLDS[name as keyof typeof WORLDS] as unknown as Run;
+const MADE: Record<string, string> = { images: 'pictures', pool: 'proxies', bytes: 'inputs' };
 const changes = JSON.parse(values.with) as Record<string, unknown>;
 const begun = realTime();
 let [run, broken, made] = [0, 0, 0];
@@ -43,9 +44,7 @@ for (let seed = Number(values.from); run < Number(values.seeds); seed++) {
   break;
 }
 const seconds = ((realTime() - begun) / 1000).toFixed(1);
-console.log(
-  `${run} worlds with ${made} ${name === 'pool' ? 'proxies' : 'pictures'} in ${seconds} s, ${broken} broken`,
-);
+console.log(`${run} worlds with ${made} ${MADE[name]} in ${seconds} s, ${broken} broken`);
 process.exit(broken > 0 ? 1 : 0);
 
 function tell({ seed, options, broken: promises }: Result<unknown>): void {
@@ -56,7 +55,7 @@ function tell({ seed, options, broken: promises }: Result<unknown>): void {
 /** Takes out of a broken world whatever is not needed to break it, and prints what is left. */
 async function simplify(found: Result<Record<string, unknown>>): Promise<void> {
   let [simplest, without] = [found, changes];
-  const trouble = found.options.trouble as Record<string, number>;
+  const trouble = (found.options.trouble ?? {}) as Record<string, number>;
   const simpler: Record<string, unknown>[] = [
     { deathEveryMs: 1e12 },
     { jumpMs: 0 },
@@ -64,6 +63,9 @@ async function simplify(found: Result<Record<string, unknown>>): Promise<void> {
     { copies: 2 },
     { users: 1 },
     { users: 2 },
+    { clients: 1 },
+    { clients: 3 },
+    { clients: 10 },
     ...Object.keys(trouble).map((kind) => ({ trouble: kind })),
     ...[0.1, 0.3, 0.6].map((share) => ({ chaosMs: share * Number(found.options.chaosMs) })),
   ];

@@ -8,5 +8,6 @@ export type { Result } from './world.ts';
 /** The worlds that there are, by name. */
 export const WORLDS = {
   images: (await import('./world.ts')).runWorld,
+  bytes: (await import('./bytes.ts')).runBytes,
   pool: (await import('./pool.ts')).runPool,
 };

@@ -149,6 +149,9 @@ export async function passUntil(end: number): Promise<void> {
   now = Math.max(now, end);
 }
 
+/** Number of timers that will still do something, once. */
+export const pending = () => alarms.filter(({ ring, everyMs }) => ring !== null && everyMs === null).length;
+
 /** Starts again: no timer is left of the world before. */
 export function resetTime(): void {
   alarms = [];
