@@ -117,7 +117,7 @@ export function createPostgresProxies(
            UNION ALL
            (SELECT * FROM ${proxies} WHERE status = $1 AND next_check > $4 ORDER BY next_check, id LIMIT $3)
          ) p ORDER BY next_check <= $2, next_check, id LIMIT $3`,
-        [status, now, limit, now + MOST_WAIT_MS],
+        [status, now, limit, now + MOST_WAIT_MS[status]],
       ),
 
     ...createProxyRemoval(connection, { versions, checkFence, batch, catchUp: follower.catchUp }),

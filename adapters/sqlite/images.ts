@@ -45,7 +45,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const checkFence = createFences(database, 'images');
   const index = createImageSearch(database, searchSteps);
   const rows = createImageRows(database, index);
-  const { dropOld, ...expiry } = createImageExpiry(database, rows);
+  const { dropOld, forgetViews, ...expiry } = createImageExpiry(database, rows);
 
   return {
     async insert(image) {
@@ -65,6 +65,11 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     getMany: async (ids) => new Map(byIds.all(JSON.stringify(ids)).map((image) => [image.id, image])),
 
     ...createImageList(database, index),
+
+    async prepare(signal) {
+      forgetViews();
+      await index.build(signal);
+    },
 
     async touch(accesses) {
       if (accesses.size === 0) return;
@@ -125,7 +130,7 @@ const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
 export function createImageExpiry(
   database: Database,
   rows: Pick<ImageRows, 'remove'>,
-): Expiry & { dropOld(): void } {
+): Expiry & { dropOld(): void; forgetViews(): void } {
   const take = database.prepare<{ left: number }>(
     `UPDATE images SET views_left = views_left - 1, views_open = views_open + 1,
        ends_at = CASE WHEN views_left = 1 THEN min(ifnull(expires_at, ?), ?) ELSE ends_at END
@@ -145,6 +150,10 @@ export function createImageExpiry(
   const hasEnd = database.prepare('SELECT 1 FROM images WHERE id = ? AND ends_at <= ?');
   const remember = database.prepare(
     `INSERT INTO image_ends VALUES (?, ${NOW}) ON CONFLICT DO UPDATE SET at = excluded.at`,
+  );
+  const forgetViews = database.prepare(
+    `UPDATE images SET views_open = 0, ends_at = CASE views_left WHEN 0 THEN min(ends_at, ${NOW}) ELSE ends_at END
+     WHERE views_open > 0`,
   );
   const remembered = database.prepare(`SELECT 1 FROM image_ends WHERE id = ? AND at > ${NOW} - ?`);
   const dropOld = database.prepare(`DELETE FROM image_ends WHERE at <= ${NOW} - ?`);
@@ -184,6 +193,9 @@ export function createImageExpiry(
     hasEnded: async (id) => remembered.get(id, END_REMEMBERED_MS) !== null,
 
     dropOld: () => dropOld.run(END_REMEMBERED_MS),
+
+    // Only a server prepares searches, and only one server uses the file: nobody sends what is still counted as being sent.
+    forgetViews: () => database.transaction(() => forgetViews.run()),
   };
 }
 

@@ -105,7 +105,7 @@ export function createSqliteProxies(
     },
 
     async due(now, limit, status) {
-      const early = planned.all(status, now + MOST_WAIT_MS, limit);
+      const early = planned.all(status, now + MOST_WAIT_MS[status], limit);
       return [...early, ...dueNow.all(status, now, limit - early.length)];
     },
 

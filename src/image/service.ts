@@ -144,7 +144,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     requireFiles: createFilesGuard({ images, blobs, state, readMark: () => readMark(blobs), now }),
     holdBack: options.holdBack,
     onStored: (image) => onEvent({ type: 'stored', image }),
-    now: serviceTime.stamp,
+    stamp: serviceTime.stamp,
   });
   const ownerActions = createOwnerActions({
     ...parts,

@@ -17,8 +17,11 @@ export interface CountryCount {
   count: number;
 }
 
-/** Longest planned wait for a check, in ms. A check that is planned for later was planned by a clock that was ahead. */
-export const MOST_WAIT_MS = 48 * 3_600_000;
+/**
+ * Longest planned wait for a check of a proxy in this state, in ms. A check that is planned for later was planned by a clock that was
+ * ahead.
+ */
+export const MOST_WAIT_MS: Record<Status, number> = { alive: 1.2 * 3_600_000, dead: 48 * 3_600_000 };
 
 /** Statistics of the whole pool. */
 export interface PoolSummary {

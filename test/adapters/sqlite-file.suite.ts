@@ -97,6 +97,28 @@ export function sqliteFileTests(
     });
   });
 
+  test('a last view whose server died counts as seen when the next one starts', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'views.db');
+      await withDatabase(path, async (database) => {
+        const images = createSqliteImages(database);
+        await images.insert(image({ id: 'last', maxViews: 1, viewsLeft: 1 }));
+        await images.insert(image({ id: 'more', maxViews: 2, viewsLeft: 2 }));
+        for (const id of ['last', 'more']) await images.takeView(id, 'token', Date.now() + 600_000);
+      });
+      await withDatabase(path, async (database) => {
+        const images = createSqliteImages(database);
+        assert.deepEqual(await images.endedBy(Date.now(), 9), []);
+        await images.prepare(new AbortController().signal);
+        assert.deepEqual(
+          (await images.endedBy(Date.now(), 9)).map(({ id }) => id),
+          ['last'],
+        );
+        assert.equal((await images.get('more'))?.viewsLeft, 1);
+      });
+    });
+  });
+
   test('a file with an older schema is upgraded, each step once, and keeps its rows', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');

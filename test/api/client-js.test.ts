@@ -126,3 +126,13 @@ test('a proxy is written as clients take it', () => {
   expect(proxyUrl({ protocol: 'https', ip: '192.0.2.1', port: 80 })).toBe('http://192.0.2.1:80');
   expect(proxyUrl({ protocol: 'socks5', ip: '2001:db8::1', port: 1080 })).toBe('socks5://[2001:db8::1]:1080');
 });
+
+test('an answer that is not JSON, or was cut off, is an error of the client', async () => {
+  const answering = (body: string) => createPicpool(BASE, { fetch: () => new Response(body) });
+  for (const body of ['<p>Log in', '{"total": 1']) {
+    const refused = await answering(body)
+      .stats()
+      .catch((error: unknown) => error);
+    expect(refused).toMatchObject({ name: 'PicpoolError', status: 200, code: 'invalid_answer' });
+  }
+});

@@ -40,15 +40,18 @@ function serve(pause: (ms: number) => Promise<void>) {
     port: 0,
     hostname: '127.0.0.1',
     fetch: async () =>
-      new Response(countedBody(PICTURE, await views.take({ id: 'a' } as ImageRecord)), {
+      new Response(countedBody(PICTURE, await views.take({ id: 'a' } as ImageRecord), PICTURE.size), {
         headers: { 'content-length': String(PICTURE.size) },
       }),
   });
   return { server, seen };
 }
 
-/** Has a client read all but the last byte. `inPause` happens in the pauses of the server before it sends that one, counted from 0. */
-async function readAllButTheLast(inPause: (count: number, socket: Socket) => void): Promise<boolean> {
+/** As much of it as can be read without having seen it. */
+const UNSEEN = PICTURE.size / 10 - 1;
+
+/** Has a client read that much. `inPause` happens in the pauses of the server before it sends the rest, counted from 0. */
+async function readUnseen(inPause: (count: number, socket: Socket) => void): Promise<boolean> {
   const read = Promise.withResolvers<void>();
   let pauses = 0;
   const { server, seen } = serve(async (ms) => {
@@ -65,7 +68,7 @@ async function readAllButTheLast(inPause: (count: number, socket: Socket) => voi
     socket.setEncoding('latin1').on('data', (piece: string) => {
       text += piece;
       const head = text.indexOf('\r\n\r\n') + 4;
-      if (head >= 4 && text.length - head >= PICTURE.size - 1) read.resolve();
+      if (head >= 4 && text.length - head >= UNSEEN) read.resolve();
     });
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     return await seen;
@@ -76,18 +79,43 @@ async function readAllButTheLast(inPause: (count: number, socket: Socket) => voi
 }
 
 test.each(['resetAndDestroy', 'destroy'] as const)(
-  'who has all but the last byte and breaks off with %s has not seen the picture',
+  'who has less than a tenth and breaks off with %s has not seen the picture',
   async (method) => {
-    expect(await readAllButTheLast((pause, socket) => void (pause === 0 && socket[method]()))).toBe(false);
+    expect(await readUnseen((pause, socket) => void (pause === 0 && socket[method]()))).toBe(false);
   },
 );
 
 test('a client that stays has seen the picture', async () => {
-  expect(await readAllButTheLast(() => {})).toBe(true);
+  expect(await readUnseen(() => {})).toBe(true);
+});
+
+test('who has a tenth has seen the picture, however many bytes are missing', async () => {
+  for (const [share, isSeen] of [
+    [0.09, false],
+    [0.1, true],
+    [0.99, true],
+  ] as const) {
+    const ended: boolean[] = [];
+    const view = {
+      settle: async () => {},
+      end: async (seen: boolean) => void ended.push(seen),
+      timedOut: Promise.resolve(false),
+    };
+    const pieces = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let count = 0; count < 100; count++) controller.enqueue(new Uint8Array(10));
+        controller.close();
+      },
+    });
+    const reader = countedBody(pieces, view, 1000).getReader();
+    for (let read = 0; read < share * 1000; ) read += (await reader.read()).value?.length ?? 0;
+    await reader.cancel();
+    expect([share, ended[0]]).toEqual([share, isSeen]);
+  }
 });
 
 test('a stalled machine does not shorten the time in which a break is noticed', async () => {
-  const seen = await readAllButTheLast((pause, socket) => {
+  const seen = await readUnseen((pause, socket) => {
     if (pause === 0) stall(400);
     if (pause === 1) socket.resetAndDestroy();
   });

@@ -16,7 +16,7 @@ export interface PicpoolOptions {
 export class PicpoolError extends Error {
   /** The HTTP status; 0 if there was no answer. */
   readonly status: number;
-  /** A code for programs: `rate_limited`, `not_found`, `network` if there was no answer... */
+  /** A code for programs: `rate_limited`, `not_found`, `network` if there was no answer, `invalid_answer` if it was not JSON... */
   readonly code: string;
   /** The ID of the request in the server's log. */
   readonly requestId: string | null;
@@ -126,7 +126,21 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     token,
     call,
     urlOf,
-    json: async <T>(path: string, asked?: Call) => (await call(path, asked)).json() as Promise<T>,
+    async json<T>(path: string, asked?: Call) {
+      const answer = await call(path, asked);
+      try {
+        return (await answer.json()) as T;
+      } catch (error) {
+        if (asked?.signal?.aborted) throw error;
+        // A page of something in between, or a body that was cut off.
+        const facts = { status: answer.status, code: 'invalid_answer' };
+        throw new PicpoolError(
+          `${url} answered something that is not JSON: ${messageOf(error)}.`,
+          facts,
+          error,
+        );
+      }
+    },
   };
 }
 

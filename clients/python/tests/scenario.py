@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urljoin
 
+import httpx
 from picpool import AsyncPicpool, GatewayRotation, Picpool, PicpoolError, Rotation, gateway_url, is_ban, proxy_url
 
 URL, TOKEN, PAGE, *PARTS = sys.argv[1:]
@@ -36,6 +37,10 @@ def refused(work):
     except PicpoolError as error:
         return error
     raise AssertionError("nothing was refused")
+
+
+def never(_):
+    raise httpx.ReadTimeout("")
 
 
 def sync_client():
@@ -64,6 +69,10 @@ def sync_client():
         check("a refresh", picpool.refresh()["id"] == picpool.current_refresh()["id"] != "")
     away = refused(lambda: Picpool("http://127.0.0.1:9").stats())
     check("a server that is away", away.status == 0 and away.code == "network")
+    silent = refused(lambda: Picpool("http://s", http=httpx.Client(transport=httpx.MockTransport(never))).stats())
+    check("an error without words", str(silent) == "http://s does not respond: ReadTimeout.")
+    portal = httpx.MockTransport(lambda _: httpx.Response(200, html="<p>Log in"))
+    check("a page instead of JSON", refused(lambda: Picpool("http://s", http=httpx.Client(transport=portal)).stats()).code == "invalid_answer")
 
 
 async def async_client():
@@ -96,6 +105,7 @@ def with_rotation():
     empty = Rotation(Picpool(URL), country="XX")
     check("rotation: no proxy that suits", refused(empty.next).code == "no_proxy")
     check("the URL of a gateway", gateway_url("host", token="t/k", country="de", sesslock=True) == "http://user-country-de-sesslock:t%2Fk@host:8899")
+    check("the URL of a gateway with an IPv6 address", gateway_url("::1", country="de") == "http://user-country-de:none@[::1]:8899")
 
 
 def picky():

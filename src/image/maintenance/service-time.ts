@@ -132,10 +132,9 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
       });
     },
     stamp() {
-      // A clock that was ahead by more is not followed once it is right.
-      if (stamped - now() > DOUBT_MS) stamped = 0;
       const floor = Math.max(noted, stamped);
-      stamped = now() < floor ? floor + 1 : now();
+      // A clock that was ahead by more is not followed once it is right.
+      stamped = now() < floor && floor - now() <= DOUBT_MS ? floor + 1 : now();
       return stamped;
     },
   };

@@ -53,7 +53,7 @@ export interface Unfinished {
 }
 
 interface UnfinishedOptions {
-  images: Pick<ImageStore, 'get' | 'existing' | 'remove'>;
+  images: Pick<ImageStore, 'get' | 'remove'>;
   state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
   records: Pick<RecordCache, 'forget'>;
   /** Removes everything that belongs to a removed record. */
@@ -94,19 +94,22 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
   /** Returns whether nothing is left to be done for the image. */
   async function finishOne({ kind, at }: Business, image: ImageRecord): Promise<boolean> {
     records.forget(image.id);
+    /** What the store has not done by now, it will not do. */
+    const isSettled = elapsedSince(at, now()) >= LATE_MS;
     if (kind === 'take-back') {
       if (await remove(image)) return true;
       await removeFiles(image);
-      return elapsedSince(at, now()) >= LATE_MS;
+      return isSettled;
     }
+    const current = await images.get(image.id);
     if (kind === 'change') {
-      const current = await images.get(image.id);
-      if (current !== null && differs(image, current)) onChanged(current);
-      return true;
+      const isDone = current === null || differs(image, current);
+      if (isDone && current !== null) onChanged(current);
+      return isDone || isSettled;
     }
-    const isThere = (await images.existing([image.id])).has(image.id);
-    if (!isThere) await onRemoved(image);
+    if (current === null) await onRemoved(image);
     else if (kind === 'deletion') await remove(image);
+    else return isSettled;
     return true;
   }
 

@@ -16,16 +16,12 @@ import type { ImageStore } from '../store.ts';
 const VIEW_LIFE_MS = 10 * 60_000;
 /** Margin before that time. */
 const SPARE_MS = 60_000;
-/**
- * Number of interrupted transfers of an image that are not counted, because a client could cancel on purpose after
- * seeing most of it.
- */
-const BROKEN = { capacity: 30, perSecond: 30 / 86_400 };
+/** Number of views of an image that are given back in a month: even a tenth, twice, must not add up to a picture. */
+const BROKEN = { capacity: 2, perSecond: 2 / (30 * 86_400) };
 
 /**
- * How long the last byte waits for a report that the transfer was interrupted: longer than a message takes around the
- * world. It is split into many pauses, because a busy machine could sleep through a single one before the client or
- * this process gets a turn.
+ * How long to wait for a report that the transfer was interrupted: longer than a message takes around the world. It is split into many
+ * pauses, because a busy machine could sleep through a single one before the client or this process gets a turn.
  */
 const SETTLE = { pauses: 10, pauseMs: 25 };
 
@@ -34,7 +30,7 @@ export interface View {
   /** Resolves once an interruption of the transfer would have been noticed. */
   settle(): Promise<void>;
   /**
-   * Must be called before the last byte is sent, or when the transfer was interrupted. Only the first call counts.
+   * Must be called before the last bytes are sent, or when the transfer was interrupted. Only the first call counts.
    * Never rejects.
    */
   end(seen: boolean): Promise<void>;

@@ -37,7 +37,7 @@ export async function serveLimited(
     if (request.signal.aborted)
       throw new AppError('invalid_body', 'The connection was closed before the response.');
     service.accessed(image);
-    return new Response(countedBody(body, view), { headers });
+    return new Response(countedBody(body, view, image.size), { headers });
   } catch (error) {
     await view.end(false);
     throw error;
@@ -104,36 +104,36 @@ export function isPreview({ headers }: Request): boolean {
 }
 
 /**
- * Streams a file but holds back its last byte until it is clear that the transfer was not interrupted; the view then
- * counts as seen. If it is interrupted before that, or takes too long, the view is given back.
+ * Streams a file of `size` bytes. A client that gets a tenth of it has seen it; before that it pauses, so that a transfer that
+ * breaks is noticed, and gives the view back. The view is ended before the last bytes are sent.
  */
 export function countedBody(
   source: Blob | ReadableStream<Uint8Array>,
   view: View,
+  size: number,
 ): ReadableStream<Uint8Array> {
   const reader = (source instanceof Blob ? source.stream() : source).getReader();
-  let last: number | null = null;
+  const tenth = Math.ceil(size / 10);
+  let sent = 0;
+  let rest: Uint8Array | undefined;
   let isBroken = false;
 
   async function breakOff(reason: unknown): Promise<void> {
     isBroken = true;
-    await Promise.all([view.end(false), reader.cancel(reason).catch(() => {})]);
+    await Promise.all([view.end(sent >= tenth), reader.cancel(reason).catch(() => {})]);
   }
 
-  /** Returns what may be sent of the next chunk; `null` at the end. */
-  async function nextPiece(): Promise<Uint8Array | null> {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return null;
-      const piece = value.slice();
-      const before = last;
-      last = piece.at(-1) ?? last;
-      if (before === null && piece.length > 1) return piece.subarray(0, -1);
-      if (before === null || piece.length === 0) continue;
-      piece.copyWithin(1, 0);
-      piece[0] = before;
-      return piece;
+  /** Returns what may be sent next; `undefined` at the end. */
+  async function nextPiece(): Promise<Uint8Array | undefined> {
+    const piece = rest ?? (await reader.read()).value;
+    rest = undefined;
+    const unseen = tenth - 1 - sent;
+    if (piece && unseen > 0 && piece.length > unseen) {
+      rest = piece.subarray(unseen);
+      return piece.subarray(0, unseen);
     }
+    if (unseen === 0) await view.settle();
+    return piece;
   }
 
   return new ReadableStream<Uint8Array>(
@@ -148,16 +148,16 @@ export function countedBody(
       async pull(controller) {
         try {
           const piece = await nextPiece();
-          if (piece) return controller.enqueue(piece);
-          await view.settle();
           if (isBroken) return;
-          await view.end(true);
+          sent += piece?.length ?? 0;
+          // The next request must find it counted.
+          if (!piece || sent >= size) await view.end(true);
+          if (piece) controller.enqueue(piece);
+          else controller.close();
         } catch (error) {
           await breakOff(error);
           throw error;
         }
-        if (last !== null) controller.enqueue(Uint8Array.of(last));
-        controller.close();
       },
       cancel: breakOff,
     },

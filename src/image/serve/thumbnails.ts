@@ -30,8 +30,8 @@ export interface Thumbnails {
   /**
    * Makes sure that the version exists. Concurrent requests share one conversion, which the first client pays for. A
    * version that is not smaller than the file itself is not kept, except as JPEG for clients that accept nothing
-   * else. If it cannot be made, because there is no space, the client has used up its share or the server is busy,
-   * the stored file stands in. Rejects with `not_found` if that is missing, and if the store fails.
+   * else. If it cannot be made, because there is no space, the client has used up its share, the server is busy or the
+   * conversion fails, the stored file stands in. Rejects with `not_found` if that is missing.
    */
   provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
   /** Must be called when a version is missing. */
@@ -143,8 +143,8 @@ export function createThumbnails({
         remember(key, size);
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
-        // A client that may see the picture gets one.
-        if (!(error instanceof AppError) || error.code === 'not_found') throw error;
+        // A client that may see the picture gets one, also where the worker has failed, which the codec has logged.
+        if (error instanceof AppError && error.code === 'not_found') throw error;
         return { ...asStored, isStopgap: true };
       }
     },

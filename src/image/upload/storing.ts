@@ -35,6 +35,8 @@ interface StoringOptions {
   /** Folder for temporary files. */
   folder: string;
   now: () => number;
+  /** The time of what is stored, by which lists are ordered. */
+  stamp: () => number;
   log: Log;
 }
 
@@ -61,7 +63,7 @@ export interface Storing {
 export function createStoring(options: StoringOptions): Storing {
   const { images, files, codec, hasher, rights, rules, quota, mayStore, holdBack, unfinished, onStored } =
     options;
-  const { requireFiles, random, folder, now, log } = options;
+  const { requireFiles, random, folder, now, stamp, log } = options;
 
   async function freshId(): Promise<string> {
     for (;;) {
@@ -114,6 +116,7 @@ export function createStoring(options: StoringOptions): Storing {
         );
         const { width, height, frames, size, hash, look, exif, removed, warnings } = made;
         const deleteToken = createDeleteToken(random);
+        const at = stamp();
         const image: ImageRecord = {
           id,
           filename: filename ?? `${id}.${EXTENSIONS[made.format]}`,
@@ -126,8 +129,8 @@ export function createStoring(options: StoringOptions): Storing {
           uploader: rights.ownerOf(from),
           passwordHash: password === null ? null : await hasher.hash(password),
           deleteTokenHash: hashOf(deleteToken),
-          createdAt: now(),
-          lastAccess: now(),
+          createdAt: at,
+          lastAccess: at,
           ...(look ?? { thumbhash: null, phash: null }),
           exif: exif && JSON.stringify(exif),
           ...audience,

@@ -136,7 +136,7 @@ const isRemote = ({ url }: Source) => !url.startsWith('file:');
 
 function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
   // Proxies that are not due are left to rechecks, which know best when a check is worth its price.
-  const isDue = plannedFor(nextCheck, now, MOST_WAIT_MS) <= now;
+  const isDue = plannedFor(nextCheck, now, MOST_WAIT_MS[status]) <= now;
   if (!all && (elapsedSince(lastChecked, now) < RECENT_MS || !isDue)) return 'none';
   if (status === 'alive') return 'good';
   if (isDue) return 'due';

@@ -21,7 +21,8 @@ Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
 class PicpoolError(Exception):
     """What the server refuses, in its own words, or that it does not answer.
 
-    ``status`` is 0 and ``code`` is ``network`` where no answer came; ``retry_after`` is the seconds that the server named.
+    ``status`` is 0 and ``code`` is ``network`` where no answer came, and ``code`` is ``invalid_answer`` where it was not JSON;
+    ``retry_after`` is the seconds that the server named.
     """
 
     def __init__(
@@ -105,7 +106,18 @@ def pause_before_again(call: Call, error: PicpoolError) -> Optional[float]:
 
 
 def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
-    return PicpoolError(f"{url} does not respond: {error or type(error).__name__}.")
+    return PicpoolError(f"{url} does not respond: {str(error) or type(error).__name__}.")
+
+
+def parsed(url: str, answer: httpx.Response) -> Dict[str, Any]:
+    """The JSON object of a good answer; a page of something in between is none."""
+    try:
+        told = answer.json()
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise PicpoolError(f"{url} answered something that is not JSON.", status=answer.status_code, code="invalid_answer")
+    return told
 
 
 def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:

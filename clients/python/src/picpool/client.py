@@ -130,7 +130,7 @@ class Picpool:
         return cast(List[Proxy], self._json(call)["proxies"])
 
     def _json(self, call: Call) -> Dict[str, Any]:
-        return cast(Dict[str, Any], self._send(call).json())
+        return calls.parsed(self.url, self._send(call))
 
     def _send(self, call: Call) -> httpx.Response:
         call.headers = {**self._headers, **call.headers}
@@ -249,7 +249,7 @@ class AsyncPicpool:
         return cast(List[Proxy], (await self._json(call))["proxies"])
 
     async def _json(self, call: Call) -> Dict[str, Any]:
-        return cast(Dict[str, Any], (await self._send(call)).json())
+        return calls.parsed(self.url, await self._send(call))
 
     async def _send(self, call: Call) -> httpx.Response:
         call.headers = {**self._headers, **call.headers}

@@ -19,6 +19,8 @@ def gateway_url(host: str, port: int = 8899, *, token: Optional[str] = None, **o
             continue
         name = name.rstrip("_")
         words.append(name if value is True else f"{name}-{value}")
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
     if token is None and len(words) == 1:
         return f"http://{host}:{port}"
     return f"http://{quote('-'.join(words), safe='')}:{quote(token or 'none', safe='')}@{host}:{port}"

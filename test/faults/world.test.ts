@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Two processes at a time, because the machines of the gate have two cores. */
+const SHARES = [
+  ['images', '--from', '1', '--seeds', '45'],
+  ['images', '--from', '46', '--seeds', '45'],
+  ['pool', '--from', '1', '--seeds', '10'],
+];
+
+/** Runs simulated worlds, and returns what they say. */
+async function worlds(...args: string[]): Promise<string> {
+  const child = spawn(process.execPath, ['test/world/main.ts', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await once(child, 'close');
+  return said;
+}
+
+test('no promise to users is broken in a hundred simulated worlds', async () => {
+  const said = await Promise.all(SHARES.map((share) => worlds(...share)));
+  for (const text of said)
+    expect(text).toMatch(/^\d+ worlds with \d{3,} (pictures|proxies) in [\d.]+ s, 0 broken\n$/);
+}, 180_000);
+
+test('the same seed is the same world, to the last byte', async () => {
+  expect(await worlds('--from', '7', '--seeds', '3', '--twice')).toMatch(/, 0 broken\n$/);
+}, 60_000);
+
+test('a world in which nothing is told of a removal is found to be broken', async () => {
+  const said = await worlds('--from', '1', '--seeds', '1', '--with', '{"deaf":true,"users":2,"copies":1}');
+  expect(said).toMatch(/is gone\n[\s\S]*, 1 broken\n$/);
+}, 60_000);

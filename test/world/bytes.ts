@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { startBareGateway } from '../support/gateway/bare.ts';
+import { between, chance, happens, oneOf, resetChance, whole } from './chance.ts';
+import { createReader, type Message, mutated, request, response } from './messages.ts';
+import { passUntil, pending, resetTime, trueTime } from './time.ts';
+import { createWires, type WireEnd } from './wires.ts';
+import type { Result } from './world.ts';
+
+const SECOND = 1000;
+const LATIN = 'latin1';
+
+/** What a seed decides about what passes a gateway. */
+export interface ByteOptions {
+  clients: number;
+  /** The proxies behind it do as they should, so that every good request must be answered. */
+  tame: boolean;
+  /** Share of clients whose bytes are changed. */
+  odd: number;
+}
+
+interface Client {
+  text: string;
+  methods: string[];
+  isOdd: boolean;
+  /** How it ends what it sends. */
+  way: 'stays' | 'ends' | 'cuts' | 'resets';
+  end: WireEnd;
+  /** How its connection ended; `undefined` if it has not. */
+  fault?: string | null;
+  read: ReturnType<typeof createReader>;
+}
+
+const PORTS = [1001, 1002, 1003];
+
+/**
+ * Sends good and bad HTTP through a gateway, whose sockets are in memory, from clients that come and go as they like to proxies that answer as
+ * they like. An independent parser reads what arrives on both sides.
+ */
+export async function runBytes(
+  seed: number,
+  changes: Partial<ByteOptions> = {},
+): Promise<Result<ByteOptions>> {
+  resetTime();
+  resetChance(seed);
+  const options: ByteOptions = { clients: 40, tame: happens(0.5), odd: happens(0.3) ? 0 : 0.5, ...changes };
+  const begin = trueTime();
+  const broken = new Set<string>();
+  const trace: string[] = [];
+  const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(4)} ${line}`);
+  /** Bodies that were answered for a request as a whole, by the last part of its target; `null`: an odd answer. */
+  const answered = new Map<string, (string | null)[]>();
+  const upstreams: WireEnd[] = [];
+  /** Requests as they arrived at proxies. */
+  const arrived: Message[] = [];
+  let inputs = 0;
+
+  function serve(end: WireEnd): void {
+    upstreams.push(end);
+    const reader = createReader('request', [], (message) => {
+      arrived.push(message);
+      answer(end, message);
+    });
+    end.listener = {
+      opened() {},
+      received(bytes) {
+        tell(`at proxy: ${JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 200))}`);
+        if (!reader.read(bytes)) {
+          broken.add(
+            `a proxy gets what is not HTTP: ${JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 160))}`,
+          );
+          end.destroy();
+        }
+      },
+      drained() {},
+      ended: () => end.end(),
+      closed() {},
+    };
+  }
+
+  function answer(end: WireEnd, { start }: Message): void {
+    inputs++;
+    const [method = '', target = ''] = start.split(' ');
+    const name = target.split('/').at(-1) ?? '';
+    const given = answered.get(name) ?? [];
+    answered.set(name, given);
+    const { text, body, untilClose } = response(method);
+    const fate = options.tame ? 1 : chance();
+    if (fate < 0.03) end.destroy();
+    if (fate < 0.05) return;
+    if (fate < 0.2) {
+      given.push(null);
+      end.write(Buffer.from(mutated(text), LATIN));
+      if (happens(0.5)) end.end();
+      return;
+    }
+    if (fate < 0.35) {
+      // Without its last byte at least. Only a reset shows that a body until the end is cut.
+      end.write(Buffer.from(text.slice(0, Math.floor(between(0, text.length))), LATIN));
+      if (untilClose || happens(0.5)) end.destroy();
+      else end.end();
+      return;
+    }
+    given.push(body);
+    end.write(Buffer.from(text, LATIN));
+    if (untilClose) end.end();
+  }
+
+  const { tcp, connect } = createWires((port) => (PORTS.includes(port) ? serve : null));
+  const gateway = await startBareGateway({
+    tcp,
+    proxies: PORTS.map((port) => `203.0.113.${port - 1000}:${port}`),
+    limits: { random: chance, timeoutMs: 10 * SECOND, idleMs: 60 * SECOND },
+  });
+  const clients = Array.from({ length: options.clients }, (_, index) => startClient(index));
+
+  function startClient(index: number): Client {
+    inputs++;
+    const many = happens(0.01) ? whole(200, 500) : whole(1, 4);
+    const requests = Array.from({ length: many }, (_, number) =>
+      request(`${index}-${number}${many > 9 ? 'x'.repeat(500) : ''}`),
+    );
+    const text = requests.map((one) => one.text).join('');
+    const isOdd = happens(options.odd);
+    const methods = requests.map(({ method }) => method);
+    const client: Client = {
+      text: isOdd ? mutated(text) : text,
+      methods,
+      isOdd,
+      way: oneOf(['stays', 'stays', 'ends', 'ends', 'cuts', 'resets']),
+      read: createReader('response', methods, (message) => check(client, message)),
+      end: connect({
+        opened() {},
+        received(bytes) {
+          tell(`at client ${index}: ${JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 200))}`);
+          const isGood = client.read.read(bytes);
+          // What answers an odd request may not be an answer to what it was meant to be.
+          if (!isGood && !client.isOdd) {
+            broken.add(
+              `client ${index} gets what is not HTTP: ${JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 160))}`,
+            );
+          }
+        },
+        drained() {},
+        ended: () => client.end.end(),
+        closed(fault) {
+          client.fault = fault;
+          if (fault === null) client.read.end();
+        },
+      }),
+    };
+    const sent = client.way === 'cuts' || client.way === 'resets' ? cutOf(client.text) : client.text;
+    client.end.write(Buffer.from(sent, LATIN));
+    if (client.way === 'ends' || client.way === 'cuts') client.end.end();
+    if (client.way === 'resets') client.end.destroy();
+    return client;
+  }
+
+  /** A good answer to a good request is one that was given, from its first byte to its last. */
+  function check(client: Client, { start, body }: Message): void {
+    if (client.isOdd || start !== '200') return;
+    const number =
+      client.read.messages.filter((message) => message.isWhole && Number(message.start) >= 200).length - 1;
+    const name = targetOf(client, number);
+    const given = answered.get(name) ?? [];
+    if (client.methods[number] === 'HEAD' || given.includes(body) || given.includes(null)) return;
+    broken.add(
+      `${name} is answered ${JSON.stringify(body.slice(0, 80))}, which nobody has answered as a whole`,
+    );
+  }
+
+  await passUntil(begin + 45 * SECOND);
+  if (options.tame) for (const [index, client] of clients.entries()) expectAnswers(index, client);
+  for (const { end } of clients) end.destroy();
+  await passUntil(begin + 200 * SECOND);
+  if (gateway.open() > 0) broken.add(`${gateway.open()} connections of clients stay`);
+  const left = upstreams.filter(({ isClosed }) => !isClosed).length;
+  if (left > 0) broken.add(`${left} connections to proxies stay`);
+  checkArrivals();
+  await gateway.stop();
+  await passUntil(trueTime() + 86_400 * SECOND);
+  if (pending() > 0) broken.add(`${pending()} timers stay`);
+  const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
+  return { seed, options, broken: [...broken], trace, hash, made: inputs };
+
+  function expectAnswers(index: number, client: Client): void {
+    const { way, isOdd, methods, read, end } = client;
+    const isOver = way === 'ends' || way === 'cuts';
+    if (isOver && !end.isClosed)
+      broken.add(`client ${index}, which has ended, is not let go (${way}${isOdd ? ', odd' : ''})`);
+    if (isOdd || way === 'cuts' || way === 'resets') return;
+    const got = read.messages.filter(({ isWhole, start }) => isWhole && start === '200').length;
+    if (got !== methods.length && read.messages.at(-1)?.keepsAlive !== false)
+      broken.add(`client ${index} (${way}) has ${got} answers to ${methods.length} requests`);
+  }
+
+  /** What arrived is what the clients sent, as the independent parser reads that. */
+  function checkArrivals(): void {
+    const sent = new Set<string>();
+    let isKnown = true;
+    for (const { text } of clients) {
+      const reader = createReader('request', [], ({ start, body }) => void sent.add(keyOf(start, body)));
+      isKnown = reader.read(Buffer.from(text, LATIN)) && isKnown;
+    }
+    if (!isKnown) return;
+    for (const { start, body } of arrived) {
+      if (!sent.has(keyOf(start, body)))
+        broken.add(`a proxy gets ${start} with ${JSON.stringify(body.slice(0, 80))}, which nobody sent`);
+    }
+  }
+}
+
+const keyOf = (start: string, body: string) => `${start.split(' ')[0]} ${body}`;
+const cutOf = (text: string) => text.slice(0, Math.floor(between(0, text.length)));
+
+function targetOf({ text }: Client, number: number): string {
+  const [, target = ''] =
+    [...text.matchAll(/(?:GET|HEAD|POST|PUT|DELETE) (http:\S+) HTTP\/1\.1\r\n/g)][number] ?? [];
+  return target.split('/').at(-1) ?? '';
+}

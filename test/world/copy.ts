@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createApp } from '../../src/app.ts';
+import type { Codec, Converted } from '../../src/codec/codec.ts';
+import { createClients } from '../../src/http/client/clients.ts';
+import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
+import { createContexts } from '../../src/http/context.ts';
+import type { PasswordHasher } from '../../src/image/access/password.ts';
+import { createAlbums } from '../../src/image/albums/albums.ts';
+import { readStrayCount } from '../../src/image/maintenance/quarantine.ts';
+import { pairLater, pairStores } from '../../src/image/maintenance/store-identity.ts';
+import { createReviews } from '../../src/image/review/reviews.ts';
+import { imageReviewRoutes } from '../../src/image/review/routes.ts';
+import { imageRoutes } from '../../src/image/routes.ts';
+import { statsAnswer } from '../../src/image/schemas.ts';
+import { createVersionBytes } from '../../src/image/serve/thumbnails.ts';
+import { createImageService, type ImageEvent } from '../../src/image/service.ts';
+import type { ImageLimits } from '../../src/image/upload/limits.ts';
+import { createQuota } from '../../src/image/upload/quota.ts';
+import { statsView } from '../../src/image/views.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/logger.ts';
+import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import { openTestWeb } from '../support/browser/web.ts';
+import { bytes, happens } from './chance.ts';
+import { readBytes, WORLD, writeBytes } from './files.ts';
+import type { FilesModel } from './files-model.ts';
+import type { RecordsModel } from './records-model.ts';
+import type { Seams } from './seams.ts';
+import { as, type Mortal } from './time.ts';
+
+export const ADMIN = 'the-administrator-of-the-world';
+/** A picture that begins with this word waits for the administrator. */
+export const SUSPECT = 'suspect';
+
+/** One whole copy of the image host in the simulated world. */
+export interface Copy extends Mortal {
+  /** Answers a request; rejects when the copy dies. */
+  ask(request: Request, peer: string): Promise<Response>;
+  /** Aborts when it dies. */
+  readonly died: AbortSignal;
+  /** Ends it in order. */
+  stop(): Promise<void>;
+}
+
+export interface CopyOptions {
+  name: string;
+  skewMs: number;
+  records: RecordsModel;
+  files: FilesModel;
+  seams: Seams;
+  limits: ImageLimits;
+  maxBytes: number | undefined;
+  /** Whether the stores are on this machine, and nobody else uses them. */
+  alone: boolean;
+  /** Of all copies together, unless one is alone. */
+  limiter: RateLimiter;
+  onEvent: (event: ImageEvent) => void;
+  log: Log;
+}
+
+/** Costs no time, and no thread. */
+const HASHER: PasswordHasher = {
+  hash: async (password) => `plain$${password}`,
+  verify: async (password, encoded) => encoded === `plain$${password}`,
+};
+
+const web = await openTestWeb();
+
+/** Starts a copy. It may die before it has started. */
+export async function startCopy(options: CopyOptions): Promise<Copy> {
+  const { name, skewMs, records, files, seams, limits, alone, log } = options;
+  const death = new AbortController();
+  const self: Mortal = { name, skewMs, isAlive: true };
+  const copy = Object.assign(self, { died: death.signal }) as unknown as Copy;
+  Object.defineProperty(copy, 'isAlive', {
+    get: () => !death.signal.aborted,
+    set: (alive: boolean) => {
+      if (!alive) death.abort(new Error(`${name} has died`));
+    },
+  });
+
+  const whenDead = new Promise<never>((_, reject) =>
+    death.signal.addEventListener('abort', () => reject(death.signal.reason)),
+  );
+  whenDead.catch(() => {});
+  const started = as(copy, async () => {
+    const images = seams.around('images', records.images);
+    const blobs = seams.around('files', files.blobs);
+    const state = seams.around('state', records.state);
+    const locks = alone ? createLocalLocks(records.lastToken) : records.locks(seams.ask);
+    const folder = `${WORLD}${name}`;
+    const limiter = alone ? createLocalRateLimiter({ now: Date.now }) : options.limiter;
+    const codec = createCodec(seams);
+    const stores = { images, blobs, state, locks, limiter };
+    const clock = systemClock;
+    const reviews = createReviews({
+      ...stores,
+      clock,
+      onStored: (image) => options.onEvent({ type: 'stored', image }),
+      discard: (image) => service.discard(image),
+    });
+    const pair = { ...stores, folder, shared: { records: !alone, files: !alone }, clock, log };
+    const paired = await pairStores(pair);
+    const service = await createImageService({
+      ...stores,
+      codec,
+      clock,
+      random: bytes,
+      hasher: HASHER,
+      folder,
+      quota: createQuota({
+        images,
+        versionBytes: createVersionBytes(state).total,
+        maxBytes: options.maxBytes,
+        strayBytes: async () => (await readStrayCount(state)).bytes,
+        heldBytes: reviews.bytes,
+        reserveBytes: 0,
+        folders: [],
+        now: () => performance.now(),
+      }),
+      async holdBack(image, path) {
+        if (!new TextDecoder().decode(readBytes(path)).startsWith(SUSPECT)) return false;
+        await reviews.hold(image, path);
+        return true;
+      },
+      reviews,
+      onCleaned: async (signal, idleBefore) => void (await albums.sweep(signal, idleBefore)),
+      onEvent: options.onEvent,
+      limits,
+      log,
+    });
+    const albums = createAlbums({
+      ...stores,
+      albums: seams.around('albums', records.albums),
+      service,
+      rules: limits,
+      retentionMs: limits.retentionMs,
+      clock,
+      random: bytes,
+      log,
+    });
+    const siteOf = web.siteOf;
+    const app = createApp({
+      web,
+      version: '0.0.0',
+      features: [
+        {
+          name: 'Image',
+          basePath: '',
+          routes: [...imageRoutes({ service, albums, basePath: '', siteOf }), ...imageReviewRoutes(reviews)],
+          stats: async () => statsView(await service.summary(), limits),
+          statsAnswer,
+        },
+      ],
+      contexts: createContexts({
+        clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
+        publicUrl: undefined,
+        adminToken: ADMIN,
+      }),
+      limits: null,
+      health: [],
+      publicUrl: undefined,
+      allowedHosts: ['img.example'],
+      log,
+      now: () => performance.now(),
+    });
+    if (!paired) void pairLater(pair, death.signal);
+    service.start();
+    return Object.assign(copy, {
+      ask: (request: Request, peer: string) =>
+        as(copy, () => Promise.race([app.handle(request, () => peer), whenDead])),
+      stop: () => as(copy, () => Promise.race([service.stop(), whenDead])).catch(() => {}),
+    });
+  });
+  started.catch(() => {});
+  return Promise.race([started, whenDead]);
+}
+
+/** What a picture is does not matter here: it stays as it came, and smaller versions are its beginning. */
+function createCodec(seams: Seams): Pick<Codec, 'convert'> {
+  return {
+    convert: (job) =>
+      seams
+        .ask('codec.convert', async (): Promise<Converted> => {
+          const source = readBytes(job.input);
+          const made = job.smallest ? source.slice(0, Math.ceil(source.length / 4)) : source;
+          writeBytes(job.output, made);
+          return {
+            format: job.format === 'auto' ? 'webp' : job.format,
+            width: Math.min(job.maxWidth, 2000),
+            height: 1000,
+            frames: 1,
+            size: made.length,
+            hash: createHash('sha256').update(made).digest('hex'),
+            look: null,
+            exif: null,
+            removed: [],
+            warnings: [],
+          };
+        })
+        .catch((cause) => {
+          // A worker that dies says nothing that its caller could know.
+          throw happens(0.5) ? cause : new Error('conversion failed');
+        }),
+  };
+}

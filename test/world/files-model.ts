@@ -1,0 +1,65 @@
+import { readFile, rm } from 'node:fs/promises';
+import type { BlobStore } from '../../src/image/store.ts';
+
+interface File {
+  bytes: Uint8Array<ArrayBuffer>;
+  modified: number;
+}
+
+/** A folder or a bucket, in memory. */
+export interface FilesModel {
+  blobs: BlobStore;
+  /** Keys and contents. */
+  files: ReadonlyMap<string, File>;
+  /** What it holds now, to be put back later. */
+  backup(): () => void;
+  clear(): void;
+}
+
+/** @param now the clock of the storage, ms since 1970. */
+export function createFilesModel(now: () => number): FilesModel {
+  const files = new Map<string, File>();
+
+  async function* list() {
+    const all = [...files].map(([key, { bytes, modified }]) => ({ key, size: bytes.byteLength, modified }));
+    for (let from = 0; from < all.length; from += 50) yield all.slice(from, from + 50);
+  }
+
+  return {
+    files,
+    blobs: {
+      async put(key, path) {
+        const bytes = new Uint8Array(await readFile(path));
+        files.set(key, { bytes, modified: now() });
+        await rm(path);
+      },
+      async get(key, range) {
+        const file = files.get(key);
+        return file ? new Blob([file.bytes.slice(range?.start, range?.end)]) : null;
+      },
+      async stat(key) {
+        const file = files.get(key);
+        return file ? { key, size: file.bytes.byteLength, modified: file.modified } : null;
+      },
+      async remove(key) {
+        files.delete(key);
+      },
+      async move(key, to) {
+        const file = files.get(key);
+        if (!file) return false;
+        files.delete(key);
+        files.set(to, { ...file, modified: now() });
+        return true;
+      },
+      list,
+    },
+    backup() {
+      const copy = new Map(files);
+      return () => {
+        files.clear();
+        for (const [key, file] of copy) files.set(key, file);
+      };
+    },
+    clear: () => files.clear(),
+  };
+}

@@ -1,0 +1,258 @@
+import { createHash } from 'node:crypto';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Checker } from '../../src/proxy/check/checker.ts';
+import { createProxyService, type ProxyService } from '../../src/proxy/service.ts';
+import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
+import { createSites, MOST_SITES } from '../../src/proxy/targets/sites.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
+import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
+import { createRecordsModel } from './records-model.ts';
+import { CALM, createSeams, type Trouble } from './seams.ts';
+import { as, type Mortal, passUntil, pause, resetTime, trueTime } from './time.ts';
+import type { Result } from './world.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const LIST = { name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'http' } as const;
+
+/** What a seed decides about its world. */
+export interface PoolOptions {
+  intervalMs: number;
+  chaosMs: number;
+  quietMs: number;
+  trouble: Trouble;
+  deathEveryMs: number;
+  deadMs: number;
+  jumpMs: number;
+  jumpForMs: number;
+  /** Listed proxies of each kind. */
+  listed: number;
+  /** How long no judge for TLS answers, from the beginning on. */
+  halfBlindMs: number;
+}
+
+function drawOptions(): PoolOptions {
+  const rate = happens(0.3) ? 0 : 0.001 * 10 ** between(0, 1.5);
+  const part = () => rate * (happens(0.3) ? 0 : chance());
+  const intervalMs = Math.round(between(15, 40) * MINUTE);
+  return {
+    intervalMs,
+    chaosMs: 2 * intervalMs,
+    quietMs: 3 * intervalMs,
+    trouble: { refused: part(), lost: part(), late: part(), hangs: part(), death: part() / 20 },
+    deathEveryMs: happens(0.5) ? between(20, 60) * MINUTE : Number.POSITIVE_INFINITY,
+    deadMs: between(1, 60) * SECOND,
+    jumpMs: happens(0.3) ? Math.round((happens(0.7) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0,
+    jumpForMs: Math.round(between(1, 60) * MINUTE),
+    listed: whole(50, 300),
+    halfBlindMs: happens(0.3) ? 9 * intervalMs : 0,
+  };
+}
+
+/** A copy with the proxy pool, and with what a gateway has learnt of sites. */
+interface PoolCopy extends Mortal {
+  service: ProxyService;
+  sites: ReturnType<typeof createSites>;
+}
+
+/** What is true of a proxy: when it works, and what the last check of it said. */
+interface Truth {
+  goodUntil: number;
+  tried: number;
+  verdict: 'alive' | 'dead' | null;
+  at: number;
+}
+
+/** Lets the pool of one copy live from a seed to its end, on a real SQLite. */
+export async function runPool(
+  seed: number,
+  changes: Partial<PoolOptions> = {},
+): Promise<Result<PoolOptions>> {
+  resetTime();
+  resetChance(seed);
+  const options = { ...drawOptions(), ...changes };
+  const begin = trueTime();
+  const trace: string[] = [];
+  const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(3)} ${line}`);
+  const records = createRecordsModel(trueTime, () => bytes(8).toString('hex'));
+  const database: Database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const store = createSqliteProxies(database, { random: chance });
+  const seams = createSeams(tell, (copy) => {
+    copy.isAlive = false;
+  });
+  const truths = new Map<string, Truth>();
+  const { listed } = options;
+  const entries = Array.from({ length: 2 * listed }, (_, index) => ({
+    protocol: index % 2 === 0 ? ('http' as const) : ('socks5' as const),
+    ip: `203.0.${index >> 8}.${index & 255}`,
+  }));
+  for (const { ip } of entries) {
+    const goodUntil = happens(0.3) ? begin + between(0, options.chaosMs + options.quietMs) : begin;
+    truths.set(ip, { goodUntil, tried: 0, verdict: null, at: 0 });
+  }
+  const isBlind = () => trueTime() < begin + options.halfBlindMs;
+  const broken = new Set<string>();
+  let copy: PoolCopy | null = null;
+  let isCalm = false;
+
+  const checker: Checker = {
+    refuses: () => false,
+    async check({ ip, protocol }) {
+      const truth = truths.get(ip);
+      if (!truth) throw new Error(`${ip} is on no list`);
+      const works = trueTime() < truth.goodUntil;
+      await pause(works ? SECOND : 5 * SECOND);
+      if (protocol !== 'http' && isBlind()) return { verdict: 'unknown', error: 'judge_down' };
+      Object.assign(truth, { tried: truth.tried + 1, verdict: works ? 'alive' : 'dead', at: trueTime() });
+      if (!works) return { verdict: 'dead', error: 'timeout' };
+      const times = { connectMs: 100, firstByteMs: 300, totalMs: 200 + 2000 * chance() };
+      const facts = { exitIp: ip, anonymity: 'elite' as const, tampering: [], proof: 'tls' as const };
+      return { verdict: 'alive', ...times, ...facts };
+    },
+    probe: async () => checker.judges(),
+    judges: () =>
+      isBlind() ? { ...judgeState('up'), schemes: { http: 'up', https: 'down' } } : judgeState('up'),
+    close() {},
+  };
+
+  async function live(): Promise<void> {
+    for (let life = 1; ; life++) {
+      const name = `copy.${life}`;
+      const born = createLife(name, life);
+      copy = born;
+      tell(`${name} runs`);
+      while (born.isAlive) await pause(SECOND);
+      tell(`${name} is dead`);
+      await pause(isCalm ? SECOND : options.deadMs);
+    }
+  }
+
+  function createLife(name: string, life: number): PoolCopy {
+    const self: Mortal = { name, isAlive: true, skewMs: 0 };
+    return as(self, () => {
+      const state = seams.around('state', records.state);
+      const locks = createLocalLocks(records.lastToken);
+      const service = createProxyService({
+        store: seams.around('proxies', store),
+        ...{ state, locks, checker, random: chance, clock: systemClock },
+        readSource: (_source, { onCandidate }) =>
+          seams.ask('list', async () => {
+            for (const { protocol, ip } of entries) onCandidate(protocol, ip, 8080, null, null);
+            return { found: entries.length, rejected: 0, bytes: 0, error: null, reached: true };
+          }),
+        sources: [LIST],
+        countryOf: () => 'ZZ',
+        log(level, message, facts) {
+          if (level !== 'debug')
+            tell(`${name} says ${level} ${message} ${JSON.stringify(facts ?? {}).slice(0, 120)}`);
+        },
+        refreshIntervalMs: options.intervalMs,
+        refreshOnStart: life === 1,
+        refreshBudgetMs: 20 * SECOND,
+        concurrency: 20,
+        checksPerHour: 20_000,
+        deadRetentionMs: 7 * 24 * HOUR,
+        maxPool: 10_000,
+      });
+      const sites = createSites({ random: chance });
+      const shared = createSharedSites({ sites, state, locks, isKept: () => false, now: Date.now });
+      service.start();
+      void learn(self, sites, shared.exchange);
+      return Object.assign(self, { service, sites });
+    });
+  }
+
+  /** What a gateway learns: each site has a proxy of its own, so that whatever is mixed up shows. */
+  async function learn(self: Mortal, sites: PoolCopy['sites'], exchange: () => Promise<void>): Promise<void> {
+    while (self.isAlive && !isCalm) {
+      await pause(MINUTE);
+      for (let count = 0; count < 40; count++) {
+        const site = `site${whole(0, 2 * MOST_SITES)}.example`;
+        sites.observe(site, `socks5://${site}:1`, happens(0.5));
+      }
+      await exchange().catch((error: unknown) => tell(`${self.name} does not exchange: ${error}`));
+      for (const site of sites.names()) {
+        for (const proxy of sites.facts(site)?.pairs.keys() ?? []) {
+          if (proxy !== `socks5://${site}:1`) broken.add(`${site} has results of ${proxy}`);
+        }
+      }
+    }
+  }
+
+  async function killNowAndThen(): Promise<void> {
+    while (Number.isFinite(options.deathEveryMs)) {
+      await pause(options.deathEveryMs * 2 * chance());
+      if (isCalm) return;
+      if (copy) copy.isAlive = false;
+    }
+  }
+
+  async function jumpOnce(): Promise<void> {
+    if (options.jumpMs === 0) return;
+    await pause(options.chaosMs * chance() * 0.8);
+    const until = trueTime() + options.jumpForMs;
+    tell(`the clock jumps by ${options.jumpMs / MINUTE} min`);
+    while (trueTime() < until && !isCalm) {
+      if (copy) copy.skewMs = options.jumpMs;
+      await pause(SECOND);
+    }
+    if (copy) copy.skewMs = 0;
+    tell('the clock is right');
+  }
+
+  void live();
+  await passUntil(begin + 10 * SECOND);
+  seams.trouble = options.trouble;
+  void killNowAndThen();
+  void jumpOnce();
+  await passUntil(begin + options.chaosMs);
+  isCalm = true;
+  seams.trouble = CALM;
+  await passUntil(begin + options.chaosMs + 2 * MINUTE);
+  tell('all trouble is over');
+  seams.latencyMs = null;
+  await passUntil(begin + options.chaosMs + options.quietMs);
+
+  void lookBack(copy as PoolCopy | null);
+  await passUntil(trueTime() + MINUTE);
+  if (copy) (copy as PoolCopy).isAlive = false;
+  database.close();
+  const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
+  return { seed, options, broken: [...broken], trace, hash, made: truths.size };
+
+  async function lookBack(last: PoolCopy | null): Promise<void> {
+    broken.add('the world does not end');
+    if (!last) return;
+    const now = trueTime();
+    const { intervalMs } = options;
+    const { lastRefresh, nextRefresh, condition } = await last.service.status();
+    const usualMs = 1.2 * intervalMs + 2 * MINUTE;
+    if (lastRefresh === null || now - lastRefresh > usualMs || lastRefresh > now + MINUTE) {
+      broken.add(`the last refresh was at ${lastRefresh}, and it is ${now} (${condition})`);
+    }
+    if (nextRefresh === null || nextRefresh > now + usualMs) {
+      broken.add(`the next refresh comes at ${nextRefresh}, and it is ${now}`);
+    }
+    const { samples: chart } = await last.service.overview('day');
+    const latest = chart.at(-1)?.at ?? 0;
+    if (now - latest > 25 * MINUTE || latest > now + MINUTE)
+      broken.add(`the chart ends at ${latest}, and it is ${now}`);
+    const { items } = await store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 10_000 });
+    const known = new Map(items.map((record) => [record.ip, record]));
+    for (const { ip, protocol } of entries) {
+      const truth = truths.get(ip);
+      if (!truth || (protocol !== 'http' && isBlind())) continue;
+      if (truth.tried === 0) broken.add(`${ip} was never tried`);
+      const record = known.get(ip);
+      if (record?.status === 'alive' && truth.goodUntil < now - 2 * HOUR) {
+        broken.add(`${ip} is listed, and has not worked for two hours`);
+      }
+    }
+    broken.delete('the world does not end');
+  }
+}

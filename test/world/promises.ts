@@ -1,0 +1,105 @@
+import type { ImageRecord } from '../../src/image/image.ts';
+import { originalKey } from '../../src/image/records/blob-keys.ts';
+import type { FilesModel } from './files-model.ts';
+import type { RecordsModel } from './records-model.ts';
+import { trueTime } from './time.ts';
+import type { Ledger, Picture } from './users.ts';
+
+/** Accesses are noted once an hour, and written some seconds later. */
+const ACCESS_MS = 3_600_000 + 60_000;
+/** A clock that is right may still be some time off, and what ends is looked for four times a minute. */
+const MARGIN_MS = 2 * 60_000;
+
+export interface Outcome {
+  ledger: Ledger;
+  records: RecordsModel;
+  files: FilesModel;
+  retentionMs: number;
+  /** Sends a request to a copy, and returns status and text. */
+  get(path: string, password: string | null): Promise<{ status: number; text: string }>;
+}
+
+/**
+ * What users were promised, checked when all trouble is over. Returns what was broken, as sentences.
+ */
+export async function brokenPromises(outcome: Outcome): Promise<string[]> {
+  const { ledger, records, files } = outcome;
+  const now = trueTime();
+  const images = await records.images.recent({ offset: 0, limit: 100_000 });
+  const byId = new Map(images.map((image) => [image.id, image]));
+  const counted = await records.state.get('image-version-bytes');
+  const broken = [...ledger.broken, ...strays(images, files, now), ...miscounted(counted, files)];
+  for (const picture of ledger.pictures.values()) {
+    broken.push(...(await brokenTo(picture, byId.get(picture.id), outcome, now)));
+  }
+  const failed = new Set(ledger.failures.map(({ name }) => name));
+  for (const { filename } of images) {
+    if (failed.has(filename)) broken.push(`${filename}, whose upload failed, is stored`);
+  }
+  broken.push(...untold(ledger, byId));
+  return [...new Set(broken)];
+}
+
+/** What was promised to the uploader of one picture. */
+async function brokenTo(
+  picture: Picture,
+  image: ImageRecord | undefined,
+  { retentionMs, get }: Outcome,
+  now: number,
+): Promise<string[]> {
+  const { removedAt, removalAskedAt, expiresIn, maxViews, byWrongClock } = picture;
+  const name = `${picture.name} (${picture.id})`;
+  const { status, text } = await get(picture.path, picture.password);
+  if (removedAt !== null) {
+    return status === 200 || image ? [`${name} was deleted, and is there (${status})`] : [];
+  }
+  if (expiresIn !== null && !byWrongClock && now > picture.at + expiresIn + MARGIN_MS) {
+    return status === 200 || image ? [`${name} has expired, and is there (${status})`] : [];
+  }
+  const mayBeGone =
+    removalAskedAt !== null ||
+    picture.inReview ||
+    (expiresIn !== null && (byWrongClock || now > picture.sentAt + expiresIn - MARGIN_MS)) ||
+    maxViews !== null ||
+    (expiresIn === null && now > Math.max(picture.sentAt, picture.seenAt) + retentionMs - ACCESS_MS);
+  if (mayBeGone) return [];
+  if (status !== 200) return [`${name} was acknowledged, and is not there (${status})`];
+  return text === picture.content ? [] : [`${name} was acknowledged, and is another picture`];
+}
+
+/** Records and files belong to each other, except what is in quarantine or just came. */
+function strays(images: readonly ImageRecord[], { files }: FilesModel, now: number): string[] {
+  const broken: string[] = [];
+  const named = new Set(images.map(({ id }) => id));
+  for (const image of images) {
+    if (!files.has(originalKey(image))) broken.push(`the record of ${image.filename} has no file`);
+  }
+  for (const [key, { modified }] of files) {
+    const [, id] = /^([0-9A-Za-z]{12})[.-]/.exec(key.split('/').at(-1) ?? '') ?? [];
+    if (!id || key.includes('/') || named.has(id) || now - modified < STRAY_MS) continue;
+    broken.push(`the file ${key} has no record`);
+  }
+  return broken;
+}
+/** Files without a record are left alone for an hour, and found by the next sweep. */
+const STRAY_MS = 3 * 3_600_000;
+
+/** The smaller versions take as much space as is counted for them. */
+export function miscounted(counted: string | null, { files }: FilesModel): string[] {
+  const versions = [...files].filter(([key]) => /^[0-9A-Za-z]{12}-/.test(key));
+  const stored = versions.reduce((sum, [, { bytes }]) => sum + bytes.byteLength, 0);
+  return stored === Number(counted) ? [] : [`${counted} bytes are counted for versions of ${stored}`];
+}
+
+/** Each picture that came and went was announced. */
+function untold({ pictures, events }: Ledger, byId: ReadonlyMap<string, ImageRecord>): string[] {
+  const told = (type: string) => new Set(events.filter((one) => one.type === type).map(({ id }) => id));
+  const [stored, removed] = [told('stored'), told('removed')];
+  const broken: string[] = [];
+  for (const { id, name, inReview } of pictures.values()) {
+    if (!inReview && byId.has(id) && !stored.has(id)) broken.push(`nobody was told of ${name} (${id})`);
+    if (stored.has(id) && !byId.has(id) && !removed.has(id))
+      broken.push(`nobody was told that ${name} (${id}) is gone`);
+  }
+  return broken;
+}

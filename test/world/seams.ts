@@ -1,0 +1,136 @@
+import { AppError, inEnglish } from '../../src/errors.ts';
+import { between, chance, happens } from './chance.ts';
+import { as, current, later, type Mortal, pause, stir, trueTime } from './time.ts';
+
+/** How often what goes wrong at a seam, as probabilities of one call. All 0: nothing does. */
+export interface Trouble {
+  /** It fails, and nothing was done. */
+  refused: number;
+  /** It was done, but its answer is lost. */
+  lost: number;
+  /** Its answer takes seconds. */
+  late: number;
+  /** It hangs until its client gives up. It may be done all the same, and later. */
+  hangs: number;
+  /** The copy dies as the answer comes. */
+  death: number;
+}
+
+export const CALM: Trouble = { refused: 0, lost: 0, late: 0, hangs: 0, death: 0 };
+
+/** The clients of the stores give up after this time, in ms. */
+const PATIENCE_MS = 5000;
+/** A call that its client has given up may still be done within this time, in ms. */
+const ASTRAY_MS = 30_000;
+
+/** Where the server asks something of the outside. */
+export interface Seams {
+  trouble: Trouble;
+  /** Latency of most calls, in ms; `null`: every answer comes at once, and nothing goes wrong. */
+  latencyMs: number | null;
+  /** Returns the same, whose methods are called through the seam. */
+  around<T extends object>(name: string, inner: T): T;
+  /** Asks for one thing. */
+  ask<T>(name: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** @param trace called with what happens, in order; @param kill ends a copy. */
+export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) => void): Seams {
+  const seams: Seams = { trouble: CALM, latencyMs: 1, around, ask };
+
+  /** Does the work in nobody's name: what is on its way arrives even if its sender has died. */
+  function arrive<T>(afterMs: number, work: () => Promise<T>): Promise<PromiseSettledResult<T>> {
+    const sender = current();
+    return new Promise((resolve) =>
+      later(afterMs, () => {
+        const isGone = sender?.isAlive === false && happens(0.5);
+        if (isGone) return;
+        const done = sender ? as(sender, work) : work();
+        done.then(
+          (value) => resolve({ status: 'fulfilled', value }),
+          (reason) => resolve({ status: 'rejected', reason }),
+        );
+      }),
+    );
+  }
+
+  async function ask<T>(name: string, work: () => Promise<T>): Promise<T> {
+    stir();
+    const copy = current();
+    if (copy?.isAlive === false) return forever();
+    const { trouble, latencyMs } = seams;
+    if (latencyMs === null) return work();
+    const { refused, lost, late, hangs, death } = trouble;
+    const fate = chance();
+    const wayMs = () => latencyMs * (0.2 + chance() ** 3 * 4);
+    const tell = (what: string) => trace(`${copy?.name ?? '-'} ${name} ${what}`);
+    if (fate < refused) {
+      tell('refused');
+      await pause(wayMs());
+      throw away('refused');
+    }
+    if (fate < refused + hangs) {
+      tell('hangs');
+      if (happens(0.5)) void arrive(between(0, ASTRAY_MS), work);
+      await pause(PATIENCE_MS);
+      throw away('no answer');
+    }
+    const answer = await arrive(wayMs(), work);
+    if (copy && !copy.isAlive) return forever();
+    if (fate < refused + hangs + lost) {
+      tell('loses its answer');
+      await pause(happens(0.5) ? wayMs() : PATIENCE_MS);
+      throw away('the connection broke');
+    }
+    await pause(fate < refused + hangs + lost + late ? between(100, 4000) : wayMs());
+    if (copy && happens(death)) {
+      tell('dies');
+      kill(copy);
+      return forever();
+    }
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  }
+
+  function around<T extends object>(name: string, inner: T): T {
+    return new Proxy(inner, {
+      get(target, key, receiver) {
+        const member: unknown = Reflect.get(target, key, receiver);
+        const what = `${name}.${String(key)}`;
+        if (typeof member !== 'function' || OWN.has(what)) return member;
+        const isWalk = WALKS.has(what);
+        return (...args: unknown[]) =>
+          isWalk
+            ? batches(what, member.apply(target, args) as AsyncIterable<unknown>)
+            : ask(what, () => member.apply(target, args) as Promise<unknown>);
+      },
+    });
+  }
+
+  async function* batches<T>(what: string, all: AsyncIterable<T>): AsyncGenerator<T> {
+    for await (const batch of all) {
+      await ask(what, async () => {});
+      yield batch;
+    }
+    await ask(what, async () => {});
+  }
+
+  return seams;
+}
+
+/** Methods that answer in batches. */
+const WALKS = new Set([
+  ...['files.list', 'images.looks', 'albums.all'],
+  ...['proxies.stream', 'proxies.endpoints', 'proxies.responseTimes'],
+]);
+/** Methods that ask nobody. */
+const OWN = new Set(['images.preparing', 'proxies.version']);
+
+const forever = () => new Promise<never>(() => {});
+
+function away(why: string): AppError {
+  return new AppError('unavailable', inEnglish(`The simulated store: ${why}.`), { retryAfterMs: 1000 });
+}
+
+/** The time of the world for a trace, in seconds since its beginning. */
+export const stamp = (begin: number) => ((trueTime() - begin) / 1000).toFixed(3);

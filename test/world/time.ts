@@ -1,0 +1,196 @@
+/**
+ * The time of the simulated world. It passes only when nothing is left to do, so that days take a second, and everything that
+ * happens follows from the order of timers. Import this first: it replaces timers, clocks and random IDs of the whole process.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createRequire } from 'node:module';
+
+/** A copy of the server, as far as time is concerned. */
+export interface Mortal {
+  name: string;
+  /** The timers of a dead copy never fire. */
+  isAlive: boolean;
+  /** How much its clock is ahead, in ms. */
+  skewMs: number;
+}
+
+interface Alarm {
+  at: number;
+  order: number;
+  ring: (() => void) | null;
+  owner: Mortal | undefined;
+  /** Of an interval, in ms. */
+  everyMs: number | null;
+}
+
+const START = Date.UTC(2026, 0, 1);
+const realImmediate = globalThis.setImmediate;
+const realNow = Date.now;
+const owners = new AsyncLocalStorage<Mortal>();
+/** A binary heap, earliest first. */
+let alarms: Alarm[] = [];
+let now = START;
+let order = 0;
+/** Increases whenever something happens, so that the world can tell when nothing does any more. */
+let activity = 0;
+
+/** The true time, ms since 1970. */
+export const trueTime = () => now;
+/** Notes that something has happened. */
+export const stir = () => void activity++;
+/** Runs the work as part of a copy: its timers die with it, and it sees its clock. */
+export const as = <T>(owner: Mortal, work: () => T): T => owners.run(owner, work);
+/** The copy that the running code belongs to. */
+export const current = () => owners.getStore();
+
+const before = (one: Alarm, other: Alarm) =>
+  one.at < other.at || (one.at === other.at && one.order < other.order);
+
+function push(alarm: Alarm): void {
+  let place = alarms.push(alarm) - 1;
+  while (place > 0) {
+    const parent = (place - 1) >> 1;
+    const above = alarms[parent] as Alarm;
+    if (before(above, alarm)) break;
+    alarms[place] = above;
+    place = parent;
+  }
+  alarms[place] = alarm;
+}
+
+function pop(): Alarm | undefined {
+  const [first] = alarms;
+  const last = alarms.pop();
+  if (alarms.length === 0 || last === undefined) return first;
+  let place = 0;
+  for (;;) {
+    let child = 2 * place + 1;
+    if (child >= alarms.length) break;
+    const right = alarms[child + 1];
+    if (right && before(right, alarms[child] as Alarm)) child++;
+    const below = alarms[child] as Alarm;
+    if (before(last, below)) break;
+    alarms[place] = below;
+    place = child;
+  }
+  alarms[place] = last;
+  return first;
+}
+
+function set(ring: () => void, ms: number, everyMs: number | null, owner = current()): Alarm {
+  stir();
+  const alarm: Alarm = { at: now + Math.max(0, ms || 0), order: order++, ring, owner, everyMs };
+  push(alarm);
+  return alarm;
+}
+
+/** Calls back after that time, whatever becomes of the copies. */
+export function later(ms: number, ring: () => void): void {
+  set(ring, ms, null, undefined);
+}
+
+/** Resolves after that time, unless the copy has died. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void set(resolve, ms, null));
+}
+
+const handleOf = (alarm: Alarm) => ({
+  alarm,
+  ref() {
+    return this;
+  },
+  unref() {
+    return this;
+  },
+  hasRef: () => true,
+  [Symbol.dispose]() {
+    alarm.ring = null;
+  },
+});
+type Handle = ReturnType<typeof handleOf>;
+const clear = (handle: Handle | undefined | null) => {
+  if (handle?.alarm) handle.alarm.ring = null;
+};
+
+const turn = () => new Promise<void>((resolve) => realImmediate(resolve));
+
+/** Lets everything happen that needs no time. `since`: the activity before it began. */
+async function settle(since = -1): Promise<void> {
+  await turn();
+  // Most timers find nothing to do.
+  if (activity === since) return;
+  for (let quiet = 0; quiet < QUIET; ) {
+    const seen = activity;
+    await turn();
+    quiet = activity === seen ? quiet + 1 : 0;
+  }
+}
+/** Turns of the event loop without anything new after which nothing more comes: a stream's chunk takes up to three. */
+const QUIET = 4;
+
+/** Lets the time pass until then. */
+export async function passUntil(end: number): Promise<void> {
+  await settle();
+  for (let next = alarms[0]; next && next.at <= end; next = alarms[0]) {
+    pop();
+    if (!next.ring || next.owner?.isAlive === false) continue;
+    now = Math.max(now, next.at);
+    const { ring, owner, everyMs } = next;
+    if (everyMs !== null) {
+      next.at = now + everyMs;
+      next.order = order++;
+      push(next);
+    }
+    const since = activity;
+    if (owner) owners.run(owner, ring);
+    else ring();
+    await settle(since);
+  }
+  now = Math.max(now, end);
+}
+
+/** Number of timers that will still do something, once. */
+export const pending = () => alarms.filter(({ ring, everyMs }) => ring !== null && everyMs === null).length;
+
+/** Starts again: no timer is left of the world before. */
+export function resetTime(): void {
+  alarms = [];
+  now = START;
+  order = 0;
+}
+
+const load = createRequire(import.meta.url);
+const clockNow = () => now + (current()?.skewMs ?? 0);
+
+/** Puts the simulated time in the place of the real one. */
+function install(): void {
+  Date.now = clockNow;
+  performance.now = () => now - START;
+  Object.assign(globalThis, {
+    setTimeout: (ring: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+      handleOf(set(() => ring(...args), ms, null)),
+    setInterval: (ring: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+      handleOf(set(() => ring(...args), ms, ms)),
+    clearTimeout: clear,
+    clearInterval: clear,
+  });
+  load('node:timers/promises').setTimeout = (
+    ms: number,
+    value: unknown,
+    options?: { signal?: AbortSignal },
+  ) =>
+    new Promise((resolve, reject) => {
+      const { signal } = options ?? {};
+      if (signal?.aborted) return reject(signal.reason);
+      const alarm = set(() => resolve(value), ms, null);
+      signal?.addEventListener('abort', () => {
+        alarm.ring = null;
+        reject(signal.reason);
+      });
+    });
+}
+
+install();
+
+/** Milliseconds of the real time, to measure how long a world takes. */
+export const realTime = realNow;

@@ -1,0 +1,353 @@
+import type { ImageEvent } from '../../src/image/service.ts';
+import { between, chance, happens, oneOf, whole } from './chance.ts';
+import { ADMIN, type Copy, SUSPECT } from './copy.ts';
+import { later, trueTime } from './time.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** Other copies may show for two seconds what one has changed, and answers take a while. */
+export const GRACE_MS = 10 * SECOND;
+/** Clients give up after this time. */
+const PATIENCE_MS = 90 * SECOND;
+const HOST = 'http://img.example';
+
+/** A picture as its uploader knows it: what was acknowledged to him, and what he does not know. */
+export interface Picture {
+  /** Unique; also its file name and the beginning of its content. */
+  name: string;
+  content: string;
+  id: string;
+  path: string;
+  token: string;
+  /** When the upload was sent and acknowledged. */
+  sentAt: number;
+  at: number;
+  /** When its clock said what, the copy that stored it may have been wrong. */
+  byWrongClock: boolean;
+  expiresIn: number | null;
+  maxViews: number | null;
+  /** How often a tenth of it or more was received. */
+  shown: number;
+  /** When it was last shown, as far as the server can remember that. */
+  seenAt: number;
+  password: string | null;
+  /** What a stranger may be answered: true: the picture, false: a question for the password; both: unknown. */
+  open: Set<boolean>;
+  /** Since when the last change is acknowledged. */
+  openSince: number;
+  /** When a deletion was first asked for, and when it was acknowledged. */
+  removalAskedAt: number | null;
+  removedAt: number | null;
+  inReview: boolean;
+  /** Whether the administrator has tried to allow it. */
+  wasAllowed: boolean;
+}
+
+/** An upload that its user believes to have failed. */
+export interface Failure {
+  name: string;
+  at: number;
+}
+
+/** What the users know, and what was told to webhooks. */
+export interface Ledger {
+  pictures: Map<string, Picture>;
+  failures: Failure[];
+  events: { type: ImageEvent['type']; id: string }[];
+  /** Broken promises, as sentences. */
+  broken: Set<string>;
+}
+
+export interface Surroundings {
+  ledger: Ledger;
+  copies(): readonly Copy[];
+  trace(line: string): void;
+}
+
+interface Answer {
+  status: number;
+  body: Uint8Array;
+  copy: Copy;
+}
+
+/** Why a request is not answered: the copy died, or the client left. */
+type Unanswered = 'lost' | 'left';
+
+/** One user of the image host, who does things at random. */
+export function createUser(name: string, around: Surroundings) {
+  const { ledger, trace } = around;
+  const peer = `198.51.100.${whole(1, 250)}`;
+  let serial = 0;
+
+  /** Sends a request to any copy. `leaveMs`: leaves after that time. `mostBytes`: reads no more of the body. */
+  async function ask(
+    method: string,
+    path: string,
+    init: { body?: string; headers?: Record<string, string>; leaveMs?: number; mostShare?: number } = {},
+  ): Promise<Answer | Unanswered> {
+    const alive = around.copies().filter(({ isAlive }) => isAlive);
+    if (alive.length === 0) return 'lost';
+    const copy = oneOf(alive);
+    const leaving = new AbortController();
+    const { promise: gone, resolve: leave } = Promise.withResolvers<Unanswered>();
+    later(init.leaveMs ?? PATIENCE_MS, () => {
+      leaving.abort();
+      leave('left');
+    });
+    const { body, headers } = init;
+    const request = new Request(HOST + path, {
+      method,
+      signal: leaving.signal,
+      ...(body !== undefined && { body }),
+      ...(headers && { headers }),
+    });
+    const answered = (async (): Promise<Answer | Unanswered> => {
+      try {
+        const response = await copy.ask(request, peer);
+        return { status: response.status, body: await read(response, init.mostShare), copy };
+      } catch {
+        return 'lost';
+      }
+    })();
+    const answer = await Promise.race([answered, gone]);
+    if (typeof answer !== 'string' && method === 'GET' && answer.status === 500)
+      breaks(`${path} is answered 500`);
+    trace(`${name} ${method} ${path} ${typeof answer === 'string' ? answer : answer.status} by ${copy.name}`);
+    return answer;
+  }
+
+  const json = (answer: Answer) => JSON.parse(new TextDecoder().decode(answer.body));
+
+  async function upload(): Promise<void> {
+    const many = happens(0.25) ? whole(2, 3) : 1;
+    const names = Array.from({ length: many }, () => `${name}-${serial++}.webp`);
+    const suspect = many === 1 && happens(0.15);
+    const contents = names.map((one) => (suspect ? `${SUSPECT} ` : '') + one.padEnd(whole(300, 3000), '.'));
+    const wishes = {
+      ...(happens(0.25) && { expires_in: oneOf(['10m', '20m', '45m', '2h']) }),
+      ...(happens(0.25) && { max_views: String(whole(1, 3)) }),
+      ...(happens(0.2) && { password: 'open sesame' }),
+    };
+    const query = new URLSearchParams({ ...wishes, ...(many === 1 && { filename: names[0] ?? '' }) });
+    const sentAt = trueTime();
+    const form = many > 1 ? formOf(names, contents) : null;
+    const leaves = happens(0.1);
+    const answer = await ask('POST', `/api/upload?${query}`, {
+      body: form?.body ?? contents[0] ?? '',
+      headers: { 'content-type': form?.type ?? 'application/octet-stream' },
+      ...(leaves && { leaveMs: between(1, 200) }),
+    });
+    // Nobody can know whether it was stored.
+    if (answer === 'lost') return;
+    if (answer === 'left' || answer.status !== 201) {
+      for (const one of names) ledger.failures.push({ name: one, at: trueTime() });
+      return;
+    }
+    const said = json(answer);
+    const results: Record<string, string>[] = said.results ?? [said];
+    for (const [index, one] of names.entries()) {
+      const image = results[index];
+      if (!image?.id) {
+        ledger.failures.push({ name: one, at: trueTime() });
+        continue;
+      }
+      ledger.pictures.set(one, {
+        name: one,
+        content: contents[index] ?? '',
+        id: image.id,
+        path: new URL(image.raw_url ?? HOST).pathname,
+        token: image.delete_token ?? '',
+        sentAt,
+        at: trueTime(),
+        byWrongClock: answer.copy.skewMs !== 0,
+        expiresIn: wishes.expires_in ? LIVES[wishes.expires_in as keyof typeof LIVES] : null,
+        maxViews: wishes.max_views ? Number(wishes.max_views) : null,
+        shown: 0,
+        seenAt: sentAt,
+        password: wishes.password ?? null,
+        open: new Set([!wishes.password]),
+        openSince: trueTime(),
+        removalAskedAt: null,
+        removedAt: null,
+        inReview: suspect,
+        wasAllowed: false,
+      });
+    }
+  }
+
+  async function view(picture = pick()): Promise<void> {
+    if (!picture) return;
+    const stranger = picture.password === null || happens(0.5);
+    const begun = trueTime();
+    const [wasRemoved, open, since] = [picture.removedAt, new Set(picture.open), picture.openSince];
+    const partly = happens(0.2);
+    const answer = await ask('GET', picture.path, {
+      ...(!stranger && { headers: { 'x-image-password': picture.password ?? '' } }),
+      ...(partly && { mostShare: chance() }),
+      ...(happens(0.05) && { leaveMs: between(1, 100) }),
+    });
+    if (typeof answer === 'string' || answer.status !== 200) return;
+    const text = new TextDecoder().decode(answer.body);
+    if (text !== '' && !picture.content.startsWith(text))
+      breaks(`${picture.name} (${picture.id}) has changed its content`);
+    if (text.length * 10 >= picture.content.length) picture.shown++;
+    if (text.length === picture.content.length) picture.seenAt = Math.max(picture.seenAt, begun);
+    if (picture.maxViews !== null && picture.shown > picture.maxViews) {
+      breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
+    }
+    if (wasRemoved !== null && begun > wasRemoved + GRACE_MS)
+      breaks(`${picture.name} (${picture.id}) is shown after its deletion`);
+    if (stranger && !open.has(true) && begun > since + GRACE_MS)
+      breaks(`${picture.name} (${picture.id}) is shown without its password`);
+  }
+
+  async function remove(): Promise<void> {
+    const picture = pick();
+    if (!picture) return;
+    picture.removalAskedAt ??= trueTime();
+    const answer = await ask('DELETE', `/api/delete/${picture.id}`, {
+      headers: { 'x-delete-token': picture.token },
+    });
+    if (typeof answer !== 'string' && answer.status === 200) picture.removedAt ??= trueTime();
+  }
+
+  async function change(): Promise<void> {
+    const picture = pick();
+    if (!picture || picture.inReview) return;
+    const protect = happens(0.5);
+    picture.open.add(!protect);
+    const body = protect
+      ? { visibility: 'protected', password: 'open sesame' }
+      : { visibility: picture.maxViews === null ? 'public' : 'unlisted' };
+    const answer = await ask('PATCH', `/api/image/${picture.id}`, {
+      body: JSON.stringify(body),
+      headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
+    });
+    if (typeof answer === 'string' || answer.status !== 200) return;
+    picture.password = protect ? 'open sesame' : picture.password;
+    picture.open = new Set([!protect]);
+    picture.openSince = trueTime();
+  }
+
+  /** Two changes at once: each that is acknowledged must have done what was asked. */
+  async function changeTwice(): Promise<void> {
+    const picture = pick();
+    if (!picture?.password || picture.inReview) return;
+    picture.open.add(true);
+    const wishes = [
+      { visibility: picture.maxViews === null ? 'public' : 'unlisted' },
+      { visibility: 'protected' },
+    ];
+    const answers = await Promise.all(
+      wishes.map((wish) =>
+        ask('PATCH', `/api/image/${picture.id}`, {
+          body: JSON.stringify(wish),
+          headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
+        }),
+      ),
+    );
+    for (const [index, answer] of answers.entries()) {
+      if (typeof answer === 'string' || answer.status !== 200) continue;
+      const { visibility } = json(answer);
+      const wish = wishes[index]?.visibility;
+      if (visibility !== wish)
+        breaks(`${picture.name} (${picture.id}) is ${visibility}, which was to be ${wish}`);
+    }
+  }
+
+  /** Asks for a smaller version. */
+  async function viewSmall(): Promise<void> {
+    const picture = pick();
+    if (!picture || picture.maxViews !== null) return;
+    const answer = await ask('GET', `${picture.path}?w=${oneOf([160, 640])}`, {
+      headers: { 'x-image-password': picture.password ?? '' },
+    });
+    if (typeof answer === 'string' || answer.status !== 200) return;
+    const text = new TextDecoder().decode(answer.body);
+    if (!picture.content.startsWith(text))
+      breaks(`${picture.name} (${picture.id}) is another picture when small`);
+  }
+
+  /** The administrator allows or blocks a picture in review. */
+  async function decide(): Promise<void> {
+    const picture = oneOf([...ledger.pictures.values()].filter(({ inReview }) => inReview));
+    if (!picture) return;
+    // An administrator who does not know whether it was allowed may rather block it.
+    const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
+    picture.wasAllowed = true;
+    if (verdict === 'block') picture.removalAskedAt ??= trueTime();
+    const answer = await ask('POST', '/api/admin/reviews', {
+      body: JSON.stringify({ id: picture.id, verdict }),
+      headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
+    });
+    if (typeof answer === 'string' || answer.status !== 200) return;
+    if (verdict === 'allow') picture.inReview = false;
+    else picture.removedAt ??= trueTime();
+  }
+
+  async function cleanUp(): Promise<void> {
+    await ask('POST', '/api/cleanup', { headers: { authorization: `Bearer ${ADMIN}` } });
+  }
+
+  /** Mostly a recent one. */
+  function pick(): Picture | undefined {
+    const all = [...ledger.pictures.values()];
+    if (all.length === 0) return undefined;
+    return all[Math.max(0, all.length - 1 - Math.floor(chance() ** 2 * all.length))];
+  }
+
+  function breaks(promise: string): void {
+    trace(`BROKEN ${promise}`);
+    ledger.broken.add(promise);
+  }
+
+  const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
+    [0.33, upload],
+    [0.31, () => view()],
+    [0.08, viewSmall],
+    [0.08, remove],
+    [0.06, change],
+    [0.03, changeTwice],
+    [0.09, decide],
+    [0.02, cleanUp],
+  ];
+
+  return {
+    /** Does something. */
+    async act(): Promise<void> {
+      let place = chance();
+      for (const [share, action] of ACTIONS) {
+        place -= share;
+        if (place < 0) return action();
+      }
+    },
+    view,
+  };
+}
+
+const LIVES = { '10m': 10 * MINUTE, '20m': 20 * MINUTE, '45m': 45 * MINUTE, '2h': 120 * MINUTE };
+
+/** Reads the body, or at least that share of it. */
+async function read(response: Response, mostShare = 1): Promise<Uint8Array> {
+  const reader = response.body?.getReader();
+  if (!reader) return new Uint8Array();
+  const most = mostShare * Number(response.headers.get('content-length') ?? Number.POSITIVE_INFINITY);
+  let body = new Uint8Array();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return body;
+    body = Buffer.concat([body, value]);
+    if (mostShare < 1 && body.byteLength >= most) {
+      await reader.cancel('the client left');
+      return body;
+    }
+  }
+}
+
+function formOf(names: readonly string[], contents: readonly string[]) {
+  const parts = names.map(
+    (one, index) =>
+      `--edge\r\nContent-Disposition: form-data; name="image"; filename="${one}"\r\nContent-Type: image/webp\r\n\r\n${contents[index]}\r\n`,
+  );
+  return { type: 'multipart/form-data; boundary=edge', body: `${parts.join('')}--edge--\r\n` };
+}

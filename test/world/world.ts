@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import type { ImageEvent } from '../../src/image/service.ts';
+import type { ImageLimits } from '../../src/image/upload/limits.ts';
+import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
+import { type Copy, startCopy } from './copy.ts';
+import { resetFiles } from './files.ts';
+import { createFilesModel } from './files-model.ts';
+import { brokenPromises, miscounted } from './promises.ts';
+import { createRecordsModel } from './records-model.ts';
+import { CALM, createSeams, type Trouble } from './seams.ts';
+import { passUntil, pause, resetTime, trueTime } from './time.ts';
+import { createUser } from './users.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** What a seed decides about its world. */
+export interface Options {
+  copies: number;
+  users: number;
+  retentionMs: number;
+  cleanupIntervalMs: number;
+  /** How long trouble lasts, and how long it may take until everything is right again. */
+  chaosMs: number;
+  quietMs: number;
+  trouble: Trouble;
+  /** Time between deaths of copies; infinite: none dies but at a seam. */
+  deathEveryMs: number;
+  /** How long a copy stays dead. */
+  deadMs: number;
+  /** How far the clock of a copy jumps, and for how long; 0: not. */
+  jumpMs: number;
+  jumpForMs: number;
+  /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
+  deaf: boolean;
+}
+
+/** How a world ended. */
+export interface Result<Drawn = Options> {
+  seed: number;
+  options: Drawn;
+  broken: string[];
+  /** What happened, in order. */
+  trace: string[];
+  /** The same for the same seed. */
+  hash: string;
+  /** Pictures, or proxies. */
+  made: number;
+}
+
+/** Draws what kind of world it is. Each spans three of its longest intervals at least. */
+function drawOptions(): Options {
+  const rate = happens(0.2) ? 0 : 0.001 * 10 ** between(0, 1.7);
+  const part = () => rate * (happens(0.3) ? 0 : chance());
+  const jumpMs = happens(0.12) ? Math.round((happens(0.5) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0;
+  const retentionMs = Math.round(between(75, 120) * MINUTE);
+  const chaosMs = Math.round(between(1.2, 2) * retentionMs);
+  return {
+    copies: happens(0.4) ? 1 : whole(2, 3),
+    users: whole(2, 5),
+    retentionMs,
+    cleanupIntervalMs: Math.round(between(5, 40) * MINUTE),
+    chaosMs,
+    // A doubt about the clock lasts for a day.
+    quietMs: 3.2 * retentionMs - chaosMs + (Math.abs(jumpMs) > DAY ? DAY + HOUR : 0),
+    trouble: {
+      refused: part(),
+      lost: part(),
+      late: part(),
+      hangs: part(),
+      death: happens(0.5) ? part() / 20 : 0,
+    },
+    deathEveryMs: happens(0.5) ? between(10, 90) * MINUTE : Number.POSITIVE_INFINITY,
+    deadMs: happens(0.8) ? between(1, 60) * SECOND : between(5, 40) * MINUTE,
+    jumpMs,
+    jumpForMs: Math.round(between(1, 60) * MINUTE),
+    deaf: false,
+  };
+}
+
+/** Lets one world live from its seed to its end. `changes`: what is different from what the seed decides. */
+export async function runWorld(seed: number, changes: Partial<Options> = {}): Promise<Result> {
+  resetTime();
+  resetFiles();
+  resetChance(seed);
+  const options = { ...drawOptions(), ...changes };
+  const begin = trueTime();
+  const trace: string[] = [];
+  const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(3)} ${line}`);
+  const uuid = () => bytes(8).toString('hex');
+  const records = createRecordsModel(trueTime, uuid);
+  const files = createFilesModel(trueTime);
+  const copies: Copy[] = [];
+  const seams = createSeams(tell, (copy) => {
+    copy.isAlive = false;
+  });
+  const ledger = {
+    pictures: new Map(),
+    failures: [],
+    events: [] as { type: ImageEvent['type']; id: string }[],
+    broken: new Set<string>(),
+  };
+  const limits: ImageLimits = {
+    maxUploadBytes: 100_000,
+    maxPixels: 1e8,
+    maxFrames: 100,
+    heic: true,
+    retentionMs: options.retentionMs,
+    cleanupIntervalMs: options.cleanupIntervalMs,
+    strayRetentionMs: HOUR,
+    cacheMaxAgeMs: HOUR,
+    listing: 'public',
+    maxExpiryMs: 10 * DAY,
+    deleteByAddressMs: 0,
+  };
+  const limiter = createLocalRateLimiter({ now: trueTime });
+  let isCalm = false;
+
+  async function keepAlive(index: number): Promise<void> {
+    for (let life = 1; ; life++) {
+      const name = `copy${index}.${life}`;
+      if (options.copies === 1) records.endViews();
+      const started = await startCopy({
+        ...{ name, records, files, seams, limits, limiter, skewMs: 0, maxBytes: undefined },
+        alone: options.copies === 1,
+        onEvent({ type, image }) {
+          if (!options.deaf || type !== 'removed') ledger.events.push({ type, id: image.id });
+        },
+        log: (level, message, facts) => {
+          if (level !== 'debug') tell(`${name} says ${level} ${message} ${JSON.stringify(plain(facts))}`);
+        },
+      }).catch((error: unknown) => {
+        tell(`${name} does not start: ${error}`);
+        return null;
+      });
+      if (started) {
+        tell(`${name} runs`);
+        copies[index] = started;
+        await new Promise((resolve) => started.died.addEventListener('abort', resolve));
+        tell(`${name} is dead`);
+      }
+      await pause(isCalm ? SECOND : options.deadMs);
+    }
+  }
+
+  async function killNowAndThen(): Promise<void> {
+    while (Number.isFinite(options.deathEveryMs)) {
+      await pause(options.deathEveryMs * 2 * chance());
+      if (isCalm) return;
+      const victim = copies[whole(0, options.copies - 1)];
+      if (victim) victim.isAlive = false;
+    }
+  }
+
+  async function jumpOnce(): Promise<void> {
+    if (options.jumpMs === 0) return;
+    await pause(options.chaosMs * chance() * 0.8);
+    const index = whole(0, options.copies - 1);
+    const jumping = copies[index];
+    if (jumping) jumping.skewMs = options.jumpMs;
+    tell(`the clock of copy${index} jumps by ${options.jumpMs / MINUTE} min`);
+    await pause(options.jumpForMs);
+    for (const copy of copies) if (copy) copy.skewMs = 0;
+    tell('the clocks are right');
+  }
+
+  const around = {
+    ledger,
+    copies: () => copies.filter(Boolean),
+    trace: tell,
+  };
+  async function live(name: string): Promise<void> {
+    const user = createUser(name, around);
+    while (!isCalm) {
+      await pause(between(0, 3) * MINUTE);
+      if (!isCalm) await user.act();
+    }
+  }
+
+  // The first copy agrees with the stores before there is any trouble.
+  for (let index = 0; index < options.copies; index++) void keepAlive(index);
+  await passUntil(begin + 10 * SECOND);
+  seams.trouble = options.trouble;
+  for (let index = 0; index < options.users; index++) void live(`user${index}`);
+  void killNowAndThen();
+  void jumpOnce();
+  await passUntil(begin + options.chaosMs);
+  isCalm = true;
+  seams.trouble = CALM;
+  for (const copy of copies) if (copy) copy.skewMs = 0;
+  tell('all trouble is over');
+  await passUntil(begin + options.chaosMs + 5 * MINUTE);
+  seams.latencyMs = null;
+  await passUntil(begin + options.chaosMs + options.quietMs);
+
+  /** Asks the first copy, in nobody's name. */
+  async function send(path: string, init: RequestInit = {}) {
+    const response = await copies[0]?.ask(new Request(`http://img.example${path}`, init), '198.51.100.254');
+    return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
+  }
+
+  async function lookBack(): Promise<string[]> {
+    const world = { ledger, records, files, retentionMs: options.retentionMs };
+    const broken = await brokenPromises({
+      ...world,
+      get: (path, password) =>
+        send(path, password === null ? {} : { headers: { 'x-image-password': password } }),
+    });
+    // What a deletion frees is free at once, although a copy that has just started knows nothing of it yet.
+    await copies[0]?.stop();
+    for (const copy of copies) copy.isAlive = false;
+    await pause(MINUTE);
+    for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
+      await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
+    }
+    return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
+  }
+
+  let broken = ['the world does not end'];
+  void lookBack().then((found) => {
+    broken = found;
+  });
+  await passUntil(trueTime() + 30 * MINUTE);
+  for (const copy of copies) copy.isAlive = false;
+  const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
+  return { seed, options, broken, trace, hash, made: ledger.pictures.size };
+}
+
+/** The facts of a log line without what is not repeated. */
+function plain(facts: unknown): unknown {
+  const { cause, error, ...rest } = { ...(facts as Record<string, unknown>) };
+  const why = (error ?? cause) as Error | undefined;
+  return { ...rest, ...(why && { why: why.message }) };
+}
