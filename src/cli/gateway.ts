@@ -122,7 +122,7 @@ and no store.
             say('no judge responds, so the list is not checked; the gateway still learns from traffic');
           return up;
         },
-        set: gateway.engine.set,
+        set: (upstream) => gateway.engine.set(upstream),
         concurrency: await affordableSockets(CHECKS_AT_ONCE),
         clock: systemClock,
         onError: (error) => say(`the checks have stopped (${error})`),

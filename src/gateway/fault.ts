@@ -78,6 +78,25 @@ export function maybeSent(): GatewayFault {
   );
 }
 
+/** Answers a request for a connection in the client's protocol. */
+export interface Voice {
+  yes(headers: readonly string[]): Buffer;
+  no(fault: GatewayFault): Buffer;
+}
+
+export const HTTP_VOICE: Voice = {
+  yes: (headers) =>
+    Buffer.from(
+      `HTTP/1.1 200 Connection established\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
+    ),
+  no: refusalAnswer,
+};
+
+export const SOCKS_VOICE: Voice = {
+  yes: () => socksReply(0),
+  no: ({ refusal }) => socksReply(FORMS[refusal][2]),
+};
+
 /**
  * Returns the whole HTTP answer, after which the connection ends. The status line also has the reason: it is all that
  * most clients show of a refused CONNECT.
@@ -95,12 +114,7 @@ export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
   );
 }
 
-/** Returns the SOCKS5 reply for a refusal. */
-export function socksRefusal({ refusal }: GatewayFault): Buffer {
-  return socksReply(FORMS[refusal][2]);
-}
-
 /** Returns a SOCKS5 reply; 0 means success. The address in it has no meaning here. */
-export function socksReply(code: number): Buffer {
+function socksReply(code: number): Buffer {
   return Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

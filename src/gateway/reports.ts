@@ -34,7 +34,7 @@ const MOST_OF_EXIT = 20;
 /** Returns what takes reports about exits. */
 export function takeReports({ gateway: { engine, bans }, sessions, testimony }: ReportsOptions) {
   return (witness: Witness, { session, exit, id, site, ok, restMs }: ExitReport): Verdict => {
-    const pinned = session === undefined ? undefined : sessions.pinnedOf(witness.id, session);
+    const pinned = session === undefined ? undefined : (sessions.find(witness.id, session)?.pinned ?? null);
     if (pinned === null) return { counted: false, reason: 'The session has no exit at the moment.' };
     const isMeant = (upstream: Upstream) =>
       (pinned === undefined || upstream.key === pinned) &&
@@ -54,7 +54,7 @@ export function takeReports({ gateway: { engine, bans }, sessions, testimony }: 
     const found = exitOf(first);
     const some = [...meant.values()].slice(0, MOST_OF_EXIT);
     for (const { key } of some) testimony.observe(witness, site, key, ok);
-    const moved = !ok && session !== undefined && sessions.move(witness.id, session);
+    const moved = !ok && session !== undefined && sessions.find(witness.id, session)?.move() === true;
     const { restMs: rest, forAll } = ok
       ? { restMs: 0, ...bans.accepted(witness, site, found) }
       : bans.refused(witness, site, found, restMs);

@@ -1,16 +1,15 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import type { Caller, Voice } from './caller.ts';
-import { canaryFor } from './canary.ts';
+import type { Client } from './client.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { sessionLost } from './fault.ts';
+import { sessionLost, type Voice } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Asked } from './journal.ts';
 import { openingReader, type TunnelOpening } from './opening.ts';
-import type { Race, RaceResult } from './race.ts';
+import type { RaceResult, Running } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
@@ -28,11 +27,19 @@ const BOTH_SILENT_MS = 60_000;
 type Repeatable = Extract<TunnelOpening, { bytes: number }>;
 
 interface TunnelOptions {
-  client: Caller;
+  client: Client;
   desk: Desk;
   target: Target;
   voice: Voice;
   admission: Admission;
+}
+
+/** A client's wish for a tunnel. */
+interface Wanted extends TunnelOptions {
+  asked: Asked;
+  evidence: Evidence;
+  /** Whether the client has its answer. */
+  answered: boolean;
 }
 
 /**
@@ -43,15 +50,18 @@ interface TunnelOptions {
  */
 export function openTunnel(options: TunnelOptions): void {
   const { client, desk, voice, target, admission } = options;
-  const { account, suits, session } = admission;
-  const asked: Asked = { kind: 'tunnel', target, admission, startedAt: desk.monotonic() };
-  if (desk.strict) {
-    connect(options, { opening: null, answered: false, asked });
+  const { suits, session } = admission;
+  const { strict, monotonic } = desk.options;
+  const evidence = desk.engine.evidenceOf(admission.account);
+  const asked: Asked = { kind: 'tunnel', target, admission, startedAt: monotonic() };
+  const wanted = { ...options, asked, evidence, answered: !strict };
+  if (strict) {
+    connect(wanted, null);
     return;
   }
 
   // A hopeless request is refused while its client can still be told why.
-  if (!desk.engine.evidenceOf(account).lanes.tunnel.has(suits)) {
+  if (!evidence.lanes.tunnel.has(suits)) {
     desk.settled(asked, 'no_answer');
     client.refuse(voice, desk.unanswered('tunnel', target, 0));
     return;
@@ -80,17 +90,13 @@ export function openTunnel(options: TunnelOptions): void {
 
   function go(opening: Repeatable | null): void {
     clearTimeout(timer);
-    connect(options, { opening, answered: true, asked });
+    connect(wanted, opening);
   }
 }
 
 /** Finds an upstream and continues. */
-function connect(
-  options: TunnelOptions,
-  { opening, answered, asked }: { opening: Repeatable | null; answered: boolean; asked: Asked },
-): void {
-  const { client, desk, target, voice, admission } = options;
-  const evidence = desk.engine.evidenceOf(admission.account);
+function connect(wanted: Wanted, opening: Repeatable | null): void {
+  const { client, desk, target, voice, admission, asked, evidence, answered } = wanted;
   const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
   const planFor = (upstream: Upstream): Plan => ({
     tunnel: true,
@@ -101,44 +107,31 @@ function connect(
   // A handshake needs both halves; with other protocols a client may send everything and then listen.
   const isWaiting = opening?.kind === 'hello' || !answered;
   client.onEnded = isWaiting ? () => client.socket.destroy() : null;
-  let running: Race | null = null;
+  let running: Running | null = null;
   client.onLeft = () => {
     running?.cancel();
     desk.settled(asked, 'client_left');
   };
-  running = desk.engine.find(
-    // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
-    {
-      kind: 'tunnel',
-      target,
-      admission,
-      planFor,
-      canaryFor: (upstream) => canaryFor(upstream, true),
-      wide: payload !== null || !answered,
-    },
-    (result, tries, lost) => {
-      client.onLeft = null;
-      if (result === null) {
-        desk.settled(asked, 'no_answer', { tries });
-        if (answered) client.socket.destroy();
-        else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
-        return;
-      }
-      const begin = () => {
-        const { member } = result;
-        desk.settled(asked, 'served', { tries, member });
-        if (!answered)
-          client.socket.write(voice.yes(admission.session?.headers() ?? exitHeaders(member.upstream)));
-        carry(options, result, opening);
-      };
-      if (opening !== null || !answered) begin();
-      else {
-        awaitFirst(options, asked, result, (late) =>
-          late === null ? begin() : connect(options, { opening: late, answered, asked }),
-        );
-      }
-    },
-  );
+  // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
+  const wish = { kind: 'tunnel', target, admission, planFor, wide: payload !== null || !answered } as const;
+  running = desk.engine.find(wish, (result, tries, lost) => {
+    client.onLeft = null;
+    if (result === null) {
+      desk.settled(asked, 'no_answer', { tries });
+      if (answered) client.socket.destroy();
+      else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
+      return;
+    }
+    const begin = () => {
+      const { member } = result;
+      desk.settled(asked, 'served', { tries, member });
+      if (!answered)
+        client.socket.write(voice.yes(admission.session?.headers() ?? exitHeaders(member.upstream)));
+      carry(wanted, result, opening);
+    };
+    if (opening !== null || !answered) begin();
+    else awaitFirst(wanted, result, (late) => (late === null ? begin() : connect(wanted, late)));
+  });
 }
 
 /**
@@ -146,13 +139,13 @@ function connect(
  * has said nothing, is given up, and `go` gets that opening.
  */
 function awaitFirst(
-  { client, desk, admission: { account } }: TunnelOptions,
-  asked: Asked,
+  { client, desk, asked, evidence }: Wanted,
   { attempt, member }: RaceResult,
   go: (late: Repeatable | null) => void,
 ): void {
+  const { monotonic } = desk.options;
   const read = openingReader();
-  const startedAt = desk.monotonic();
+  const startedAt = monotonic();
   const timer = setTimeout(() => decide(null), BOTH_SILENT_MS);
   const rest = () => {
     clearTimeout(timer);
@@ -186,7 +179,7 @@ function awaitFirst(
     leave();
     client.socket.destroy();
     // Later, the target may have had enough of a silent client.
-    if (desk.monotonic() - startedAt < SOON_MS) desk.engine.failed(account, 'tunnel', member, 'closed');
+    if (monotonic() - startedAt < SOON_MS) evidence.failed('tunnel', member, 'closed');
   };
   const spoken = attempt.resume();
   if (!spoken && !client.inbox.isEmpty) look();
@@ -195,12 +188,13 @@ function awaitFirst(
 
 /** Hands both connections to a relay, and learns from what passes. */
 function carry(
-  { client, desk, target, admission: { account } }: TunnelOptions,
+  { client, desk, target, evidence, admission: { account } }: Wanted,
   result: RaceResult,
   opening: Repeatable | null,
 ): void {
   const { attempt, member, tookMs, doubtful, slower } = result;
-  const { engine, monotonic } = desk;
+  const { meter, carriers } = desk;
+  const { monotonic } = desk.options;
   const { socket, received } = attempt.release();
   if (opening) client.take(opening.bytes);
   client.onEnded = null;
@@ -211,7 +205,6 @@ function carry(
   };
   const prove = () => {
     settle();
-    const evidence = engine.evidenceOf(account);
     evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
   };
   // The answer to a request was judged when it came.
@@ -223,7 +216,7 @@ function carry(
           greeted: opening !== null,
           now: monotonic(),
           onProven: prove,
-          onFailed: (why) => engine.failed(account, 'tunnel', member, why),
+          onFailed: (why) => evidence.failed('tunnel', member, why),
         });
   if (handshake) member.unproven += ++owes;
   const relay: Relay = new Relay({
@@ -232,19 +225,19 @@ function carry(
     monotonic,
     onLook: (now) => handshake?.look(now),
     onBytes(direction, count) {
-      desk.meter.bytes(direction, count);
+      meter.bytes(direction, count);
       handshake?.moved(direction, count, monotonic());
       return account.spend(count);
     },
     onEnd(report) {
-      desk.carriers.delete(relay);
+      carriers.delete(relay);
       client.gone();
       member.busy--;
       settle();
       handshake?.ended(report, monotonic());
     },
   });
-  desk.carriers.add(relay);
+  carriers.add(relay);
   relay.carry('down', received);
   relay.carry('up', client.inbox.remainder());
   if (client.hasEnded) relay.endClient();

@@ -12,7 +12,7 @@ export interface Visits {
 const MOST_SITES = 16;
 const MOST_EXITS = 1_000;
 /** Exits that a site has never seen come before all that it has. */
-const NEVER = -(2 ** 52);
+export const NEVER_SEEN = -(2 ** 40);
 
 /** Returns a function that returns the visits to a site. */
 export function createVisits(): (site: string) => Visits {
@@ -23,7 +23,7 @@ export function createVisits(): (site: string) => Visits {
     const here = sites.get(site) ?? new BoundedMap<string, number>(MOST_EXITS);
     sites.set(site, here);
     return {
-      latest: (exit) => here.get(exit) ?? NEVER + (everywhere.get(exit) ?? 0),
+      latest: (exit) => here.get(exit) ?? NEVER_SEEN + (everywhere.get(exit) ?? 0),
       note(exit) {
         choices++;
         here.set(exit, choices);

@@ -1,7 +1,8 @@
 import { createLocalRateLimiter } from '../../../adapters/local/rate-limiter.ts';
 import { createAccounts } from '../../../src/gateway/accounts.ts';
 import { createAdmit } from '../../../src/gateway/admission.ts';
-import { type Gateway, type GatewayOptions, startGateway } from '../../../src/gateway/gateway.ts';
+import type { GatewayOptions } from '../../../src/gateway/desk.ts';
+import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
 import { createMeter } from '../../../src/gateway/meter.ts';
 import { takeReports } from '../../../src/gateway/reports.ts';
 import { createSessions } from '../../../src/gateway/sessions.ts';
@@ -100,7 +101,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     const upstream = unknownUpstream({ protocol: 'http', ip, port: Number(port) });
     gateway.engine.set({ ...upstream, proven: { tunnel: proven, plain: proven } });
   }
-  return Object.assign(Object.create(gateway) as Gateway, {
+  return Object.assign(gateway, {
     sites: testimony.common,
     report: takeReports({ gateway, sessions, testimony }),
     open: () => open,
