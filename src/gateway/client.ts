@@ -1,11 +1,11 @@
+import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
-import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, type Voice } from './fault.ts';
-import { headReader } from './http-message.ts';
+import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, unreadable, type Voice } from './fault.ts';
 import { type PlainRequest, readRequest } from './http-request.ts';
 import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
@@ -290,9 +290,10 @@ export class Client implements TcpListener {
     try {
       run();
     } catch (error) {
-      if (!(error instanceof GatewayFault)) throw error;
+      const fault = error instanceof MessageFault ? unreadable(error) : error;
+      if (!(fault instanceof GatewayFault)) throw error;
       this.#options.host.meter.settled(voice === HTTP_VOICE ? 'plain' : 'tunnel', 'refused', 0);
-      this.refuse(voice, error);
+      this.refuse(voice, fault);
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { MessageFault } from '../lib/http-message.ts';
 import { formatTarget, type Target } from './target.ts';
 
 /**
@@ -41,8 +42,9 @@ export function badRequest(sentence: string): GatewayFault {
   return new GatewayFault('bad_request', sentence);
 }
 
-export function headTooLarge(): GatewayFault {
-  return new GatewayFault('head_too_large', 'The head is longer than 64 KB, or one of its lines than 16 KB.');
+/** Returns what a client is told of a message that cannot be read. */
+export function unreadable({ message, isTooLarge }: MessageFault): GatewayFault {
+  return new GatewayFault(isTooLarge ? 'head_too_large' : 'bad_request', message);
 }
 
 export function sessionLost(): GatewayFault {

@@ -1,3 +1,4 @@
+import { type BodyEnd, bodyEnd, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
@@ -7,7 +8,7 @@ import { headForProxy } from './canary.ts';
 import type { Client } from './client.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { badRequest, GatewayFault, HTTP_VOICE, maybeSent, sessionLost } from './fault.ts';
+import { badRequest, type GatewayFault, HTTP_VOICE, maybeSent, sessionLost } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -18,7 +19,6 @@ import {
   PROXY_TROUBLE,
   REFUSALS,
 } from './http-answer.ts';
-import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import type { Outcome } from './meter.ts';
@@ -226,7 +226,7 @@ class Exchange implements Carrier {
       this.#received.take(answer.bytes);
       this.#beginAnswer(answer, this.#received.remainder());
     } catch (error) {
-      if (!(error instanceof GatewayFault)) throw error;
+      if (!(error instanceof MessageFault)) throw error;
       this.#fail(maybeSent(), 'protocol_error');
     }
   }
