@@ -163,12 +163,12 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     panel: (context) => panelFor(gateway, context, { closed, basePath }),
     closed: () => closed,
     journal: gateway.journal,
-    report(witness, told, error) {
-      const verdict = takeReports({ gateway, sessions, testimony })(witness, told);
-      const { ok, site: target } = told;
-      for (const id of verdict.counted ? verdict.ids : []) report(id, { ok, target, error }).catch(() => {});
-      return verdict;
-    },
+    report: takeReports({
+      gateway,
+      sessions,
+      testimony,
+      onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
+    }),
     async stop() {
       await Promise.all([looking.stop(), pool.stop()]);
       gateway.stop();

@@ -45,25 +45,25 @@ function chosen(lane: Lane, times: number, leaning: Leaning = {}): Map<Member | 
 const most = (counts: Map<unknown, number>) => Math.max(...counts.values());
 
 test('each site gets the exit that it has not seen for longest', () => {
-  const { lane, prove } = laneOf(40);
+  const { lane, prove } = laneOf(30);
   prove(3);
   const visits = createVisits();
   for (const site of ['a.example', 'b.example']) {
-    const counts = chosen(lane, 80, { visits: visits(site) });
-    expect([counts.size, most(counts)]).toEqual([40, 2]);
+    const counts = chosen(lane, 60, { visits: visits(site) });
+    expect([counts.size, most(counts)]).toEqual([30, 2]);
   }
 });
 
 test('a site that is new gets the exits that other sites have not seen for longest', () => {
-  const { lane, prove } = laneOf(40);
+  const { lane, prove } = laneOf(30);
   prove(3);
   const visits = createVisits();
   const counts = new Map<Member | undefined, number>();
-  for (let n = 0; n < 40; n++) {
+  for (let n = 0; n < 30; n++) {
     const member = lane.choose(anybody, { visits: visits(`s${n}.example`) });
     counts.set(member, (counts.get(member) ?? 0) + 1);
   }
-  expect(counts.size).toBe(40);
+  expect(counts.size).toBe(30);
 });
 
 test('proxies with the same exit get the share of one', () => {
