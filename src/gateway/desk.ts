@@ -3,11 +3,11 @@ import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admission, Admit } from './admission.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { GatewayFault, noAnswer, noUpstream } from './fault.ts';
+import { GatewayFault } from './fault.ts';
 import { Idle } from './idle.ts';
-import { type Asked, createJournal, type Entry, type Journal, type Result } from './journal.ts';
+import { type Asked, type Entry, Journal, type Result } from './journal.ts';
 import type { Meter, Outcome } from './meter.ts';
-import { refusedTarget, type Target, type TargetRules } from './target.ts';
+import { formatTarget, refusedTarget, type Target, type TargetRules } from './target.ts';
 import type { Kind } from './upstream.ts';
 
 export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
@@ -58,7 +58,7 @@ export class Desk {
   readonly options: GatewayOptions;
   readonly engine: Engine;
   readonly bans: Bans;
-  readonly journal: Journal = createJournal(Date.now);
+  readonly journal = new Journal(Date.now);
   /** Connections to proxies that can be reused. */
   readonly idle: Idle;
   /** Open tunnels and responses on their way; idle ones are cut. */
@@ -97,8 +97,18 @@ export class Desk {
 
   /** Returns why a request was not answered. */
   unanswered(kind: Kind, target: Target, tries: number): GatewayFault {
-    if (tries > 0) return noAnswer(target, tries);
-    return noUpstream([...this.engine.upstreams(kind)].length, this.#isFilling);
+    const works = [...this.engine.upstreams(kind)].length;
+    const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
+    if (tries > 0)
+      return new GatewayFault(
+        'no_answer',
+        `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
+      );
+    const sentence =
+      works > 0
+        ? `None of the ${works} proxies that work fits the options in the user name.`
+        : 'No proxy is known to work.';
+    return new GatewayFault('no_upstream', sentence + more);
   }
 
   /** Throws `target_refused` for a target that must not be reached. */

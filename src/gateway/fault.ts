@@ -1,5 +1,4 @@
 import type { MessageFault } from '../lib/http-message.ts';
-import { formatTarget, type Target } from './target.ts';
 
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
@@ -51,25 +50,6 @@ export function sessionLost(): GatewayFault {
   return new GatewayFault(
     'session_lost',
     'The exit of this session no longer works, and the session is locked to it.',
-  );
-}
-
-/** `known`: number of proxies that work; `filling`: more may be found soon. */
-export function noUpstream(known: number, filling: boolean): GatewayFault {
-  const sentence =
-    known > 0
-      ? `None of the ${known} proxies that work fits the options in the user name.`
-      : 'No proxy is known to work.';
-  return new GatewayFault(
-    'no_upstream',
-    filling ? `${sentence} The pool is still being filled; try again in a minute.` : sentence,
-  );
-}
-
-export function noAnswer(target: Target, tries: number): GatewayFault {
-  return new GatewayFault(
-    'no_answer',
-    `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
   );
 }
 

@@ -44,27 +44,21 @@ export function startProver(options: ProverOptions): Prover {
   const proven: Record<Kind, Set<string>> = { tunnel: new Set(), plain: new Set() };
   const { promise: ready, resolve: isReady } = Promise.withResolvers<void>();
 
+  /** Checks each kind of traffic. One check is enough for both if the proxy handles both in the same way. */
   async function prove(upstream: Upstream): Promise<void> {
-    const kinds: [Kind, Protocol][] =
-      upstream.protocol === 'http'
+    const { protocol, ip, port, login, tls } = upstream;
+    const ways: [Protocol, Kind[]][] =
+      protocol === 'http'
         ? [
-            ['plain', 'http'],
-            ['tunnel', 'https'],
+            ['http', ['plain']],
+            ['https', ['tunnel']],
           ]
-        : [
-            ['plain', upstream.protocol],
-            ['tunnel', upstream.protocol],
-          ];
-    // One check is enough for both if the proxy handles both in the same way.
-    const results = new Map<Protocol, Promise<CheckResult>>();
+        : [[protocol, ['plain', 'tunnel']]];
     await Promise.all(
-      kinds.map(async ([kind, protocol]) => {
-        const { ip, port, login, tls } = upstream;
-        const endpoint = { protocol, ip, port, login, tls };
-        const running = results.get(protocol) ?? options.check(endpoint, signal);
-        results.set(protocol, running);
-        const result = await running;
-        if (!signal.aborted && result.verdict !== 'unknown') learn(upstream, kind, result);
+      ways.map(async ([as, kinds]) => {
+        const result = await options.check({ protocol: as, ip, port, login, tls }, signal);
+        if (signal.aborted || result.verdict === 'unknown') return;
+        for (const kind of kinds) learn(upstream, kind, result);
       }),
     );
   }
@@ -92,14 +86,12 @@ export function startProver(options: ProverOptions): Prover {
     while (!signal.aborted) {
       if (await options.judged()) {
         await forEachBounded(upstreams.values(), options.concurrency, prove, signal);
-        if (!signal.aborted) options.onRound(counts());
+        const all = new Set([...proven.tunnel, ...proven.plain]);
+        if (!signal.aborted) options.onRound({ proven: all.size, all: upstreams.size });
       }
       isReady();
       await clock.sleep(ROUND_MS, signal).catch(() => {});
     }
-  }
-  function counts(): { proven: number; all: number } {
-    return { proven: new Set([...proven.tunnel, ...proven.plain]).size, all: upstreams.size };
   }
 
   const running = run().catch((error: unknown) => {

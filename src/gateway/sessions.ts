@@ -98,32 +98,29 @@ export class Session {
   }
 }
 
-export interface Sessions {
-  /** Returns the session of this name, created if necessary. */
-  open(account: string, name: string, options: { sessionMs: number; locked: boolean }): Session;
-  /** Returns a session that has not expired. */
-  find(account: string, name: string): Session | undefined;
-}
-
 const MOST_SESSIONS = 20_000;
 
 /** Remembers sessions for their time. If there are too many, the account with most loses the least recently used. */
-export function createSessions(monotonic: () => number): Sessions {
-  const sessions = new OwnedMap<Session>(MOST_SESSIONS);
-  const common = { holders: new OwnedMap<Session>(MOST_SESSIONS), monotonic };
+export class Sessions {
+  readonly #sessions = new OwnedMap<Session>(MOST_SESSIONS);
+  readonly #common: Common;
 
-  function find(account: string, name: string): Session | undefined {
-    const known = sessions.get(account, name);
-    return known && known.expiresAt >= monotonic() ? known : undefined;
+  constructor(monotonic: () => number) {
+    this.#common = { holders: new OwnedMap<Session>(MOST_SESSIONS), monotonic };
   }
 
-  return {
-    find,
-    open(account, name, { sessionMs, locked }) {
-      const session = find(account, name) ?? new Session(account, name, common);
-      Object.assign(session, { locked, expiresAt: monotonic() + sessionMs });
-      sessions.set(account, name, session);
-      return session;
-    },
-  };
+  /** Returns a session that has not expired. */
+  find(account: string, name: string): Session | undefined {
+    const known = this.#sessions.get(account, name);
+    return known && known.expiresAt >= this.#common.monotonic() ? known : undefined;
+  }
+
+  /** Returns the session of this name, created if necessary. */
+  open(account: string, name: string, options: { sessionMs: number; locked: boolean }): Session {
+    const session = this.find(account, name) ?? new Session(account, name, this.#common);
+    session.locked = options.locked;
+    session.expiresAt = this.#common.monotonic() + options.sessionMs;
+    this.#sessions.set(account, name, session);
+    return session;
+  }
 }

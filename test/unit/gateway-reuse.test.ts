@@ -6,7 +6,7 @@ import { createAdmit } from '../../src/gateway/admission.ts';
 import type { GatewayOptions } from '../../src/gateway/desk.ts';
 import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
-import { createSessions } from '../../src/gateway/sessions.ts';
+import { Sessions } from '../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
@@ -77,7 +77,7 @@ async function createWorld(
       verify: verify ?? (async () => null),
       limiter,
       accounts: createAccounts({ limiter, connections: 100 }),
-      sessions: createSessions(monotonic),
+      sessions: new Sessions(monotonic),
       suits: () => true,
       namedSites: new Map(),
     }),

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 import { Engine } from '../../src/gateway/engine.ts';
-import { type Asked, createJournal } from '../../src/gateway/journal.ts';
+import { type Asked, Journal } from '../../src/gateway/journal.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
 import { type OnEnd, type RaceResult, raceInTurn } from '../../src/gateway/race.ts';
-import { createSessions } from '../../src/gateway/sessions.ts';
+import { Sessions } from '../../src/gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
 import { createBans } from '../../src/proxy/targets/bans.ts';
@@ -91,7 +91,7 @@ function startSession({
     meter: createMeter(createMetrics()),
     onFailure: () => {},
   });
-  const sessions = createSessions(() => 0);
+  const sessions = new Sessions(() => 0);
   const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
   const session = open('a');
   const add = (ip: string, exitIp: string | null = null) => {
@@ -223,8 +223,8 @@ test('a session tells of the address that its exit has now, and keeps other sess
 });
 
 test('an account keeps its sessions and its last exits, however many sessions another one opens', () => {
-  const sessions = createSessions(() => 0);
-  const journal = createJournal(() => 0);
+  const sessions = new Sessions(() => 0);
+  const journal = new Journal(() => 0);
   const use = (account: string, name: string) => {
     const session = sessions.open(account, name, { sessionMs: 1000, locked: true });
     session.pin(upstream('b'), null);
@@ -248,7 +248,7 @@ test('an account keeps its sessions and its last exits, however many sessions an
 
 test('exits that were used before the clock was set back do not count as used just now', () => {
   let now = 1e12;
-  const journal = createJournal(() => now);
+  const journal = new Journal(() => now);
   const asked = {
     kind: 'plain',
     target: { host: 'a.example', address: null, port: 80 },
