@@ -37,6 +37,19 @@ export type Work = { login: LoginParts | null; voice: Voice; target: Target } & 
   | { kind: 'plain'; request: PlainRequest }
 );
 
+/** Hears of a client while its request is being served. */
+export interface Served {
+  /** More has arrived. */
+  received(): void;
+  drained(): void;
+  /** The client has ended its half, after all that it has sent. */
+  ended(): void;
+  /** The client has disconnected. */
+  left(): void;
+}
+
+export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left() {} };
+
 /** Where clients connect. */
 export interface Host extends Desk {
   serve(client: Client, work: Work, admission: Admission): void;
@@ -61,13 +74,8 @@ export class Client implements TcpListener {
   readonly socket: TcpSocket;
   /** Data that has arrived and was not taken yet. */
   readonly inbox = new Inbox();
-  /** Called with each chunk that arrives while a request is being served. */
-  onBytes: (() => void) | null = null;
-  /** Called once if the client disconnects while a request is being served. */
-  onLeft: (() => void) | null = null;
-  onDrained: (() => void) | null = null;
-  /** Called once if the client ends its half while a request is being served, after all that it has sent. */
-  onEnded: (() => void) | null = null;
+  /** What serves the current request; `null` while the next one is awaited. */
+  serving: Served | null = null;
   /** True once it sends no more. */
   hasEnded = false;
   readonly startedAt: number;
@@ -105,18 +113,18 @@ export class Client implements TcpListener {
   }
 
   drained(): void {
-    this.onDrained?.();
+    this.serving?.drained();
   }
 
   ended(): void {
     this.hasEnded = true;
     // An incomplete request will never be completed.
-    if (this.onLeft === null) this.socket.end();
-    else this.onEnded?.();
+    if (this.serving === null) this.socket.end();
+    else this.serving.ended();
   }
 
   closed(): void {
-    this.onLeft?.();
+    this.serving?.left();
     this.gone();
   }
 
@@ -157,9 +165,8 @@ export class Client implements TcpListener {
    * nobody would hear that it has left.
    */
   close(): void {
-    this.#release();
-    this.onBytes = () => this.inbox.remainder();
-    this.onBytes();
+    this.serving = { ...NOTHING, received: () => void this.inbox.remainder() };
+    this.serving.received();
     this.#resume();
     this.socket.end();
     this.#closing = true;
@@ -175,19 +182,12 @@ export class Client implements TcpListener {
 
   /** Makes the connection ready for another request. */
   again(): void {
-    this.#release();
+    this.serving = null;
     this.#resume();
     this.#await();
     if (!this.inbox.isEmpty) this.#goOn();
     // Whole requests are still served, but one that has not begun by now never will.
-    if (this.hasEnded && this.onLeft === null && !this.#closing) this.close();
-  }
-
-  #release(): void {
-    this.onBytes = null;
-    this.onLeft = null;
-    this.onDrained = null;
-    this.onEnded = null;
+    if (this.hasEnded && this.serving === null) this.close();
   }
 
   /** Reads on, even if something has paused it. */
@@ -201,11 +201,8 @@ export class Client implements TcpListener {
   }
 
   #goOn(): void {
-    if (this.onBytes !== null) {
-      this.onBytes();
-      return;
-    }
-    this.#read();
+    if (this.serving === null) this.#read();
+    else this.serving.received();
   }
 
   #readFirst(): void {
@@ -249,8 +246,7 @@ export class Client implements TcpListener {
     const { host, peer, fixed } = this.#options;
     const { login, voice } = work;
     this.#deadline = Number.POSITIVE_INFINITY;
-    this.onBytes = () => {};
-    this.onLeft = () => {};
+    this.serving = NOTHING;
     const admitted = host.options.admit(login, peer, fixed);
     if (admitted instanceof Promise)
       this.#later(admitted, voice, (admission) => this.#begin(admission, work));

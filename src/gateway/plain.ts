@@ -5,7 +5,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { headForProxy } from './canary.ts';
-import type { Client } from './client.ts';
+import { type Client, NOTHING, type Served } from './client.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
 import { badRequest, type GatewayFault, HTTP_VOICE, maybeSent, sessionLost } from './fault.ts';
@@ -50,13 +50,16 @@ export function sendPlain(options: PlainOptions): void {
   const evidence = desk.engine.evidenceOf(admission.account);
   const repeatable = framing === 'none' && (method === 'GET' || method === 'HEAD');
   let running: Running | null = null;
-  client.onLeft = () => {
-    running?.cancel();
-    desk.settled(asked, 'client_left');
-  };
-  // A client may end its half after a whole request; a request without its end never gets one.
-  client.onEnded = () => {
-    if (!isWhole(request, client)) client.socket.destroy();
+  client.serving = {
+    ...NOTHING,
+    left() {
+      running?.cancel();
+      desk.settled(asked, 'client_left');
+    },
+    // A client may end its half after a whole request; a request without its end never gets one.
+    ended() {
+      if (!isWhole(request, client)) client.socket.destroy();
+    },
   };
   const planFor = (upstream: Upstream): Plan => {
     const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
@@ -98,7 +101,7 @@ function isTunnelled({ protocol, carries }: Upstream): boolean {
 }
 
 /** Sends the rest of a request to the upstream that was found, and the answer back. */
-class Exchange implements Carrier {
+class Exchange implements Carrier, Served {
   readonly startedAt: number;
   movedAt: number;
   readonly #options: PlainOptions;
@@ -141,13 +144,7 @@ class Exchange implements Carrier {
   begin(sent: boolean): void {
     const { client, desk, request } = this.#options;
     desk.carriers.add(this);
-    client.onLeft = () => this.#end('left');
-    client.onBytes = () => this.#sendBody();
-    client.onEnded = () => this.#leaveUnlessWhole();
-    client.onDrained = () => {
-      this.#moved();
-      this.#upstream.resume();
-    };
+    client.serving = this;
     this.#upstream.listener = {
       opened() {},
       received: (bytes) => this.#onBytes(asBuffer(bytes)),
@@ -165,11 +162,28 @@ class Exchange implements Carrier {
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
     }
-    if (client.hasEnded) this.#leaveUnlessWhole();
+    if (client.hasEnded) this.ended();
     if (this.#over) return;
     if (!this.#received.isEmpty) this.#readHead();
     this.#upstream.resume();
     this.#result.attempt.replay();
+  }
+
+  received(): void {
+    this.#sendBody();
+  }
+
+  drained(): void {
+    this.#moved();
+    this.#upstream.resume();
+  }
+
+  ended(): void {
+    if (!this.#requestEnd.done) this.#options.client.socket.destroy();
+  }
+
+  left(): void {
+    this.#end('left');
   }
 
   get patienceMs(): number {
@@ -184,10 +198,6 @@ class Exchange implements Carrier {
 
   #moved(): void {
     this.movedAt = this.#options.desk.options.monotonic();
-  }
-
-  #leaveUnlessWhole(): void {
-    if (!this.#requestEnd.done) this.#options.client.socket.destroy();
   }
 
   #sendBody(): void {

@@ -19,15 +19,7 @@ interface ProverOptions {
   onRound: (counts: { proven: number; all: number }) => void;
 }
 
-/** Finds out which upstreams of a list work, while they are already in use. */
-export interface Prover {
-  /** Resolves when the first has passed, or none will soon. */
-  readonly ready: Promise<void>;
-  /** Once some have passed for a kind of traffic, only those suit. */
-  suits: Suits;
-  /** Resolves when everything has stopped. */
-  stop(): Promise<void>;
-}
+export type Prover = ReturnType<typeof startProver>;
 
 const PROVEN_PRIOR = 0.9;
 const FAILED_PRIOR = 0.05;
@@ -36,8 +28,8 @@ const PATIENCE_MS = 3_000;
 /** All are checked again after this time, and those that failed may return. */
 const ROUND_MS = 10 * 60_000;
 
-/** Starts to check all upstreams repeatedly. */
-export function startProver(options: ProverOptions): Prover {
+/** Finds out which upstreams of a list work, again and again, while they are already in use. */
+export function startProver(options: ProverOptions) {
   const { upstreams, clock, onError } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -100,9 +92,12 @@ export function startProver(options: ProverOptions): Prover {
   });
 
   return {
+    /** Resolves when the first has passed, or none will soon. */
     ready,
-    suits: (upstream, kind) => proven[kind].size === 0 || upstream.proven[kind],
-    async stop() {
+    /** Once some have passed for a kind of traffic, only those suit. */
+    suits: ((upstream, kind) => proven[kind].size === 0 || upstream.proven[kind]) as Suits,
+    /** Resolves when everything has stopped. */
+    async stop(): Promise<void> {
       stopping.abort();
       await running;
     },

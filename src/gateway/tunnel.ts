@@ -1,7 +1,7 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import type { Client } from './client.ts';
+import type { Client, Served } from './client.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
 import { sessionLost, type Voice } from './fault.ts';
@@ -45,7 +45,7 @@ export function openTunnel(options: TunnelOptions): void {
 }
 
 /** A tunnel until bytes pass. A class, because there is one for each connection. */
-class Opening {
+class Opening implements Served {
   readonly #options: TunnelOptions;
   readonly #evidence: Evidence;
   readonly #asked: Asked;
@@ -68,9 +68,7 @@ class Opening {
 
   begin(): void {
     const { client, desk, voice, target, admission } = this.#options;
-    client.onBytes = () => this.#look();
-    client.onLeft = () => this.#left();
-    client.onEnded = () => this.#ended();
+    client.serving = this;
     if (desk.options.strict) {
       this.#connect(null);
       return;
@@ -83,14 +81,14 @@ class Opening {
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
     this.#timer = setTimeout(() => this.#connect(null), SILENT_CLIENT_MS);
-    if (!client.inbox.isEmpty) this.#look();
+    if (!client.inbox.isEmpty) this.received();
   }
 
   /**
    * Looks at what the client has sent. It may have taken its time for what can be repeated: then an upstream that has
    * said nothing yet is given up.
    */
-  #look(): void {
+  received(): void {
     const { client, desk } = this.#options;
     if (this.#opening !== null || desk.options.strict) return;
     const opening = this.#read(client.inbox.view());
@@ -107,14 +105,16 @@ class Opening {
     else if (isIdle) this.#connect(null);
   }
 
-  #left(): void {
+  drained(): void {}
+
+  left(): void {
     const wasSought = this.#running !== null || this.#found !== null;
     this.#giveUp();
     if (wasSought) this.#options.desk.settled(this.#asked, 'client_left');
   }
 
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */
-  #ended(): void {
+  ended(): void {
     const { client, desk } = this.#options;
     if (this.#found !== null) this.#carry(this.#found);
     else if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
@@ -164,7 +164,6 @@ class Opening {
   #fail(lost: boolean): void {
     const { client, desk, voice, target } = this.#options;
     const tries = this.#tries;
-    client.onLeft = null;
     desk.settled(this.#asked, 'no_answer', { tries });
     if (!desk.options.strict) client.socket.destroy();
     else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
@@ -181,13 +180,12 @@ class Opening {
     attempt.onNews = (news) => {
       if (news === 'spoken') return this.#carry(result);
       this.#giveUp();
-      client.onLeft = null;
       client.socket.destroy();
       // Later, the target may have had enough of a silent client.
       if (monotonic() - startedAt < SOON_MS) this.#evidence.failed('tunnel', member, 'closed');
     };
     const spoken = attempt.resume();
-    if (!spoken && !client.inbox.isEmpty) this.#look();
+    if (!spoken && !client.inbox.isEmpty) this.received();
     if (this.#found === result && (spoken || client.hasEnded)) this.#carry(result);
   }
 
