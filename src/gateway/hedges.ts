@@ -1,7 +1,9 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 
 /** What is assumed of a site before its first answer. */
-const FIRST_GUESS = { meanMs: 250, spreadMs: 100 } as const;
+const FIRST_GUESS = { usualMs: 250, meanMs: 250, spreadMs: 100 } as const;
+/** By which factor an answer moves the time that half of all answers take. */
+const STEP = 0.05;
 /** How far answers are expected to spread at least, until a site has sent some. */
 const FIRST_SPREAD_MS = 150;
 const LEAST_MS = 100;
@@ -16,13 +18,13 @@ const TOKENS = { most: 400, perRequest: 0.5 } as const;
 
 /** Decides when one more upstream is tried although another may still answer, and how often that may happen. */
 export class Hedges {
-  /** Fading mean of a site's answer times, and of their distance from it. */
-  readonly #sites = new BoundedMap<string, { meanMs: number; spreadMs: number }>(MOST_SITES);
+  /** Of a site: the time within which half of its answers come, the fading mean, and the distance of answers from it. */
+  readonly #sites = new BoundedMap<string, { usualMs: number; meanMs: number; spreadMs: number }>(MOST_SITES);
   #tokens: number = TOKENS.most;
 
-  /** Returns the usual time to an answer of the site, in ms. */
+  /** Returns the time within which half of the site's answers come, in ms. */
   usualMs(site: string): number {
-    return (this.#sites.get(site) ?? FIRST_GUESS).meanMs;
+    return (this.#sites.get(site) ?? FIRST_GUESS).usualMs;
   }
 
   /** Returns the time within which nearly all answers of the site come, within limits. */
@@ -33,9 +35,10 @@ export class Hedges {
 
   /** Learns from an answer. */
   observe(site: string, ms: number): void {
-    const known = this.#sites.get(site);
-    const { meanMs, spreadMs } = known ?? { meanMs: ms, spreadMs: Math.max(FIRST_SPREAD_MS, ms / 4) };
+    const first = { usualMs: ms, meanMs: ms, spreadMs: Math.max(FIRST_SPREAD_MS, ms / 4) };
+    const { usualMs, meanMs, spreadMs } = this.#sites.get(site) ?? first;
     this.#sites.set(site, {
+      usualMs: usualMs * (1 + STEP * Math.sign(ms - usualMs)),
       meanMs: meanMs * 0.9 + ms * 0.1,
       spreadMs: spreadMs * 0.9 + Math.abs(ms - meanMs) * 0.1,
     });

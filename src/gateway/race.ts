@@ -56,7 +56,7 @@ export interface Running {
 /** Number of upstreams tried at once until one is known to work. */
 const COLD_WIDTH = 3;
 /** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
-const HEAD_START = 2;
+const HEAD_START = 2.25;
 /** Share of the time limit after which another exit is looked for, although the session's may still answer. */
 const PATIENCE = 0.5;
 /** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
