@@ -8,7 +8,7 @@ import { createAdmit } from '../gateway/admission.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
 import { type Prover, startProver } from '../gateway/prover.ts';
-import { createSessions } from '../gateway/sessions.ts';
+import { Sessions } from '../gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../gateway/upstream.ts';
 import { isHostName } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -73,7 +73,7 @@ and no store.
       verify: async () => null,
       limiter,
       accounts: createAccounts({ limiter, connections: CONNECTIONS }),
-      sessions: createSessions(monotonic),
+      sessions: new Sessions(monotonic),
       suits: (upstream, kind) => prover?.suits(upstream, kind) ?? true,
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     });
@@ -122,7 +122,7 @@ and no store.
             say('no judge responds, so the list is not checked; the gateway still learns from traffic');
           return up;
         },
-        set: gateway.engine.set,
+        set: (upstream) => gateway.engine.set(upstream),
         concurrency: await affordableSockets(CHECKS_AT_ONCE),
         clock: systemClock,
         onError: (error) => say(`the checks have stopped (${error})`),

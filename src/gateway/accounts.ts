@@ -3,17 +3,6 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
 import { GatewayFault } from './fault.ts';
 
-/** Counts the usage of a token or an address. */
-export interface Account extends Witness {
-  /** Adds a connection. Throws `too_many_connections`. */
-  enter(): void;
-  leave(): void;
-  /** Rejects with `too_many_connections` while the quota is used up. */
-  demandQuota(): Promise<void>;
-  /** Counts bytes. Returns false once the quota is used up. */
-  spend(bytes: number): boolean;
-}
-
 interface AccountsOptions {
   limiter: Pick<RateLimiter, 'take'>;
   /** Maximum number of connections of one user. */
@@ -22,79 +11,93 @@ interface AccountsOptions {
   onBytes?: (user: string, bytes: number) => void;
 }
 
-export interface Accounts {
-  /**
-   * Returns the account of a user; `quota`: bytes in a period, `null` without a limit. `speaksForAll`: what it sees of
-   * upstreams counts for all.
-   */
-  of(user: string, quota: Bucket | null, speaksForAll?: boolean): Account;
-}
-
 /** Bytes are taken from the quota in steps of this size, because all copies of the server share it. */
 const STEP = 1024 * 1024;
 /** Above this number, the user who was admitted longest ago is forgotten. */
 const MOST_USERS = 10_000;
 
-export function createAccounts({ limiter, connections, onBytes }: AccountsOptions): Accounts {
-  const accounts = new BoundedMap<
-    string,
-    { open: number; paid: number; empty: boolean; asking: Promise<void> | null }
-  >(MOST_USERS);
+/** Counts the usage of a token or an address. */
+export class Account implements Witness {
+  readonly id: string;
+  speaksForAll = false;
+  /** Bytes in a period; `null` without a limit. */
+  quota: Bucket | null = null;
+  readonly #options: AccountsOptions;
+  #open = 0;
+  #paid = 0;
+  #empty = false;
+  #asking: Promise<void> | null = null;
 
+  constructor(id: string, options: AccountsOptions) {
+    this.id = id;
+    this.#options = options;
+  }
+
+  /** Adds a connection. Throws `too_many_connections`. */
+  enter(): void {
+    const { connections } = this.#options;
+    if (this.#open >= connections) {
+      throw new GatewayFault(
+        'too_many_connections',
+        `${connections} connections are open already, the limit of GATEWAY_CONNECTIONS.`,
+      );
+    }
+    this.#open++;
+  }
+
+  leave(): void {
+    this.#open--;
+  }
+
+  /** Rejects with `too_many_connections` while the quota is used up. */
+  async demandQuota(): Promise<void> {
+    if (this.quota !== null && this.#paid <= 0) await this.#pay(this.quota);
+    if (this.quota === null || !this.#empty) return;
+    throw new GatewayFault(
+      'too_many_connections',
+      'The quota of this token is used up: --quota of picpool token create.',
+    );
+  }
+
+  /** Counts bytes. Returns false once the quota is used up. */
+  spend(bytes: number): boolean {
+    this.#options.onBytes?.(this.id, bytes);
+    if (this.quota === null) return true;
+    this.#paid -= bytes;
+    if (this.#paid <= 0) this.#pay(this.quota);
+    return !this.#empty;
+  }
+
+  #pay(quota: Bucket): Promise<void> {
+    this.#asking ??= this.#take(quota).finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  async #take(quota: Bucket): Promise<void> {
+    const step = Math.min(STEP, quota.capacity);
+    try {
+      const { allowed } = await this.#options.limiter.take(`gateway-bytes ${this.id}`, quota, step);
+      this.#empty = !allowed;
+      if (allowed) this.#paid += step;
+    } catch {
+      // A store that does not respond must not cut tunnels.
+    }
+  }
+}
+
+/**
+ * Returns what finds the account of a user. `quota`: bytes in a period, `null` without a limit. `speaksForAll`: what it
+ * sees of upstreams counts for all.
+ */
+export function createAccounts(options: AccountsOptions) {
+  const accounts = new BoundedMap<string, Account>(MOST_USERS);
   return {
-    of(user, quota, speaksForAll = false) {
-      const account = accounts.get(user) ?? { open: 0, paid: 0, empty: false, asking: null };
+    of(user: string, quota: Bucket | null, speaksForAll = false): Account {
+      const account = accounts.get(user) ?? new Account(user, options);
       accounts.set(user, account);
-
-      function pay(bucket: Bucket): Promise<void> {
-        account.asking ??= take(bucket).finally(() => {
-          account.asking = null;
-        });
-        return account.asking;
-      }
-
-      async function take(bucket: Bucket): Promise<void> {
-        const step = Math.min(STEP, bucket.capacity);
-        try {
-          const { allowed } = await limiter.take(`gateway-bytes ${user}`, bucket, step);
-          account.empty = !allowed;
-          if (allowed) account.paid += step;
-        } catch {
-          // A store that does not respond must not cut tunnels.
-        }
-      }
-
-      return {
-        id: user,
-        speaksForAll,
-        enter() {
-          if (account.open >= connections) {
-            throw new GatewayFault(
-              'too_many_connections',
-              `${connections} connections are open already, the limit of GATEWAY_CONNECTIONS.`,
-            );
-          }
-          account.open++;
-        },
-        leave() {
-          account.open--;
-        },
-        async demandQuota() {
-          if (quota !== null && account.paid <= 0) await pay(quota);
-          if (account.empty)
-            throw new GatewayFault(
-              'too_many_connections',
-              'The quota of this token is used up: --quota of picpool token create.',
-            );
-        },
-        spend(bytes) {
-          onBytes?.(user, bytes);
-          if (quota === null) return true;
-          account.paid -= bytes;
-          if (account.paid <= 0) pay(quota);
-          return !account.empty;
-        },
-      };
+      return Object.assign(account, { quota, speaksForAll });
     },
   };
 }

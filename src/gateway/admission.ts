@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { LoginParts } from '../proxy/login.ts';
-import type { Account, Accounts } from './accounts.ts';
+import type { Account, createAccounts } from './accounts.ts';
 import { GatewayFault } from './fault.ts';
 import type { Rotation, Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -48,7 +48,7 @@ interface AdmitOptions {
   /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
   calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
   limiter: Pick<RateLimiter, 'take'>;
-  accounts: Accounts;
+  accounts: ReturnType<typeof createAccounts>;
   sessions: Sessions;
   /** Which upstreams may be used at all. */
   suits: Suits;

@@ -28,6 +28,8 @@ export interface Plan {
   doubt?: Doubt | undefined;
   /** Called with all bytes of the answer whenever more have arrived. */
   judge: (received: Buffer) => Verdict;
+  /** An open connection through the upstream to the target, which can take the payload at once. */
+  idle?: TcpSocket | undefined;
 }
 
 interface AttemptEvents {
@@ -53,7 +55,7 @@ export class Attempt implements TcpListener {
   readonly startedAt: number;
   /** Called when the other side speaks or ends after the answer, before the connection is handed over. */
   onNews: ((news: 'spoken' | 'ended') => void) | null = null;
-  readonly #plan: Plan;
+  readonly plan: Plan;
   readonly #events: AttemptEvents;
   /** Starts over with a new connection. */
   readonly #dial: () => TcpSocket;
@@ -69,21 +71,16 @@ export class Attempt implements TcpListener {
   #end: ((listener: TcpListener) => void) | null = null;
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
-  /** `idle`: a connection to the target that can take the payload at once. */
   constructor(
     tcp: Pick<Tcp, 'dial'>,
     upstream: Upstream,
     target: Target,
-    {
-      plan,
-      events,
-      now,
-      idle,
-    }: { plan: Plan; events: AttemptEvents; now: number; idle?: TcpSocket | undefined },
+    { plan, events, now }: { plan: Plan; events: AttemptEvents; now: number },
   ) {
+    const { idle } = plan;
     this.upstream = upstream;
     this.startedAt = now;
-    this.#plan = plan;
+    this.plan = plan;
     this.#events = events;
     this.#turnsToTarget = () => (plan.tunnel ? turnsTo(upstream, target) : []);
     this.#dial = () => tcp.dial(upstream.ip, upstream.port, this, upstream);
@@ -186,17 +183,17 @@ export class Attempt implements TcpListener {
   }
 
   #stands(): void {
-    if (this.#plan.payload === null) {
-      this.#answer(this.#plan.doubt ?? null);
+    if (this.plan.payload === null) {
+      this.#answer(this.plan.doubt ?? null);
       return;
     }
     this.#phase = 'waiting';
-    this.#socket.write(this.#plan.payload);
+    this.#socket.write(this.plan.payload);
     if (!this.#inbox.isEmpty) this.#judge();
   }
 
   #judge(): void {
-    const verdict = this.#plan.judge(this.#inbox.view());
+    const verdict = this.plan.judge(this.#inbox.view());
     if (verdict === 'good') this.#answer(null);
     else if (verdict === 'more') {
       if (this.#inbox.size > MAX_UNJUDGED_BYTES) this.#fail('protocol_error');

@@ -1,18 +1,14 @@
+import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './accounts.ts';
-import type { Admission, Admit } from './admission.ts';
-import { type Caller, HTTP_VOICE, SOCKS_VOICE, type Voice } from './caller.ts';
+import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
-import { badRequest, GatewayFault } from './fault.ts';
-import { headReader } from './http-message.ts';
-import { readRequest } from './http-request.ts';
-import { sendPlain } from './plain.ts';
+import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, unreadable, type Voice } from './fault.ts';
+import { type PlainRequest, readRequest } from './http-request.ts';
 import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
-import { openTunnel } from './tunnel.ts';
-import type { Kind } from './upstream.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
@@ -35,37 +31,55 @@ function speakOtherwise(): never {
   );
 }
 
-/** A request before its client is known. */
-interface Work {
-  login: LoginParts | null;
-  voice: Voice;
-  kind: Kind;
-  target: Target;
+/** What a client asks for. */
+export type Work = { login: LoginParts | null; voice: Voice; target: Target } & (
+  | { kind: 'tunnel' }
+  | { kind: 'plain'; request: PlainRequest }
+);
+
+/** Hears of a client while its request is being served. */
+export interface Served {
+  /** More has arrived. */
+  received(): void;
+  drained(): void;
+  /** The client has ended its half, after all that it has sent. */
+  ended(): void;
+  /** The client has disconnected. */
+  left(): void;
+}
+
+export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left() {} };
+
+/** Where clients connect. */
+export interface Host extends Desk {
+  serve(client: Client, work: Work, admission: Admission): void;
+  /** Counts a connection as one of a user, who has logged in, or no more at all. */
+  noStranger(network: string): void;
+  /** Forgets a client whose connection is over. */
+  gone(client: Client): void;
 }
 
 interface ClientOptions {
   socket: TcpSocket;
-  desk: Desk;
-  admit: (login: LoginParts | null) => ReturnType<Admit>;
-  /** Called once when its user is known. */
-  onAdmitted: () => void;
-  /** Called once when the connection is over. */
-  onGone: () => void;
+  host: Host;
+  /** Its address, and the network of which that is one. */
+  peer: string;
+  network: string;
+  /** Options of the port, which take precedence. */
+  fixed: string | undefined;
 }
 
-/** A client's connection until it is handed over. A class, because there is one for each connection. */
-export class Client implements TcpListener, Caller {
+/** A client's connection, for all of its requests. A class, because there is one for each connection. */
+export class Client implements TcpListener {
   readonly socket: TcpSocket;
+  /** Data that has arrived and was not taken yet. */
   readonly inbox = new Inbox();
-  onBytes: (() => void) | null = null;
-  onLeft: (() => void) | null = null;
-  onDrained: (() => void) | null = null;
-  onEnded: (() => void) | null = null;
+  /** What serves the current request; `null` while the next one is awaited. */
+  serving: Served | null = null;
+  /** True once it sends no more. */
+  hasEnded = false;
   readonly startedAt: number;
-  readonly #desk: Desk;
-  readonly #admit: ClientOptions['admit'];
-  readonly #onAdmitted: () => void;
-  readonly #onGone: () => void;
+  readonly #options: ClientOptions;
   #read: () => void;
   #readHead = headReader();
   /**
@@ -77,16 +91,12 @@ export class Client implements TcpListener, Caller {
   /** Of the latest request. */
   #admission: Admission | null = null;
   #paused = false;
-  #ended = false;
   #gone = false;
 
-  constructor({ socket, desk, admit, onAdmitted, onGone }: ClientOptions) {
-    this.socket = socket;
-    this.#desk = desk;
-    this.startedAt = desk.monotonic();
-    this.#admit = admit;
-    this.#onAdmitted = onAdmitted;
-    this.#onGone = onGone;
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.socket = options.socket;
+    this.startedAt = options.host.options.monotonic();
     this.#read = () => this.#readFirst();
     this.#await();
   }
@@ -103,30 +113,28 @@ export class Client implements TcpListener, Caller {
   }
 
   drained(): void {
-    this.onDrained?.();
+    this.serving?.drained();
   }
 
   ended(): void {
-    this.#ended = true;
+    this.hasEnded = true;
     // An incomplete request will never be completed.
-    if (this.onLeft === null) this.socket.end();
-    else this.onEnded?.();
+    if (this.serving === null) this.socket.end();
+    else this.serving.ended();
   }
 
   closed(): void {
-    this.onLeft?.();
+    this.serving?.left();
     this.gone();
   }
 
+  /** Called when the connection is over; its current owner reports that. */
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.#account?.leave();
-    this.#onGone();
-  }
-
-  get isAdmitted(): boolean {
-    return this.#account !== null;
+    if (this.#account === null) this.#options.host.noStranger(this.#options.network);
+    else this.#account.leave();
+    this.#options.host.gone(this);
   }
 
   /** Ends the connection if the token of its user was revoked. `asked`: what is known, by account. */
@@ -138,27 +146,27 @@ export class Client implements TcpListener, Caller {
     if (!(await stands)) this.socket.destroy();
   }
 
-  get hasEnded(): boolean {
-    return this.#ended;
-  }
-
+  /** Takes this many of the received bytes. */
   take(count: number): Buffer {
     const bytes = this.inbox.take(count) ?? Buffer.alloc(0);
     if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) this.#resume();
     return bytes;
   }
 
+  /** Answers with an error, and ends the connection. */
   refuse(voice: Voice, fault: GatewayFault): void {
     if (this.#gone) return;
     this.socket.write(voice.no(fault));
     this.close();
   }
 
-  /** Anything else that the client sends is discarded, but read: otherwise nobody would hear that it has left. */
+  /**
+   * Ends the connection once everything is sent. Anything else that the client sends is discarded, but read: otherwise
+   * nobody would hear that it has left.
+   */
   close(): void {
-    this.#release();
-    this.onBytes = () => this.inbox.remainder();
-    this.onBytes();
+    this.serving = { ...NOTHING, received: () => void this.inbox.remainder() };
+    this.serving.received();
     this.#resume();
     this.socket.end();
     this.#closing = true;
@@ -172,20 +180,14 @@ export class Client implements TcpListener, Caller {
     else this.close();
   }
 
+  /** Makes the connection ready for another request. */
   again(): void {
-    this.#release();
+    this.serving = null;
     this.#resume();
     this.#await();
     if (!this.inbox.isEmpty) this.#goOn();
     // Whole requests are still served, but one that has not begun by now never will.
-    if (this.#ended && this.onLeft === null && !this.#closing) this.close();
-  }
-
-  #release(): void {
-    this.onBytes = null;
-    this.onLeft = null;
-    this.onDrained = null;
-    this.onEnded = null;
+    if (this.hasEnded && this.serving === null) this.close();
   }
 
   /** Reads on, even if something has paused it. */
@@ -195,15 +197,12 @@ export class Client implements TcpListener, Caller {
   }
 
   #await(): void {
-    this.#deadline = this.#desk.monotonic() + ASKING_MS;
+    this.#deadline = this.#options.host.options.monotonic() + ASKING_MS;
   }
 
   #goOn(): void {
-    if (this.onBytes !== null) {
-      this.onBytes();
-      return;
-    }
-    this.#read();
+    if (this.serving === null) this.#read();
+    else this.serving.received();
   }
 
   #readFirst(): void {
@@ -220,7 +219,9 @@ export class Client implements TcpListener, Caller {
       this.#answering(SOCKS_VOICE, () => {
         const ask = read(this.inbox);
         // It was asked for a login before, and has none.
-        if (ask) this.#tunnel(ask.target, ask.login ?? { user: '', password: '' }, SOCKS_VOICE);
+        const nobody = { user: '', password: '' };
+        if (ask)
+          this.#work({ kind: 'tunnel', voice: SOCKS_VOICE, target: ask.target, login: ask.login ?? nobody });
       });
     };
   }
@@ -234,61 +235,61 @@ export class Client implements TcpListener, Caller {
       this.#readHead = headReader();
       this.take(head.bytes);
       const ask = readRequest(head);
-      if (ask.kind === 'tunnel') return this.#tunnel(ask.target, ask.login, HTTP_VOICE);
-      const { request, login } = ask;
-      this.#work({ login, voice: HTTP_VOICE, kind: 'plain', target: request.target }, (admission) => {
-        sendPlain({ client: this, desk: this.#desk, request, admission });
-      });
-    });
-  }
-
-  #tunnel(target: Target, login: LoginParts | null, voice: Voice): void {
-    this.#work({ login, voice, kind: 'tunnel', target }, (admission) => {
-      openTunnel({ client: this, desk: this.#desk, target, voice, admission });
+      const { login } = ask;
+      if (ask.kind === 'plain') this.#work({ ...ask, voice: HTTP_VOICE, target: ask.request.target });
+      else this.#work({ kind: 'tunnel', login, voice: HTTP_VOICE, target: ask.target });
     });
   }
 
   /** Starts once the user is known; nothing is read before. */
-  #work(asked: Work, begin: (admission: Admission) => void): void {
-    const { login, voice } = asked;
+  #work(work: Work): void {
+    const { host, peer, fixed } = this.#options;
+    const { login, voice } = work;
     this.#deadline = Number.POSITIVE_INFINITY;
-    this.onBytes = () => {};
-    this.onLeft = () => {};
-    const admitted = this.#admit(login);
-    if (!(admitted instanceof Promise)) {
-      this.#begin(admitted, asked, begin);
-      return;
-    }
-    admitted.then(
-      (admission) => this.#gone || this.#answering(voice, () => this.#begin(admission, asked, begin)),
-      (error: unknown) =>
-        this.#answering(voice, () => {
-          throw error;
-        }),
-    );
+    this.serving = NOTHING;
+    const admitted = host.options.admit(login, peer, fixed);
+    if (admitted instanceof Promise)
+      this.#later(admitted, voice, (admission) => this.#begin(admission, work));
+    else this.#begin(admitted, work);
   }
 
-  #begin(admission: Admission, { voice, kind, target }: Work, begin: (admission: Admission) => void): void {
-    this.#desk.check(target);
+  #begin(admission: Admission, work: Work): void {
+    const { host, network } = this.#options;
+    host.check(work.target);
     // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
-      this.#onAdmitted();
+      host.noStranger(network);
     }
     this.#admission = admission;
-    const filled = this.#desk.filled(kind, admission);
-    if (filled === null) begin(admission);
-    else filled.then(() => this.#gone || this.#answering(voice, () => begin(admission)));
+    const filled = host.filled(work.kind, admission);
+    if (filled === null) host.serve(this, work, admission);
+    else this.#later(filled, work.voice, () => host.serve(this, work, admission));
+  }
+
+  /** Goes on when something is known, if the client is still there. */
+  #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): void {
+    const goOn = (next: () => void) => {
+      if (!this.#gone) this.#answering(voice, next);
+    };
+    known.then(
+      (value) => goOn(() => run(value)),
+      (error: unknown) =>
+        goOn(() => {
+          throw error;
+        }),
+    );
   }
 
   #answering(voice: Voice, run: () => void): void {
     try {
       run();
     } catch (error) {
-      if (!(error instanceof GatewayFault)) throw error;
-      this.#desk.meter.settled(voice === HTTP_VOICE ? 'plain' : 'tunnel', 'refused', 0);
-      this.refuse(voice, error);
+      const fault = error instanceof MessageFault ? unreadable(error) : error;
+      if (!(fault instanceof GatewayFault)) throw error;
+      this.#options.host.meter.settled(voice === HTTP_VOICE ? 'plain' : 'tunnel', 'refused', 0);
+      this.refuse(voice, fault);
     }
   }
 }

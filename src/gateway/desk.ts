@@ -1,34 +1,37 @@
-import type { Admission } from './admission.ts';
-import type { Engine } from './engine.ts';
-import type { GatewayFault } from './fault.ts';
-import type { Idle } from './idle.ts';
-import type { Asked, Result } from './journal.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Bans, createBans } from '../proxy/targets/bans.ts';
+import type { Tcp } from '../runtime/tcp.ts';
+import type { Admission, Admit } from './admission.ts';
+import { Engine, type EngineOptions } from './engine.ts';
+import { GatewayFault } from './fault.ts';
+import { Idle } from './idle.ts';
+import { type Asked, type Entry, Journal, type Result } from './journal.ts';
 import type { Meter, Outcome } from './meter.ts';
-import type { Target } from './target.ts';
+import { formatTarget, refusedTarget, type Target, type TargetRules } from './target.ts';
 import type { Kind } from './upstream.ts';
 
-/** What serving any client needs. */
-export interface Desk {
-  engine: Engine;
-  meter: Meter;
-  /** Notes how a request went. */
-  settled(asked: Asked, outcome: Outcome, result?: Result): void;
-  /** A monotonic clock in ms. */
-  monotonic: () => number;
+export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
+  tcp: Tcp;
+  hostname: string;
+  port: number;
+  /** More ports, with the options of their clients. Default: none. */
+  morePorts?: readonly { port: number; options: string }[] | undefined;
+  rules: TargetRules;
+  admit: Admit;
   /** CONNECT is answered only after an upstream has answered it. */
   strict: boolean;
-  /** GET and HEAD go through another exit if the site refuses the first. */
+  /** GET and HEAD that a site refuses go through further exits. */
   retry: boolean;
-  /** Resolves once an upstream suits, or none is about to be found; `null` if there is nothing to wait for. */
-  filled(kind: Kind, admission: Admission): Promise<void> | null;
-  /** Returns why a request was not answered. */
-  unanswered(kind: Kind, target: Target, tries: number): GatewayFault;
-  /** Throws `target_refused` for a target that must not be reached. */
-  check: (target: Target) => void;
-  /** Connections to proxies that can be reused. */
-  idle: Idle;
-  /** Open tunnels and responses on their way; idle ones are cut. */
-  carriers: Set<Carrier>;
+  /** Reports whether the pool is being filled for the first time, so that clients wait. Default: never. */
+  filling?: () => boolean;
+  /** Called with each request that has come to its answer or its end. */
+  onSettled?: (entry: Entry) => void;
+  /** A tunnel or a response without traffic for this long is closed. */
+  idleMs: number;
+  /** Maximum lifetime of a client's connection, whatever it does. */
+  lifetimeMs: number;
+  /** Maximum number of client connections. */
+  connections: number;
 }
 
 /** Why a carrier is ended from outside: nothing has moved, it is too old, or the gateway stops. */
@@ -45,4 +48,76 @@ export interface Carrier {
   look?(now: number): void;
   /** Ends both connections. */
   cut(why: Cut): void;
+}
+
+/** How often it is looked whether clients wait no longer for an upstream. */
+const WAKE_MS = 100;
+
+/** What serving any client needs. */
+export class Desk {
+  readonly options: GatewayOptions;
+  readonly engine: Engine;
+  readonly bans: Bans;
+  readonly journal = new Journal(Date.now);
+  /** Connections to proxies that can be reused. */
+  readonly idle: Idle;
+  /** Open tunnels and responses on their way; idle ones are cut. */
+  readonly carriers = new Set<Carrier>();
+
+  constructor(options: GatewayOptions) {
+    this.options = options;
+    this.bans = createBans(options.monotonic);
+    this.engine = new Engine({ ...options, bans: this.bans });
+    this.idle = new Idle(options.monotonic);
+  }
+
+  get meter(): Meter {
+    return this.options.meter;
+  }
+
+  /** Notes how a request went. */
+  settled(asked: Asked, outcome: Outcome, result: Result = { tries: 0 }): void {
+    const ms = this.options.monotonic() - asked.startedAt;
+    this.meter.settled(asked.kind, outcome, ms);
+    const entry = this.journal.note(asked, { outcome, ms, ...result });
+    this.options.onSettled?.(entry);
+  }
+
+  /** Resolves once an upstream suits, or none is about to be found; `null` if there is nothing to wait for. */
+  filled(kind: Kind, { account, suits }: Admission): Promise<void> | null {
+    const { monotonic, timeoutMs } = this.options;
+    const until = monotonic() + timeoutMs;
+    const has = () => this.engine.evidenceOf(account).lanes[kind].has(suits);
+    const isWaiting = () => this.#isFilling && monotonic() < until && !has();
+    const wait = async () => {
+      while (isWaiting()) await pause(WAKE_MS);
+    };
+    return isWaiting() ? wait() : null;
+  }
+
+  /** Returns why a request was not answered. */
+  unanswered(kind: Kind, target: Target, tries: number): GatewayFault {
+    const works = [...this.engine.upstreams(kind)].length;
+    const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
+    if (tries > 0)
+      return new GatewayFault(
+        'no_answer',
+        `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
+      );
+    const sentence =
+      works > 0
+        ? `None of the ${works} proxies that work fits the options in the user name.`
+        : 'No proxy is known to work.';
+    return new GatewayFault('no_upstream', sentence + more);
+  }
+
+  /** Throws `target_refused` for a target that must not be reached. */
+  check(target: Target): void {
+    const sentence = refusedTarget(target, this.options.rules);
+    if (sentence !== null) throw new GatewayFault('target_refused', sentence);
+  }
+
+  get #isFilling(): boolean {
+    return this.options.filling?.() ?? false;
+  }
 }

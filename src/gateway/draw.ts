@@ -1,14 +1,14 @@
-/** A map of things by a key of their own, from which random ones can be drawn in constant time. */
-export class Draw<T> {
+/** Things by a key of their own, from which random ones can be drawn in constant time. */
+export class Draw<T extends object> {
   readonly #items: T[] = [];
   readonly #places = new Map<string, number>();
   readonly #keyOf: (item: T) => string;
   readonly #random: () => number;
 
   /** `random`: 0 to 1. */
-  constructor({ keyOf, random }: { keyOf: (item: T) => string; random: () => number }) {
-    this.#keyOf = keyOf;
+  constructor(random: () => number, keyOf: (item: T) => string) {
     this.#random = random;
+    this.#keyOf = keyOf;
   }
 
   get size(): number {
@@ -18,10 +18,6 @@ export class Draw<T> {
   get(key: string): T | undefined {
     const place = this.#places.get(key);
     return place === undefined ? undefined : this.#items[place];
-  }
-
-  has(item: T): boolean {
-    return this.get(this.#keyOf(item)) === item;
   }
 
   /** Adds an item, or replaces the one with its key. */
@@ -40,11 +36,6 @@ export class Draw<T> {
     if (last === undefined || place === this.#items.length) return;
     this.#items[place] = last;
     this.#places.set(this.#keyOf(last), place);
-  }
-
-  /** Returns any item, or `undefined` if there is none. */
-  any(): T | undefined {
-    return this.#items[Math.floor(this.#random() * this.#items.length)];
   }
 
   /** Returns up to `most` items that pass the test, from a random one on; if no more pass, all that do. */

@@ -1,4 +1,4 @@
-import { formatTarget, type Target } from './target.ts';
+import type { MessageFault } from '../lib/http-message.ts';
 
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
@@ -41,8 +41,9 @@ export function badRequest(sentence: string): GatewayFault {
   return new GatewayFault('bad_request', sentence);
 }
 
-export function headTooLarge(): GatewayFault {
-  return new GatewayFault('head_too_large', 'The head is longer than 64 KB, or one of its lines than 16 KB.');
+/** Returns what a client is told of a message that cannot be read. */
+export function unreadable({ message, isTooLarge }: MessageFault): GatewayFault {
+  return new GatewayFault(isTooLarge ? 'head_too_large' : 'bad_request', message);
 }
 
 export function sessionLost(): GatewayFault {
@@ -52,31 +53,31 @@ export function sessionLost(): GatewayFault {
   );
 }
 
-/** `known`: number of proxies that work; `filling`: more may be found soon. */
-export function noUpstream(known: number, filling: boolean): GatewayFault {
-  const sentence =
-    known > 0
-      ? `None of the ${known} proxies that work fits the options in the user name.`
-      : 'No proxy is known to work.';
-  return new GatewayFault(
-    'no_upstream',
-    filling ? `${sentence} The pool is still being filled; try again in a minute.` : sentence,
-  );
-}
-
-export function noAnswer(target: Target, tries: number): GatewayFault {
-  return new GatewayFault(
-    'no_answer',
-    `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
-  );
-}
-
 export function maybeSent(): GatewayFault {
   return new GatewayFault(
     'maybe_sent',
     'The proxy failed after it had received the request. The request is not sent again, because the target may have received it.',
   );
 }
+
+/** Answers a request for a connection in the client's protocol. */
+export interface Voice {
+  yes(headers: readonly string[]): Buffer;
+  no(fault: GatewayFault): Buffer;
+}
+
+export const HTTP_VOICE: Voice = {
+  yes: (headers) =>
+    Buffer.from(
+      `HTTP/1.1 200 Connection established\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`,
+    ),
+  no: refusalAnswer,
+};
+
+export const SOCKS_VOICE: Voice = {
+  yes: () => socksReply(0),
+  no: ({ refusal }) => socksReply(FORMS[refusal][2]),
+};
 
 /**
  * Returns the whole HTTP answer, after which the connection ends. The status line also has the reason: it is all that
@@ -95,12 +96,7 @@ export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
   );
 }
 
-/** Returns the SOCKS5 reply for a refusal. */
-export function socksRefusal({ refusal }: GatewayFault): Buffer {
-  return socksReply(FORMS[refusal][2]);
-}
-
 /** Returns a SOCKS5 reply; 0 means success. The address in it has no meaning here. */
-export function socksReply(code: number): Buffer {
+function socksReply(code: number): Buffer {
   return Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

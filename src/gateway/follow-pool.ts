@@ -15,14 +15,6 @@ interface FollowPoolOptions {
   onError: (error: unknown) => void;
 }
 
-/** Keeps the gateway's upstreams in step with the pool. */
-interface PoolFollower {
-  /** Starts, with a first update at once. */
-  start(): void;
-  failed(upstream: Upstream, failure: Failure): void;
-  stop(): Promise<void>;
-}
-
 /** The upstreams by key, and the IDs of their records. */
 type Followed = Map<string, { upstream: Upstream; ids: number[] }>;
 
@@ -39,14 +31,8 @@ const REPORT_GAP_MS = 60_000;
 /** These say more about the target than about the proxy. */
 const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
 
-export function followPool({
-  store,
-  engine,
-  report,
-  paid,
-  monotonic,
-  onError,
-}: FollowPoolOptions): PoolFollower {
+/** Keeps the gateway's upstreams in step with the pool. */
+export function followPool({ store, engine, report, paid, monotonic, onError }: FollowPoolOptions) {
   let known: Followed = new Map();
   let seenVersion: string | null = null;
   let reported = new Map<number, number>();
@@ -73,7 +59,8 @@ export function followPool({
   }
 
   return {
-    start() {
+    /** Starts, with a first update at once. */
+    start(): void {
       first = look().catch(onError);
       repetition = every(
         EMPTY_LOOK_MS,
@@ -84,7 +71,7 @@ export function followPool({
       );
     },
 
-    failed({ key }, failure) {
+    failed({ key }: Upstream, failure: Failure): void {
       if (NO_NEWS.has(failure)) return;
       paid.doubt(key);
       const now = monotonic();
@@ -96,7 +83,7 @@ export function followPool({
       }
     },
 
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all([first, repetition?.stop()]);
     },
   };

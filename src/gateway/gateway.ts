@@ -1,188 +1,146 @@
-import { type Bans, createBans } from '../proxy/targets/bans.ts';
-import type { Tcp, TcpServer } from '../runtime/tcp.ts';
-import type { Admit } from './admission.ts';
-import type { Carrier, Desk } from './desk.ts';
-import { createEngine, type Engine, type EngineOptions } from './engine.ts';
-import { GatewayFault, noAnswer, noUpstream } from './fault.ts';
-import { createGuests, type Guests } from './guests.ts';
-import { createIdle } from './idle.ts';
-import { createJournal, type Entry, type Journal } from './journal.ts';
-import type { Meter } from './meter.ts';
-import { refusedTarget, type TargetRules } from './target.ts';
-
-export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
-  tcp: Tcp;
-  hostname: string;
-  port: number;
-  /** More ports, with the options of their clients. Default: none. */
-  morePorts?: readonly { port: number; options: string }[] | undefined;
-  rules: TargetRules;
-  admit: Admit;
-  /** CONNECT is answered only after an upstream has answered it. */
-  strict: boolean;
-  /** GET and HEAD that a site refuses go through further exits. */
-  retry: boolean;
-  /** Reports whether the pool is being filled for the first time, so that clients wait. Default: never. */
-  filling?: () => boolean;
-  /** Called with each request that has come to its answer or its end. */
-  onSettled?: (entry: Entry) => void;
-  /** A tunnel or a response without traffic for this long is closed. */
-  idleMs: number;
-  /** Maximum lifetime of a client's connection, whatever it does. */
-  lifetimeMs: number;
-  /** Maximum number of client connections. */
-  connections: number;
-}
-
-/** One proxy in front of many: a single port for HTTP, CONNECT and SOCKS5. */
-export interface Gateway {
-  readonly port: number;
-  readonly engine: Engine;
-  readonly meter: Meter;
-  readonly bans: Bans;
-  readonly journal: Journal;
-  /**
-   * Listens at another address on the same port, keeping the connections. Rejects if it is taken, and then listens
-   * where it did.
-   */
-  move(hostname: string): Promise<void>;
-  /** Cuts all connections. */
-  stop(): void;
-}
+import { canonicalAddress, clientNetwork } from '../lib/address.ts';
+import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
+import type { Admission } from './admission.ts';
+import { Client, type Host, type Work } from './client.ts';
+import { Desk, type GatewayOptions } from './desk.ts';
+import { sendPlain } from './plain.ts';
+import { openTunnel } from './tunnel.ts';
 
 const SWEEP_MS = 1_000;
 /** How often it is looked whether the tokens of connections were revoked. */
 const REVOKED_MS = 2_000;
-/** How often it is looked whether clients wait no longer for an upstream. */
-const WAKE_MS = 100;
+/** Maximum number of connections of a network whose users are not known yet. */
+const MOST_STRANGERS = 1_024;
 
-interface Waiting {
-  has: () => boolean;
-  until: number;
-  go: () => void;
-}
-
-/** Starts listening. Rejects if the address is taken. */
+/** Starts listening. Rejects if an address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { tcp, monotonic, meter, rules, admit, strict, retry, idleMs, lifetimeMs } = options;
-  const bans = createBans(monotonic);
-  const engine = createEngine({ ...options, bans });
-  const journal = createJournal(Date.now);
-  const { filling = () => false } = options;
-  const waiting = new Set<Waiting>();
-  const carriers = new Set<Carrier>();
-  const idle = createIdle(monotonic);
-  const desk: Desk = {
-    engine,
-    meter,
-    settled(asked, outcome, result = { tries: 0 }) {
-      const ms = monotonic() - asked.startedAt;
-      meter.settled(asked.kind, outcome, ms);
-      const entry = journal.note(asked, { outcome, ms, ...result });
-      options.onSettled?.(entry);
-    },
-    monotonic,
-    strict,
-    retry,
-    idle,
-    carriers,
-    filled(kind, { account, suits }) {
-      const has = () => engine.evidenceOf(account).lanes[kind].has(suits);
-      if (!filling() || has()) return null;
-      return new Promise((go) => waiting.add({ has, go, until: monotonic() + options.timeoutMs }));
-    },
-    unanswered: (kind, target, tries) =>
-      tries > 0 ? noAnswer(target, tries) : noUpstream([...engine.upstreams(kind)].length, filling()),
-    check(target) {
-      const sentence = refusedTarget(target, rules);
-      if (sentence !== null) throw new GatewayFault('target_refused', sentence);
-    },
-  };
-
-  function wake(): void {
-    for (const one of waiting) {
-      if (filling() && monotonic() < one.until && !one.has()) continue;
-      waiting.delete(one);
-      one.go();
-    }
+  const gateway = new Gateway(options);
+  try {
+    await gateway.move(options.hostname);
+  } catch (error) {
+    gateway.stop();
+    throw error;
   }
-
-  const guests = createGuests({ desk, admit, connections: options.connections, lifetimeMs });
-  const listenAt = (hostname: string, port: number) =>
-    listenOn(tcp, hostname, [{ port }, ...(options.morePorts ?? [])], guests.accept);
-
-  let { hostname } = options;
-  let server = await listenAt(hostname, options.port);
-
-  function sweep(): void {
-    const now = monotonic();
-    idle.sweep();
-    for (const carrier of carriers) {
-      if (now - carrier.movedAt > Math.min(carrier.patienceMs, idleMs)) carrier.cut('idle');
-      else if (now - carrier.startedAt > lifetimeMs) carrier.cut('lifetime');
-      else carrier.look?.(now);
-    }
-    guests.sweep(now);
-  }
-  const dropping = setInterval(guests.dropRevoked, REVOKED_MS);
-  const waking = setInterval(wake, WAKE_MS);
-  const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs));
-
-  return {
-    get port() {
-      return server.port;
-    },
-    engine,
-    meter,
-    bans,
-    journal,
-    async move(to) {
-      const { port } = server;
-      server.close();
-      try {
-        server = await listenAt(to, port);
-        hostname = to;
-      } catch (error) {
-        server = await listenAt(hostname, port);
-        throw error;
-      }
-    },
-    stop() {
-      clearInterval(timer);
-      clearInterval(waking);
-      clearInterval(dropping);
-      server.close();
-      idle.close();
-      for (const carrier of carriers) carrier.cut('stop');
-      guests.close();
-    },
-  };
+  return gateway;
 }
 
-/** Listens on all of the ports, or rejects. The port of what it returns is the first one. */
-async function listenOn(
-  tcp: Tcp,
-  hostname: string,
-  ports: readonly { port: number; options?: string }[],
-  accept: Guests['accept'],
-): Promise<TcpServer> {
-  const servers: TcpServer[] = [];
-  const close = () => {
-    for (const server of servers) server.close();
-  };
-  try {
-    for (const { port, options } of ports) {
-      const listening = tcp.listen({ hostname, port }, (socket) => accept(socket, options));
+/** One proxy in front of many: a single port for HTTP, CONNECT and SOCKS5. */
+export class Gateway extends Desk implements Host {
+  readonly #clients = new Set<Client>();
+  /** Connections of which no user is known, by network. */
+  readonly #strangers = new Map<string, number>();
+  readonly #timers: ReturnType<typeof setInterval>[];
+  /** The first is the one that others are told of. */
+  #servers: TcpServer[] = [];
+  #hostname: string | null = null;
+
+  constructor(options: GatewayOptions) {
+    super(options);
+    this.#timers = [
+      setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.idleMs)),
+      setInterval(() => this.#dropRevoked(), REVOKED_MS),
+    ];
+  }
+
+  get port(): number {
+    return this.#servers[0]?.port ?? this.options.port;
+  }
+
+  /**
+   * Listens at another address on the same port, keeping the connections. Rejects if it is taken, and then listens
+   * where it did.
+   */
+  async move(hostname: string): Promise<void> {
+    const { port } = this;
+    this.#close();
+    try {
+      await this.#listen(hostname, port);
+      this.#hostname = hostname;
+    } catch (error) {
+      this.#close();
+      if (this.#hostname !== null) await this.#listen(this.#hostname, port);
+      throw error;
+    }
+  }
+
+  /** Cuts all connections. */
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#close();
+    this.idle.close();
+    for (const carrier of this.carriers) carrier.cut('stop');
+    for (const client of this.#clients) client.socket.destroy();
+  }
+
+  serve(client: Client, work: Work, admission: Admission): void {
+    if (work.kind === 'plain') sendPlain({ client, desk: this, request: work.request, admission });
+    else openTunnel({ client, desk: this, target: work.target, voice: work.voice, admission });
+  }
+
+  noStranger(network: string): void {
+    const left = (this.#strangers.get(network) ?? 0) - 1;
+    if (left > 0) this.#strangers.set(network, left);
+    else this.#strangers.delete(network);
+  }
+
+  gone(client: Client): void {
+    this.#clients.delete(client);
+    this.meter.closed();
+  }
+
+  #accept(socket: TcpSocket, fixed: string | undefined): TcpListener {
+    // Behind an address of IPv6, those of IPv4 are spelled `::ffff:203.0.113.9`.
+    const peer = canonicalAddress(socket.peer) ?? socket.peer;
+    const network = clientNetwork(peer);
+    const alike = this.#strangers.get(network) ?? 0;
+    if (this.#clients.size >= this.options.connections || alike >= MOST_STRANGERS) {
+      socket.destroy();
+      return NOBODY;
+    }
+    const client = new Client({ socket, host: this, peer, network, fixed });
+    this.#strangers.set(network, alike + 1);
+    this.#clients.add(client);
+    this.meter.opened();
+    return client;
+  }
+
+  /** Listens on all of the ports, or rejects. */
+  async #listen(hostname: string, first: number): Promise<void> {
+    const { tcp, morePorts = [] } = this.options;
+    for (const { port, options } of [{ port: first, options: undefined }, ...morePorts]) {
+      const listening = tcp.listen({ hostname, port }, (socket) => this.#accept(socket, options));
       const onFault = (cause: unknown) => {
         throw new Error(`The gateway cannot listen on ${hostname}:${port}; the port may be taken.`, {
           cause,
         });
       };
-      servers.push(await listening.catch(onFault));
+      this.#servers.push(await listening.catch(onFault));
     }
-  } catch (error) {
-    close();
-    throw error;
   }
-  return { port: servers[0]?.port ?? 0, close };
+
+  #close(): void {
+    for (const server of this.#servers.splice(0)) server.close();
+  }
+
+  /** Ends what stands still, is too old, or keeps the gateway waiting. */
+  #sweep(): void {
+    const { monotonic, idleMs, lifetimeMs } = this.options;
+    const now = monotonic();
+    this.idle.sweep();
+    for (const carrier of this.carriers) {
+      if (now - carrier.movedAt > Math.min(carrier.patienceMs, idleMs)) carrier.cut('idle');
+      else if (now - carrier.startedAt > lifetimeMs) carrier.cut('lifetime');
+      else carrier.look?.(now);
+    }
+    for (const client of this.#clients) {
+      // Those with a carrier were cut with it.
+      if (now - client.startedAt > lifetimeMs) client.socket.destroy();
+      else client.look(now);
+    }
+  }
+
+  #dropRevoked(): void {
+    const asked = new Map<string, Promise<boolean>>();
+    for (const client of this.#clients) client.dropIfRevoked(asked);
+  }
 }

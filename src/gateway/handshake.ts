@@ -1,4 +1,4 @@
-import type { RelayReport } from './relay.ts';
+import type { EndedBy } from './relay.ts';
 import type { Failure } from './upstream.ts';
 
 /**
@@ -61,7 +61,7 @@ export class Handshake {
     if (this.#isTls && !this.#failed && this.#isSilent(now)) this.#fail('timeout');
   }
 
-  ended({ endedBy }: Pick<RelayReport, 'endedBy'>, now: number): void {
+  ended(endedBy: EndedBy, now: number): void {
     const isFinished = this.#up >= LEAST_FINISHED_BYTES;
     if (!this.#isTls) {
       if (endedBy === 'upstream' && !this.#greeted) this.#fail('closed');

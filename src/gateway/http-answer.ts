@@ -1,14 +1,14 @@
-import type { Verdict } from './attempt.ts';
-import { badRequest } from './fault.ts';
 import {
-  endToEnd,
   type Framing,
   framingOf,
   type Head,
   headReader,
   listOf,
   MAX_HEAD_BYTES,
-} from './http-message.ts';
+  MessageFault,
+} from '../lib/http-message.ts';
+import type { Verdict } from './attempt.ts';
+import { endToEnd } from './http-request.ts';
 import type { Failure } from './upstream.ts';
 
 /** The head of an answer. */
@@ -23,7 +23,7 @@ export interface Answer {
 /**
  * Reads the head of the final answer to a request with this method, skipping interim ones. Call it with all bytes of
  * the answer whenever more have arrived; it looks at each only once. Returns `undefined` while the head is incomplete.
- * @throws {GatewayFault} `bad_request` if it is not one, or `head_too_large` if all heads together have over 64 KB.
+ * @throws {MessageFault} if it is not one, or all heads together have over 64 KB.
  */
 export type AnswerReader = (bytes: Buffer) => (Answer & { bytes: number }) | undefined;
 
@@ -40,14 +40,14 @@ export function answerReader(method: string): AnswerReader {
       if (head === undefined) return undefined;
       const status = Number(/^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/.exec(head.line)?.[1]);
       // A protocol switch was not requested.
-      if (!(status >= 100) || status === 101) throw badRequest('This is not an HTTP/1.1 response.');
+      if (!(status >= 100) || status === 101) throw new MessageFault('This is not an HTTP/1.1 response.');
       start += head.bytes;
       if (status >= 200) {
         const bodiless = method === 'HEAD' || status === 204 || status === 304;
         const framing = bodiless ? 'none' : framingOf(head, 'until close');
         return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes: start };
       }
-      if (++interim > MOST_INTERIM) throw badRequest('There are too many interim responses.');
+      if (++interim > MOST_INTERIM) throw new MessageFault('There are too many interim responses.');
       readHead = headReader();
     }
   };

@@ -1,6 +1,6 @@
+import { type Framing, framingOf, type Head, listOf } from '../lib/http-message.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import { badRequest, GatewayFault } from './fault.ts';
-import { endToEnd, type Framing, framingOf, type Head, listOf } from './http-message.ts';
 import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
 
 /** A request to forward. */
@@ -71,6 +71,31 @@ export function plainRequest(
     personal: fields.some(([name]) => name.toLowerCase() === 'authorization'),
     expectsContinue: listOf(head, 'expect').includes('100-continue'),
   };
+}
+
+/**
+ * Fields that concern a single connection (RFC 9110, 7.6.1). `Transfer-Encoding` stays, because bodies are forwarded
+ * unchanged.
+ */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-authenticate',
+  'te',
+  'upgrade',
+]);
+
+/** Returns the header fields that may be forwarded. */
+export function endToEnd(head: Head): [name: string, value: string][] {
+  const named = new Set(listOf(head, 'connection'));
+  // A client must not be able to remove the fields that frame the body.
+  for (const kept of ['transfer-encoding', 'content-length', 'host']) named.delete(kept);
+  return head.fields.filter(([name]) => {
+    const key = name.toLowerCase();
+    return !HOP_BY_HOP.has(key) && !named.has(key);
+  });
 }
 
 /** Splits `http://host:port/path`. The path is forwarded unchanged. */

@@ -40,57 +40,63 @@ export interface Result {
   member?: { upstream: Upstream } | undefined;
 }
 
-/** Remembers the latest requests. */
-export interface Journal {
-  note(asked: Asked, facts: Pick<Entry, 'outcome' | 'ms'> & Result): Entry;
-  /** Returns the latest of all accounts, the newest first. */
-  latest(): Entry[];
-  /** Returns the latest answered one of an account, of the session if one is named. */
-  last(account: string, session: string | null): Entry | undefined;
-  /** Returns the number of exits that were used in the last five minutes. */
-  exitsUsed(): number;
-}
-
 /** Stands for the latest request, of whatever session. */
 const ANY = '';
 const MOST_SHOWN = 200;
 const MOST_REMEMBERED = 20_000;
 const RECENT_MS = 5 * 60_000;
 
-/** @param now ms since 1970 */
-export function createJournal(now: () => number): Journal {
-  const shown: Entry[] = [];
-  const lastOf = new OwnedMap<Entry>(MOST_REMEMBERED);
-  const usedAt = new BoundedMap<string, number>(MOST_REMEMBERED);
+/** Remembers the latest requests. */
+export class Journal {
+  readonly #now: () => number;
+  readonly #shown: Entry[] = [];
+  readonly #lastOf = new OwnedMap<Entry>(MOST_REMEMBERED);
+  readonly #usedAt = new BoundedMap<string, number>(MOST_REMEMBERED);
 
-  return {
-    note({ kind, target, admission: { account, session } }, { outcome, ms, tries, member }) {
-      const upstream = member?.upstream ?? null;
-      const entry: Entry = {
-        at: now(),
-        kind,
-        outcome,
-        ms: Math.round(ms),
-        tries,
-        account: account.id,
-        session: session?.name ?? null,
-        site: siteOf(target.host),
-        exit: upstream && exitOf(upstream),
-        proxy: upstream?.id ?? null,
-      };
-      shown.push(entry);
-      if (shown.length > MOST_SHOWN) shown.shift();
-      if (entry.exit !== null) {
-        usedAt.set(entry.exit, entry.at);
-        for (const name of [ANY, entry.session ?? ANY]) lastOf.set(account.id, name, entry);
-      }
-      return entry;
-    },
-    latest: () => shown.toReversed(),
-    last: (account, session) => lastOf.get(account, session ?? ANY),
-    exitsUsed() {
-      // The clock may have been ahead when one was used.
-      return [...usedAt.values()].filter((at) => Math.abs(now() - at) <= RECENT_MS).length;
-    },
-  };
+  /** @param now ms since 1970 */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  note(
+    { kind, target, admission: { account, session } }: Asked,
+    { outcome, ms, tries, member }: Pick<Entry, 'outcome' | 'ms'> & Result,
+  ): Entry {
+    const upstream = member?.upstream ?? null;
+    const entry: Entry = {
+      at: this.#now(),
+      kind,
+      outcome,
+      ms: Math.round(ms),
+      tries,
+      account: account.id,
+      session: session?.name ?? null,
+      site: siteOf(target.host),
+      exit: upstream && exitOf(upstream),
+      proxy: upstream?.id ?? null,
+    };
+    this.#shown.push(entry);
+    if (this.#shown.length > MOST_SHOWN) this.#shown.shift();
+    if (entry.exit !== null) {
+      this.#usedAt.set(entry.exit, entry.at);
+      for (const name of [ANY, entry.session ?? ANY]) this.#lastOf.set(account.id, name, entry);
+    }
+    return entry;
+  }
+
+  /** Returns the latest of all accounts, the newest first. */
+  latest(): Entry[] {
+    return this.#shown.toReversed();
+  }
+
+  /** Returns the latest answered one of an account, of the session if one is named. */
+  last(account: string, session: string | null): Entry | undefined {
+    return this.#lastOf.get(account, session ?? ANY);
+  }
+
+  /** Returns the number of exits that were used in the last five minutes. */
+  exitsUsed(): number {
+    // The clock may have been ahead when one was used.
+    return [...this.#usedAt.values()].filter((at) => Math.abs(this.#now() - at) <= RECENT_MS).length;
+  }
 }

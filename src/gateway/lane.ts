@@ -1,6 +1,6 @@
 import { Draw } from './draw.ts';
 import { exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
-import type { Visits } from './visits.ts';
+import { NEVER_SEEN, type Visits } from './visits.ts';
 
 /** An upstream, with the results for one kind of traffic. Counts fade, so that the last dozen results matter. */
 export interface Member {
@@ -45,9 +45,11 @@ const COMPARED = 64;
 const FIT = 2;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
 const MOST_UNPROVEN = 2;
+/** More than the time since any visit. */
+const LATER = -2 * NEVER_SEEN;
 /** Factor by which each result fades the older ones. */
 const FADING = 0.9;
-/** What the opinion of others makes of the prior. */
+/** What the opinion of others makes of the prior of one without results. */
 const OPINION_PRIOR: Record<Opinion, number> = { good: 0.9, bad: 0.02 };
 /** Upstreams whose results are remembered. */
 const MOST_KNOWN = 2_000;
@@ -59,8 +61,6 @@ const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Failures after which another try cannot help. */
 const HOPELESS: ReadonlySet<Failure> = new Set(['auth_required', 'page', 'distrusted']);
-/** Number of draws before no suitable upstream is assumed. */
-const DRAWS = 8;
 /** Number of candidates that `fast` compares if it is known who reaches the target, otherwise two. */
 const RACED = 6;
 
@@ -79,45 +79,33 @@ export interface Leaning {
   visits?: Visits;
   /** Returns the chance, 0 to 1, that a member reaches the target. Default: as that of any target. */
   chance?: ((member: Member) => number) | undefined;
-  /** Reports, by key, which upstreams should be taken only if no other one that works is left. */
-  avoid?: Avoids | undefined;
-  /** The key of the only one that may be taken, whatever is known about it. */
-  pinned?: string | undefined;
-  /** The same for exits, which are taken before those to avoid. */
-  taken?: Avoids | undefined;
+  /** Reports which exits should be taken only if no other one that works is left. */
+  avoid?: ((exit: string) => boolean) | undefined;
+  /** The same for exits that are taken before those to avoid. */
+  taken?: ((exit: string) => boolean) | null | undefined;
   /** True if an untried upstream must have passed a check to be tried before those that work. */
   careful?: boolean;
 }
-
-/** Reports whether the upstream or exit with this name should be avoided. */
-export type Avoids = (name: string) => boolean;
 
 /** Decides which upstreams may be chosen. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
 
 /**
  * All upstreams that carry one kind of traffic, and the results of one user's traffic. Those that worked recently are
- * `trusted`; `untried` ones have no results, or may be tried again; the rest are ejected, for longer each time. If no
- * others are left, ejected upstreams are tried anyway.
+ * `trusted`; untried ones have no results, or may be tried again; the rest are left out for a while, longer each time,
+ * unless no others are left.
  */
 export class Lane {
   /** Those with results, and those that are being tried. */
   readonly #known = new Map<string, Member>();
   readonly #trusted: Draw<Member>;
-  readonly #ejected: Draw<Member>;
   readonly #options: LaneOptions;
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    const membership = { keyOf: ({ upstream }: Member) => upstream.key, random: options.random };
-    this.#trusted = new Draw(membership);
-    this.#ejected = new Draw(membership);
-  }
-
-  get kind(): Kind {
-    return this.#options.kind;
+    this.#trusted = new Draw(options.random, ({ upstream }) => upstream.key);
   }
 
   /** True once an upstream is known to work, so that trying one at a time is enough. */
@@ -132,8 +120,8 @@ export class Lane {
   }
 
   /** Reports whether an upstream has worked recently. */
-  trusts(upstream: Upstream): boolean {
-    return this.#trusted.get(upstream.key) !== undefined;
+  trusts({ key }: Upstream): boolean {
+    return this.#trusted.get(key) !== undefined;
   }
 
   /** Reports whether a request should first try an upstream that is not known to work. */
@@ -141,22 +129,13 @@ export class Lane {
     const { size } = this.#trusted;
     const { least, most, known, fast } = EXPLORE;
     const share = rotation === 'fast' ? fast : Math.max(least, Math.min(most, known / size));
-    return this.#othersSize > 0 && size < PLENTY && this.#options.random() < share;
+    return size < Math.min(PLENTY, this.#options.roster.size) && this.#options.random() < share;
   }
 
-  sizes(): { trusted: number; untried: number; ejected: number } {
-    const ejected = this.#ejected.size;
-    return { trusted: this.#trusted.size, untried: Math.max(0, this.#othersSize - ejected), ejected };
-  }
-
-  /** Those that have worked recently. */
-  get trusted(): Member[] {
-    return this.#trusted.some(MOST_KNOWN, () => true);
-  }
-
-  /** Reports whether there is such an upstream. */
-  holds(key: string): boolean {
-    return this.#options.roster.get(key) !== undefined;
+  /** Returns the upstream with this key, whatever is known about it, or `undefined` if there is none. */
+  take(key: string): Member | undefined {
+    const upstream = this.#options.roster.get(key);
+    return upstream && this.#remember(this.#memberFor(upstream));
   }
 
   /**
@@ -168,27 +147,27 @@ export class Lane {
     leaning: Leaning = {},
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
-    const { avoid, taken, visits, careful, pinned } = leaning;
-    const allowed: Suits = (upstream, kind) => !avoid?.(upstream.key) && suits(upstream, kind);
-    const find = (fitting: Suits) => {
-      const checked: Suits = (upstream, kind) => upstream.proven[kind] && fitting(upstream, kind);
-      const idle = () => this.#drawUntried(careful ? checked : fitting, leaning);
-      const trusted = () => this.#drawTrusted(fitting, leaning);
-      if (unknown === 'only') return idle();
-      if (unknown === 'first') return idle() ?? trusted();
-      return trusted() ?? this.#drawUntried(fitting, leaning, true);
-    };
-    const only = pinned === undefined ? undefined : this.#options.roster.get(pinned);
-    let found = only && this.#memberFor(only);
-    if (taken) found ??= find((upstream, kind) => !taken(exitOf(upstream)) && allowed(upstream, kind));
-    found ??= find(allowed);
-    if (avoid) found ??= find(suits);
-    if (unknown !== 'only') found ??= this.#drawFrom(this.#ejected, suits, leaning);
-    if (found) {
-      this.#remember(found);
-      visits?.note(exitOf(found.upstream));
+    const { avoid, taken, careful, visits } = leaning;
+    const { roster, kind } = this.#options;
+    const allowed: Suits = avoid ? (one) => !avoid(exitOf(one)) && suits(one, kind) : suits;
+    const free: Suits = taken ? (one) => !taken(exitOf(one)) && allowed(one, kind) : allowed;
+    let found: Member | undefined;
+    for (const fitting of new Set([free, allowed, suits])) {
+      const checked: Suits = (one) => one.proven[kind] && fitting(one, kind);
+      if (unknown !== 'last') found ??= this.#drawUntried(careful ? checked : fitting, leaning);
+      if (unknown !== 'only')
+        found ??= this.#drawTrusted(fitting, leaning) ?? this.#drawUntried(fitting, leaning, true);
     }
-    return found;
+    if (unknown !== 'only' && found === undefined) {
+      const drawn = few(() => roster.some(1, (one) => suits(one, kind)), leaning.chance);
+      found = this.#bestOf(
+        drawn.map((one) => this.#memberFor(one)),
+        leaning,
+      );
+    }
+    if (found === undefined) return undefined;
+    visits?.note(exitOf(found.upstream));
+    return this.#remember(found);
   }
 
   succeeded(member: Member, latencyMs: number): void {
@@ -199,84 +178,74 @@ export class Lane {
     member.failures = 0;
     member.ejections = 0;
     this.#suspects = [];
-    this.#move(member, this.#trusted);
+    this.#trust(member);
   }
 
   failed(member: Member, why: Failure): void {
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;
-    const hopeless = HOPELESS.has(why);
-    const wasTrusted = this.#trusted.has(member);
-    if (wasTrusted && !hopeless && member.failures < PATIENCE && this.score(member) > 0.5) return;
-    // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
-    if (wasTrusted && !hopeless && this.#suspects.length >= Math.max(4, this.#trusted.size)) {
-      this.#blameOurselves();
-      return;
+    const mayBeLuck = this.trusts(member.upstream) && !HOPELESS.has(why);
+    if (mayBeLuck) {
+      if (member.failures < PATIENCE && this.score(member) > 0.5) return;
+      // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
+      if (this.#suspects.length >= Math.max(4, this.#trusted.size)) {
+        for (const suspect of this.#suspects.splice(0)) {
+          Object.assign(suspect, { ejections: 0, failures: 0 });
+          this.#trust(suspect);
+        }
+        return;
+      }
+      this.#suspects.push(member);
     }
-    if (wasTrusted && !hopeless) this.#suspects.push(member);
-    this.#eject(member, hopeless);
+    this.#eject(member, HOPELESS.has(why));
   }
 
   /** Records that another upstream was faster, although this one had enough time. */
   outrun(member: Member): void {
-    if (this.#trusted.has(member)) member.bad = member.bad * FADING + 0.3;
+    if (this.trusts(member.upstream)) member.bad = member.bad * FADING + 0.3;
     else this.#eject(member);
   }
 
   /** Returns the estimated share of successful attempts. */
   score({ upstream, good, bad }: Member): number {
-    const opinion = this.#options.opinion?.(upstream.key) ?? null;
-    const prior = opinion === null ? upstream.prior : OPINION_PRIOR[opinion];
+    const opinion = good + bad === 0 ? this.#options.opinion?.(upstream.key) : undefined;
+    const prior = opinion ? OPINION_PRIOR[opinion] : upstream.prior;
     return (good + PRIOR_WEIGHT * prior) / (good + bad + PRIOR_WEIGHT);
   }
 
-  #drawTrusted(suits: Suits, leaning: Leaning): Member | undefined {
-    const { rotation = 'spread' } = leaning;
-    if (rotation === 'fast') return this.#drawFrom(this.#trusted, suits, leaning);
-    return this.#fittest(this.#suitable(this.#trusted, suits, COMPARED), leaning);
-  }
-
   /** Returns the one whose turn it is of those whose expected time is not much longer than that of the best. */
-  #fittest(members: readonly Member[], { rotation, visits, chance }: Leaning): Member | undefined {
-    // The best quarter, because a single one that is much faster than all others must not get all requests.
-    const costs = members.map((member) => this.#cost(member)).sort((a, b) => a - b);
-    const most = FIT * (costs[Math.floor(costs.length / 4)] ?? 0);
-    const turns = members.map((member) => ({
-      member,
-      owes: member.unproven < MOST_UNPROVEN ? 0 : member.unproven,
-      latest: rotation === 'random' ? this.#options.random() : (visits?.latest(exitOf(member.upstream)) ?? 0),
-    }));
-    turns.sort((one, other) => one.owes - other.owes || one.latest - other.latest);
-    return leastOf(
-      turns.map(({ member }) => member),
-      (member) => this.#cost(member, chance?.(member)),
-      most,
-    );
-  }
-
-  /** Returns the most promising of a few random members. */
-  #drawFrom(set: Draw<Member>, suits: Suits, { chance }: Leaning): Member | undefined {
-    const drawn = Array.from({ length: chance ? RACED : 2 }, () => this.#suitable(set, suits, 1)).flat();
-    return leastOf(drawn, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
-  }
-
-  /** Returns up to `most` members, from a random one on. */
-  #suitable(set: Draw<Member>, suits: Suits, most: number): Member[] {
-    const { kind } = this.#options;
+  #drawTrusted(suits: Suits, leaning: Leaning): Member | undefined {
+    const { rotation, visits, chance } = leaning;
+    const { kind, random } = this.#options;
     const gone: Member[] = [];
-    const found = set.some(most, (member) => {
-      if (this.#isThere(member)) return suits(member.upstream, kind);
+    const fits = (member: Member) => {
+      if (member.upstream.carries[kind]) return suits(member.upstream, kind);
       gone.push(member);
       return false;
-    });
+    };
+    const isFast = rotation === 'fast';
+    const members = isFast
+      ? few(() => this.#trusted.some(1, fits), chance)
+      : this.#trusted.some(COMPARED, fits);
     for (const member of gone) this.#forget(member);
-    return found;
+    if (isFast) return this.#bestOf(members, leaning);
+    // The best quarter, because a single one that is much faster than all others must not get all requests.
+    const costs = Float64Array.from(members, (member) => this.#cost(member)).sort();
+    const most = FIT * (costs[costs.length >> 2] ?? 0);
+    const turnOf = ({ unproven, upstream }: Member) =>
+      (unproven < MOST_UNPROVEN ? 0 : unproven * LATER) +
+      (rotation === 'random' ? random() : (visits?.latest(exitOf(upstream)) ?? 0));
+    for (let waiting = members; ; ) {
+      const next = leastOf(waiting, turnOf);
+      if (next === undefined) return leastOf(members, (member) => this.#cost(member, chance?.(member)));
+      if (this.#cost(next, chance?.(next)) <= most) return next;
+      waiting = waiting.filter((member) => member !== next);
+    }
   }
 
-  /** Reports whether nothing is known about an upstream, or nothing recent. */
-  #isUntried(upstream: Upstream, now: number): boolean {
-    return !this.trusts(upstream) && (this.#ejected.get(upstream.key)?.ejectedUntil ?? 0) <= now;
+  #bestOf(members: readonly Member[], { chance }: Leaning): Member | undefined {
+    return leastOf(members, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
   }
 
   /**
@@ -284,33 +253,21 @@ export class Lane {
    * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
    */
   #drawUntried(suits: Suits, { chance }: Leaning, shared = false): Member | undefined {
-    if (this.#othersSize === 0) return undefined;
     const { roster, kind, opinion, monotonic } = this.#options;
+    if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
-    const drawn: Member[] = [];
-    for (let draw = 0; draw < DRAWS && drawn.length < 2; draw++) {
-      const upstream = roster.any();
-      if (!upstream || !this.#isUntried(upstream, now) || opinion?.(upstream.key) === 'bad') continue;
-      if (suits(upstream, kind) && !this.#known.get(upstream.key)?.busy)
-        drawn.push(this.#memberFor(upstream));
-    }
-    if (drawn.length > 0) return leastOf(drawn, (member) => this.#cost(member, chance?.(member)));
-    const owed = ({ unproven, busy }: Member) => unproven * 1_000 + busy;
-    let best: Member | undefined;
-    for (const upstream of roster) {
-      if (!this.#isUntried(upstream, now) || !suits(upstream, kind)) continue;
-      const member = this.#memberFor(upstream);
-      if (member.busy === 0) return member;
-      if (shared && (best === undefined || owed(member) < owed(best))) best = member;
-    }
-    return best;
-  }
-
-  /** Brings what is known about the upstream up to date. Returns false if it has left. */
-  #isThere(member: Member): boolean {
-    const upstream = this.#options.roster.get(member.upstream.key);
-    if (upstream !== undefined) member.upstream = upstream;
-    return upstream !== undefined;
+    const isUntried = (upstream: Upstream) =>
+      !this.trusts(upstream) &&
+      (this.#known.get(upstream.key)?.ejectedUntil ?? 0) <= now &&
+      suits(upstream, kind);
+    const isIdle = (upstream: Upstream) =>
+      isUntried(upstream) && !this.#known.get(upstream.key)?.busy && opinion?.(upstream.key) !== 'bad';
+    const idle = roster.some(2, isIdle).map((upstream) => this.#memberFor(upstream));
+    if (idle.length > 0) return leastOf(idle, (member) => this.#cost(member, chance?.(member)));
+    // Others may be wrong about those, and several requests may need the same one.
+    const rest = roster.some(COMPARED, isUntried).map((upstream) => this.#memberFor(upstream));
+    const least = leastOf(rest, ({ unproven, busy }) => unproven * 1_000 + busy);
+    return shared || least?.busy === 0 ? least : undefined;
   }
 
   #memberFor(upstream: Upstream): Member {
@@ -322,23 +279,20 @@ export class Lane {
   }
 
   /** Above the limit, what was chosen longest ago is forgotten. */
-  #remember(member: Member): void {
+  #remember(member: Member): Member {
     const { key } = member.upstream;
     this.#known.delete(key);
     this.#known.set(key, member);
-    if (this.#known.size <= MOST_KNOWN) return;
-    const [oldest] = this.#known.values();
-    if (oldest) this.#forget(oldest);
+    if (this.#known.size > MOST_KNOWN) {
+      const [oldest] = this.#known.values();
+      if (oldest) this.#forget(oldest);
+    }
+    return member;
   }
 
-  #forget(member: Member): void {
-    this.#known.delete(member.upstream.key);
-    for (const set of [this.#trusted, this.#ejected]) set.delete(member.upstream.key);
-  }
-
-  /** Number of upstreams that are not known to work. */
-  get #othersSize(): number {
-    return Math.max(0, this.#options.roster.size - this.#trusted.size);
+  #forget({ upstream: { key } }: Member): void {
+    this.#known.delete(key);
+    this.#trusted.delete(key);
   }
 
   /** Returns the expected time to an answer with all the tries that it takes, roughly. */
@@ -346,42 +300,32 @@ export class Lane {
     return (member.latencyMs + 50) / Math.max(0.001, chance);
   }
 
+  #trust(member: Member): void {
+    if (this.#known.get(member.upstream.key) === member) this.#trusted.set(member);
+  }
+
   #eject(member: Member, hopeless = false): void {
+    const { key } = member.upstream;
     const { firstMs, mostMs } = EJECTION;
     const restMs = hopeless ? mostMs : Math.min(mostMs, firstMs * ++member.ejections);
     member.ejectedUntil = this.#options.monotonic() + restMs;
-    this.#move(member, this.#ejected);
-  }
-
-  #blameOurselves(): void {
-    for (const member of this.#suspects) {
-      member.ejections = 0;
-      member.failures = 0;
-      this.#move(member, this.#trusted);
-    }
-    this.#suspects = [];
-  }
-
-  #move(member: Member, to: Draw<Member>): void {
-    if (this.#known.get(member.upstream.key) !== member) return;
-    for (const set of [this.#trusted, this.#ejected]) {
-      if (set !== to) set.delete(member.upstream.key);
-    }
-    to.set(member);
+    if (this.#trusted.get(key) === member) this.#trusted.delete(key);
   }
 }
 
-/** Returns the first member whose cost is at most `enough`, otherwise the one with the least. */
-function leastOf(
-  members: readonly Member[],
-  costOf: (member: Member) => number,
-  enough = 0,
-): Member | undefined {
-  let best: { member: Member; cost: number } | undefined;
-  for (const member of members) {
-    const cost = costOf(member);
-    if (cost <= enough) return member;
-    if (best === undefined || cost < best.cost) best = { member, cost };
+function few<T>(draw: () => T[], chance: Leaning['chance']): T[] {
+  return Array.from({ length: chance ? RACED : 2 }, draw).flat();
+}
+
+/** Returns the first of those with the least value. */
+function leastOf<T>(items: readonly T[], worthOf: (item: T) => number): T | undefined {
+  let best: T | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const value = worthOf(item);
+    if (best !== undefined && value >= least) continue;
+    best = item;
+    least = value;
   }
-  return best?.member;
+  return best;
 }

@@ -6,25 +6,12 @@ export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left' | 'cut'
 
 const SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
 
-/** Counts what the gateway does, for `/metrics` and the page. */
-export interface Meter {
-  tried(kind: Kind): void;
-  hedged(kind: Kind): void;
-  failed(kind: Kind, failure: Failure): void;
-  /** Records that a request was answered, or not; `ms` until the answer began. */
-  settled(kind: Kind, outcome: Outcome, ms: number): void;
-  bytes(direction: 'up' | 'down', count: number): void;
-  opened(): void;
-  closed(): void;
-  /**
-   * Returns the totals since the start: requests, answered ones, and the 95th percentile of the latest ones in ms.
-   */
-  summary(): { requests: number; served: number; p95Ms: number | null };
-}
+export type Meter = ReturnType<typeof createMeter>;
 
 const REMEMBERED = 1000;
 
-export function createMeter(metrics: Metrics): Meter {
+/** Counts what the gateway does, for `/metrics` and the page. */
+export function createMeter(metrics: Metrics) {
   const tries = metrics.counter('picpool_gateway_tries_total', 'Upstreams tried.', ['kind']);
   const hedges = metrics.counter('picpool_gateway_hedges_total', 'Upstreams tried beside others.', ['kind']);
   const failures = metrics.counter('picpool_gateway_failures_total', 'Upstreams given up.', [
@@ -52,10 +39,11 @@ export function createMeter(metrics: Metrics): Meter {
     read: () => [{ labels: [], value: open }],
   });
   return {
-    tried: (kind) => tries(kind).inc(),
-    hedged: (kind) => hedges(kind).inc(),
-    failed: (kind, failure) => failures(kind, failure).inc(),
-    settled(kind, outcome, ms) {
+    tried: (kind: Kind): void => tries(kind).inc(),
+    hedged: (kind: Kind): void => hedges(kind).inc(),
+    failed: (kind: Kind, failure: Failure): void => failures(kind, failure).inc(),
+    /** Records that a request was answered, or not; `ms` until the answer began. */
+    settled(kind: Kind, outcome: Outcome, ms: number): void {
       outcomes(kind, outcome).inc();
       if (outcome === 'refused' || outcome === 'client_left') return;
       requests++;
@@ -64,14 +52,17 @@ export function createMeter(metrics: Metrics): Meter {
       answers(kind).observe(ms / 1000);
       latest[served % REMEMBERED] = ms;
     },
-    bytes: (direction, count) => bytes(direction).inc(count),
-    opened() {
+    bytes: (direction: 'up' | 'down', count: number): void => bytes(direction).inc(count),
+    opened(): void {
       open++;
     },
-    closed() {
+    closed(): void {
       open--;
     },
-    summary() {
+    /**
+     * Returns the totals since the start: requests, answered ones, and the 95th percentile of the latest ones in ms.
+     */
+    summary(): { requests: number; served: number; p95Ms: number | null } {
       const sorted = latest.filter((ms) => ms !== undefined).sort((a, b) => a - b);
       return { requests, served, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
     },

@@ -1,4 +1,4 @@
-import { framingOf, type HeadReader, headReader, listOf } from './http-message.ts';
+import { framingOf, type HeadReader, headReader, listOf } from '../lib/http-message.ts';
 import { readOpening } from './tls.ts';
 
 /** Methods whose requests may be sent to several proxies. */

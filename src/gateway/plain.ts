@@ -1,12 +1,14 @@
+import { type BodyEnd, bodyEnd, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import { type Caller, HTTP_VOICE } from './caller.ts';
-import { canaryFor, headForProxy } from './canary.ts';
+import { headForProxy } from './canary.ts';
+import { type Client, NOTHING, type Served } from './client.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
-import { badRequest, GatewayFault, maybeSent, sessionLost } from './fault.ts';
+import type { Evidence } from './evidence.ts';
+import { badRequest, type GatewayFault, HTTP_VOICE, maybeSent, sessionLost } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -17,15 +19,14 @@ import {
   PROXY_TROUBLE,
   REFUSALS,
 } from './http-answer.ts';
-import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import type { Outcome } from './meter.ts';
-import type { Race, RaceResult } from './race.ts';
+import type { RaceResult, Running } from './race.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 interface PlainOptions {
-  client: Caller;
+  client: Client;
   desk: Desk;
   request: PlainRequest;
   admission: Admission;
@@ -43,47 +44,44 @@ const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
  */
 export function sendPlain(options: PlainOptions): void {
   const { client, desk, request, admission } = options;
-  const asked: Asked = { kind: 'plain', target: request.target, admission, startedAt: desk.monotonic() };
+  const { method, target, framing } = request;
+  const { monotonic, retry } = desk.options;
+  const asked: Asked = { kind: 'plain', target, admission, startedAt: monotonic() };
   const evidence = desk.engine.evidenceOf(admission.account);
-  const repeatable = request.framing === 'none' && (request.method === 'GET' || request.method === 'HEAD');
-  let running: Race | null = null;
-  client.onLeft = () => {
-    running?.cancel();
-    desk.settled(asked, 'client_left');
-  };
-  // A client may end its half after a whole request; a request without its end never gets one.
-  client.onEnded = () => {
-    if (!isWhole(request, client)) client.socket.destroy();
-  };
-  running = desk.engine.find(
-    {
-      kind: 'plain',
-      target: request.target,
-      admission,
-      planFor(upstream): Plan {
-        const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
-        return {
-          tunnel: isTunnelled(upstream),
-          payload: repeatable ? headFor(request, upstream) : null,
-          doubt: certain ? undefined : UNKNOWN,
-          judge: answerJudge(request.method, certain, desk.retry),
-        };
-      },
-      canaryFor: (upstream) => canaryFor(upstream, isTunnelled(upstream)),
-      ...(repeatable && { idleFor: (upstream) => desk.idle.take(upstream, request.target) }),
-      wide: repeatable,
+  const repeatable = framing === 'none' && (method === 'GET' || method === 'HEAD');
+  let running: Running | null = null;
+  client.serving = {
+    ...NOTHING,
+    left() {
+      running?.cancel();
+      desk.settled(asked, 'client_left');
     },
-    (result, tries, lost) => {
-      const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result?.member });
-      if (result !== null) return new Exchange(options, result, settle).begin(repeatable);
-      settle('no_answer');
-      client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', request.target, tries));
+    // A client may end its half after a whole request; a request without its end never gets one.
+    ended() {
+      if (!isWhole(request, client)) client.socket.destroy();
     },
-  );
+  };
+  const planFor = (upstream: Upstream): Plan => {
+    const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
+    return {
+      tunnel: isTunnelled(upstream),
+      payload: repeatable ? headFor(request, upstream) : null,
+      doubt: certain ? undefined : UNKNOWN,
+      judge: answerJudge(method, certain, retry),
+      idle: repeatable ? desk.idle.take(upstream, target) : undefined,
+    };
+  };
+  const wish = { kind: 'plain', target, admission, planFor, wide: repeatable } as const;
+  running = desk.engine.find(wish, (result, tries, lost) => {
+    const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result?.member });
+    if (result !== null) return new Exchange(options, evidence, result, settle).begin(repeatable);
+    settle('no_answer');
+    client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', target, tries));
+  });
 }
 
 /** Reports whether the body has arrived, of which nothing was taken yet. */
-function isWhole({ framing }: PlainRequest, { inbox }: Caller): boolean {
+function isWhole({ framing }: PlainRequest, { inbox }: Client): boolean {
   const end = bodyEnd(framing);
   try {
     end.take(inbox.view());
@@ -103,10 +101,11 @@ function isTunnelled({ protocol, carries }: Upstream): boolean {
 }
 
 /** Sends the rest of a request to the upstream that was found, and the answer back. */
-class Exchange implements Carrier {
+class Exchange implements Carrier, Served {
   readonly startedAt: number;
   movedAt: number;
   readonly #options: PlainOptions;
+  readonly #evidence: Evidence;
   readonly #result: RaceResult;
   /** Called once, when the answer begins or there is none. */
   readonly #settle: (outcome: Outcome) => void;
@@ -123,8 +122,14 @@ class Exchange implements Carrier {
   #sentAt: number | null = null;
   #over = false;
 
-  constructor(options: PlainOptions, result: RaceResult, settle: (outcome: Outcome) => void) {
-    this.startedAt = options.desk.monotonic();
+  constructor(
+    options: PlainOptions,
+    evidence: Evidence,
+    result: RaceResult,
+    settle: (outcome: Outcome) => void,
+  ) {
+    this.startedAt = options.desk.options.monotonic();
+    this.#evidence = evidence;
     this.movedAt = this.startedAt;
     this.#options = options;
     this.#result = result;
@@ -139,13 +144,7 @@ class Exchange implements Carrier {
   begin(sent: boolean): void {
     const { client, desk, request } = this.#options;
     desk.carriers.add(this);
-    client.onLeft = () => this.#end('left');
-    client.onBytes = () => this.#sendBody();
-    client.onEnded = () => this.#leaveUnlessWhole();
-    client.onDrained = () => {
-      this.#moved();
-      this.#upstream.resume();
-    };
+    client.serving = this;
     this.#upstream.listener = {
       opened() {},
       received: (bytes) => this.#onBytes(asBuffer(bytes)),
@@ -163,11 +162,28 @@ class Exchange implements Carrier {
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
     }
-    if (client.hasEnded) this.#leaveUnlessWhole();
+    if (client.hasEnded) this.ended();
     if (this.#over) return;
     if (!this.#received.isEmpty) this.#readHead();
     this.#upstream.resume();
     this.#result.attempt.replay();
+  }
+
+  received(): void {
+    this.#sendBody();
+  }
+
+  drained(): void {
+    this.#moved();
+    this.#upstream.resume();
+  }
+
+  ended(): void {
+    if (!this.#requestEnd.done) this.#options.client.socket.destroy();
+  }
+
+  left(): void {
+    this.#end('left');
   }
 
   get patienceMs(): number {
@@ -181,11 +197,7 @@ class Exchange implements Carrier {
   }
 
   #moved(): void {
-    this.movedAt = this.#options.desk.monotonic();
-  }
-
-  #leaveUnlessWhole(): void {
-    if (!this.#requestEnd.done) this.#options.client.socket.destroy();
+    this.movedAt = this.#options.desk.options.monotonic();
   }
 
   #sendBody(): void {
@@ -224,30 +236,28 @@ class Exchange implements Carrier {
       this.#received.take(answer.bytes);
       this.#beginAnswer(answer, this.#received.remainder());
     } catch (error) {
-      if (!(error instanceof GatewayFault)) throw error;
+      if (!(error instanceof MessageFault)) throw error;
       this.#fail(maybeSent(), 'protocol_error');
     }
   }
 
   #beginAnswer(answer: Answer, rest: Buffer): void {
-    const { desk } = this.#options;
     const { member, tookMs, doubtful, slower } = this.#result;
     this.#answer = answer;
     this.#answerEnd = bodyEnd(answer.framing);
     this.#settle('served');
-    const { admission, request } = this.#options;
-    const evidence = desk.engine.evidenceOf(admission.account);
+    const { admission, request, desk } = this.#options;
+    const evidence = this.#evidence;
     const site = siteOf(request.target.host);
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
-    const ms = this.#sentAt === null ? tookMs : desk.monotonic() - this.#sentAt;
+    const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
     if (!doubtful && !PROXY_TROUBLE.has(answer.status))
       evidence.worked('plain', member, { site, tookMs: ms, slower });
     // What several exits got is the site's answer to everyone.
-    if (!refused || !doubtful) evidence.reached(site, member.upstream.key, !refused);
+    if (!refused || !doubtful) evidence.reached(site, member.upstream, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
-    const { session } = this.#options.admission;
-    added.push(...(session?.headers() ?? exitHeaders(member.upstream)));
+    added.push(...(admission.session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
     this.#sendAnswer(rest, head);
   }
@@ -311,16 +321,16 @@ class Exchange implements Carrier {
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk, admission } = this.#options;
+    const { client, desk, request } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
     if (this.#answerEnd === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     this.#result.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {
-      desk.idle.put(this.#result.member.upstream, this.#options.request.target, this.#upstream);
+      desk.idle.put(this.#result.member.upstream, request.target, this.#upstream);
     } else this.#upstream.destroy();
-    if (blame !== null) desk.engine.failed(admission.account, 'plain', this.#result.member, blame);
+    if (blame !== null) this.#evidence.failed('plain', this.#result.member, blame);
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {

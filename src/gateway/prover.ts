@@ -19,15 +19,7 @@ interface ProverOptions {
   onRound: (counts: { proven: number; all: number }) => void;
 }
 
-/** Finds out which upstreams of a list work, while they are already in use. */
-export interface Prover {
-  /** Resolves when the first has passed, or none will soon. */
-  readonly ready: Promise<void>;
-  /** Once some have passed for a kind of traffic, only those suit. */
-  suits: Suits;
-  /** Resolves when everything has stopped. */
-  stop(): Promise<void>;
-}
+export type Prover = ReturnType<typeof startProver>;
 
 const PROVEN_PRIOR = 0.9;
 const FAILED_PRIOR = 0.05;
@@ -36,35 +28,29 @@ const PATIENCE_MS = 3_000;
 /** All are checked again after this time, and those that failed may return. */
 const ROUND_MS = 10 * 60_000;
 
-/** Starts to check all upstreams repeatedly. */
-export function startProver(options: ProverOptions): Prover {
+/** Finds out which upstreams of a list work, again and again, while they are already in use. */
+export function startProver(options: ProverOptions) {
   const { upstreams, clock, onError } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const proven: Record<Kind, Set<string>> = { tunnel: new Set(), plain: new Set() };
   const { promise: ready, resolve: isReady } = Promise.withResolvers<void>();
 
+  /** Checks each kind of traffic. One check is enough for both if the proxy handles both in the same way. */
   async function prove(upstream: Upstream): Promise<void> {
-    const kinds: [Kind, Protocol][] =
-      upstream.protocol === 'http'
+    const { protocol, ip, port, login, tls } = upstream;
+    const ways: [Protocol, Kind[]][] =
+      protocol === 'http'
         ? [
-            ['plain', 'http'],
-            ['tunnel', 'https'],
+            ['http', ['plain']],
+            ['https', ['tunnel']],
           ]
-        : [
-            ['plain', upstream.protocol],
-            ['tunnel', upstream.protocol],
-          ];
-    // One check is enough for both if the proxy handles both in the same way.
-    const results = new Map<Protocol, Promise<CheckResult>>();
+        : [[protocol, ['plain', 'tunnel']]];
     await Promise.all(
-      kinds.map(async ([kind, protocol]) => {
-        const { ip, port, login, tls } = upstream;
-        const endpoint = { protocol, ip, port, login, tls };
-        const running = results.get(protocol) ?? options.check(endpoint, signal);
-        results.set(protocol, running);
-        const result = await running;
-        if (!signal.aborted && result.verdict !== 'unknown') learn(upstream, kind, result);
+      ways.map(async ([as, kinds]) => {
+        const result = await options.check({ protocol: as, ip, port, login, tls }, signal);
+        if (signal.aborted || result.verdict === 'unknown') return;
+        for (const kind of kinds) learn(upstream, kind, result);
       }),
     );
   }
@@ -92,14 +78,12 @@ export function startProver(options: ProverOptions): Prover {
     while (!signal.aborted) {
       if (await options.judged()) {
         await forEachBounded(upstreams.values(), options.concurrency, prove, signal);
-        if (!signal.aborted) options.onRound(counts());
+        const all = new Set([...proven.tunnel, ...proven.plain]);
+        if (!signal.aborted) options.onRound({ proven: all.size, all: upstreams.size });
       }
       isReady();
       await clock.sleep(ROUND_MS, signal).catch(() => {});
     }
-  }
-  function counts(): { proven: number; all: number } {
-    return { proven: new Set([...proven.tunnel, ...proven.plain]).size, all: upstreams.size };
   }
 
   const running = run().catch((error: unknown) => {
@@ -108,9 +92,12 @@ export function startProver(options: ProverOptions): Prover {
   });
 
   return {
+    /** Resolves when the first has passed, or none will soon. */
     ready,
-    suits: (upstream, kind) => proven[kind].size === 0 || upstream.proven[kind],
-    async stop() {
+    /** Once some have passed for a kind of traffic, only those suit. */
+    suits: ((upstream, kind) => proven[kind].size === 0 || upstream.proven[kind]) as Suits,
+    /** Resolves when everything has stopped. */
+    async stop(): Promise<void> {
       stopping.abort();
       await running;
     },

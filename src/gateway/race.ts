@@ -1,42 +1,37 @@
-import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
+import { siteOf } from '../proxy/targets/site.ts';
+import type { Tcp } from '../runtime/tcp.ts';
+import type { Admission } from './admission.ts';
 import { Attempt, type Doubt, type Plan } from './attempt.ts';
-import type { Canary } from './canary.ts';
-import type { Lane, Leaning, Member, Suits } from './lane.ts';
+import { canaryFor } from './canary.ts';
+import type { Evidence } from './evidence.ts';
+import type { Leaning, Member, Suits } from './lane.ts';
+import type { Meter } from './meter.ts';
 import type { Target } from './target.ts';
-import { exitOf, type Failure, type Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 
-export interface RaceOptions {
-  tcp: Pick<Tcp, 'dial'>;
-  lane: Lane;
+/** What a client needs an upstream for. */
+export interface Wish {
+  kind: Kind;
   target: Target;
-  suits: Suits;
-  leaning: Leaning;
+  admission: Pick<Admission, 'account' | 'suits' | 'sources' | 'session' | 'site' | 'rotation'>;
   planFor: (upstream: Upstream) => Plan;
-  /** Returns an open connection through the upstream to the target. */
-  idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
-  /**
-   * Returns a request that proves that an answer of the upstream is not its own. Default: only equal answers of several
-   * prove that.
-   */
-  canaryFor?: ((upstream: Upstream) => Canary) | undefined;
-  /** Number of upstreams tried at once from the start: one, and others that are not known to work. */
-  width: number;
-  /** The first is one that is not known to work, which another joins after this time. Default: one that works. */
-  joinMs?: number | undefined;
+  /** Whether several may be tried at once. */
+  wide: boolean;
+}
+
+interface RaceOptions {
+  tcp: Pick<Tcp, 'dial'>;
+  monotonic: () => number;
+  meter: Pick<Meter, 'tried' | 'hedged'>;
+  evidence: Evidence;
+  wish: Wish;
+  suits: Suits;
+  /** The keys of those that were tried before. */
+  tried: Set<string>;
   /** Maximum number of upstreams tried. */
   tries: number;
-  /** After this time without an answer, one more is tried. */
-  hedgeMs: number;
-  /** Reports whether one more may be tried while others are pending. */
-  mayHedge: () => boolean;
   /** Time limit for an answer. */
   timeoutMs: number;
-  monotonic: () => number;
-  /** Called for each attempt; `hedged`: while others are pending. */
-  onTry: (member: Member, hedged: boolean) => void;
-  onFailure: (member: Member, failure: Failure) => void;
-  /** Called for those that the site refused, although it let in the winner. */
-  onRefused?: (member: Member) => void;
 }
 
 export interface RaceResult {
@@ -50,28 +45,24 @@ export interface RaceResult {
   slower: Member[];
 }
 
-/** Called with the winner or `null`, the number of attempts, and whether the time limit has ended it. */
-export type OnEnd = (result: RaceResult | null, tries: number, timedOut: boolean) => void;
+/** Called once with the winner or `null`, the number of attempts, and whether a session has lost the exit it is locked to. */
+export type OnEnd = (result: RaceResult | null, tries: number, lost: boolean) => void;
 
-export interface Race {
-  /** Cancels all attempts, without further callbacks. */
+export interface Running {
+  /** Ends everything, without further callbacks. */
   cancel(): void;
 }
 
+/** Number of upstreams tried at once until one is known to work. */
+const COLD_WIDTH = 3;
+/** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
+const HEAD_START = 2.25;
+/** Share of the time limit after which another exit is looked for, although the session's may still answer. */
+const PATIENCE = 0.5;
 /** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
 const ALIKE = 2;
 /** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
 const REFUSED_ALIKE = 3;
-
-/**
- * Tries upstreams until one delivers an answer, and calls back once: with the winner, or with `null`, and the number
- * of attempts. A failed attempt is replaced at once; without any answer, one more is added from time to time.
- */
-export function race(options: RaceOptions, onEnd: OnEnd): Race {
-  const contest = new Contest(options, onEnd);
-  contest.begin();
-  return contest;
-}
 
 interface Doubtful {
   attempt: Attempt;
@@ -82,36 +73,72 @@ interface Doubtful {
   isAsked: boolean;
 }
 
-class Contest implements Race {
+/**
+ * Tries upstreams until one delivers an answer. A failed attempt is replaced at once; without any answer, one more is
+ * added from time to time. A session begins with its exit. If that is lost, the upstream that answers first becomes its
+ * exit, also for those of its requests that are looking for one at the same time.
+ */
+export class Race implements Running {
   readonly #options: RaceOptions;
   readonly #onEnd: OnEnd;
+  readonly #leaning: Leaning;
+  readonly #site: string;
+  readonly #hedgeMs: number;
+  readonly #deadline: number;
   readonly #running = new Map<Attempt, Member>();
   /** Answers that may be the proxy's own, with their look. */
   readonly #doubtful: Doubtful[] = [];
   /** Questions for a host that does not exist. */
   readonly #canaries = new Set<Attempt>();
-  readonly #tried = new Set<string>();
+  /** The exit of the session when it was last looked at. */
+  #pinned: string | null;
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #deadline = 0;
   /** Those that have not answered after this time had enough of it. */
   #enoughMs: number;
   #over = false;
 
   constructor(options: RaceOptions, onEnd: OnEnd) {
+    const { evidence, timeoutMs, monotonic, wish } = options;
+    const { kind, target, admission, wide } = wish;
+    const { session, rotation } = admission;
+    const site = siteOf(target.host);
     this.#options = options;
-    this.#enoughMs = options.hedgeMs;
     this.#onEnd = onEnd;
+    this.#site = site;
+    this.#leaning = {
+      rotation,
+      visits: evidence.visits(site),
+      chance: evidence.chanceAt(admission.site ?? site, kind),
+      avoid: evidence.shutOutAt(site),
+      taken: session && ((exit) => session.isTaken(exit)),
+      // What is sent only once must not be lost to find out more.
+      careful: !wide,
+    };
+    this.#pinned = session?.pinned ?? null;
+    this.#deadline = monotonic() + timeoutMs;
+    this.#hedgeMs = evidence.hedges[kind].afterMs(site);
+    this.#enoughMs = this.#hedgeMs;
+    this.#begin();
+    if (this.#running.size === 0) this.#settle(false);
+    else this.#wait(this.#enoughMs);
   }
 
-  begin(): void {
-    const { width, timeoutMs, joinMs, monotonic, lane } = this.#options;
-    this.#deadline = monotonic() + timeoutMs;
-    const first = this.#try(joinMs === undefined ? 'last' : 'first');
-    for (let place = 1; place < width; place++) this.#try('only');
-    if (joinMs !== undefined && first && !lane.trusts(first.upstream)) this.#enoughMs = joinMs;
-    if (this.#running.size === 0) this.#settle();
-    else this.#wait(this.#enoughMs);
+  #begin(): void {
+    const { evidence, timeoutMs, wish } = this.#options;
+    const { kind, wide, admission } = wish;
+    const { session, rotation } = admission;
+    const lane = evidence.lanes[kind];
+    if (lane.learned) {
+      const first = this.#try(!session && lane.explores(rotation) ? 'first' : 'last');
+      // Another tunnel costs the target nothing; a second request does.
+      const joins = kind === 'tunnel' && wide && first !== undefined && !lane.trusts(first.upstream);
+      if (joins && !session) this.#enoughMs = HEAD_START * evidence.hedges[kind].usualMs(this.#site);
+    } else {
+      this.#try('last');
+      for (let place = 1; wide && place < COLD_WIDTH && this.#pinned === null; place++) this.#try('only');
+    }
+    if (this.#pinned !== null) this.#enoughMs = timeoutMs * PATIENCE;
   }
 
   cancel(): void {
@@ -125,19 +152,20 @@ class Contest implements Race {
       this.#win(attempt, member);
       return;
     }
-    const { mayBeOwn, refusal } = doubt;
-    const canary = mayBeOwn ? this.#options.canaryFor?.(member.upstream) : undefined;
+    const { mayBeOwn, look, refusal } = doubt;
     const tookMs = this.#options.monotonic() - attempt.startedAt;
-    const doubtful = { attempt, member, doubt, tookMs, isAsked: canary !== undefined };
-    const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === doubt.look);
-    if (canary === undefined && this.#isTargets(alike, refusal)) {
+    const doubtful = { attempt, member, doubt, tookMs, isAsked: mayBeOwn };
+    const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === look);
+    // A session keeps its exit, whatever the site answers.
+    const isPinned = member.upstream.key === this.#pinned;
+    if (!mayBeOwn && (isPinned || this.#isTargets(alike, refusal))) {
       this.#win(attempt, member, { doubtful: true });
       return;
     }
     this.#running.delete(attempt);
     this.#doubtful.push(doubtful);
-    if (canary === undefined) this.#replace();
-    else this.#prove(doubtful, canary);
+    if (mayBeOwn) this.#prove(doubtful);
+    else this.#replace();
   }
 
   failed(attempt: Attempt, failure: Failure): void {
@@ -145,12 +173,27 @@ class Contest implements Race {
     if (this.#over || !member) return;
     this.#running.delete(attempt);
     member.busy--;
-    this.#options.onFailure(member, failure);
+    this.#blame(member, failure);
+    if (member.upstream.key === this.#pinned) {
+      // What comes in its place gets the usual time.
+      clearTimeout(this.#timer);
+      this.#wait(this.#hedgeMs);
+    }
     this.#replace();
   }
 
+  #blame(member: Member, failure: Failure): void {
+    const { evidence, wish } = this.#options;
+    const { kind, admission } = wish;
+    admission.session?.drop(member.upstream);
+    // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
+    if (kind === 'plain' && evidence.lanes.plain.trusts(member.upstream))
+      evidence.reached(this.#site, member.upstream, false);
+    evidence.failed(kind, member, failure);
+  }
+
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
-  #prove(doubtful: Doubtful, { target, plan }: Canary): void {
+  #prove(doubtful: Doubtful): void {
     const { tcp, monotonic } = this.#options;
     const { attempt, member, doubt, tookMs } = doubtful;
     const { look, refusal } = doubt;
@@ -172,31 +215,44 @@ class Contest implements Race {
         learn(canary, seen === null || seen.look === look || Number.parseInt(seen.look, 10) < 400),
       failed: (canary: Attempt, failure: Failure) => learn(canary, failure === 'page'),
     };
+    const { target, plan } = canaryFor(member.upstream, attempt.plan.tunnel);
     this.#canaries.add(new Attempt(tcp, member.upstream, target, { plan, events, now: monotonic() }));
   }
 
   #replace(): void {
     this.#try('last');
-    if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle();
+    if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle(false);
   }
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
-    const { lane, leaning, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry } = this.#options;
+    const { tries, tried, wish, tcp, monotonic, meter } = this.#options;
+    const { kind, target, planFor, admission } = wish;
     if (this.#tries >= tries) return undefined;
-    const untried: Suits = (upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind);
-    const member = lane.choose(untried, leaning, unknown);
+    const member = this.#next(unknown);
     if (!member) return undefined;
+    const { upstream } = member;
     this.#tries++;
-    this.#tried.add(member.upstream.key);
+    tried.add(upstream.key);
     member.busy++;
-    onTry(member, this.#running.size > 0);
-    const plan = planFor(member.upstream);
-    const idle = idleFor?.(member.upstream);
-    this.#running.set(
-      new Attempt(tcp, member.upstream, target, { plan, events: this, now: monotonic(), idle }),
-      member,
-    );
+    admission.session?.hold(upstream);
+    meter.tried(kind);
+    if (this.#running.size > 0) meter.hedged(kind);
+    const plan = planFor(upstream);
+    this.#running.set(new Attempt(tcp, upstream, target, { plan, events: this, now: monotonic() }), member);
     return member;
+  }
+
+  /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
+  #next(unknown: 'last' | 'first' | 'only'): Member | undefined {
+    const { evidence, suits, tried, wish } = this.#options;
+    const { kind, admission } = wish;
+    const { session } = admission;
+    const key = session?.next(tried) ?? null;
+    const exit =
+      key === null ? undefined : (evidence.lanes[kind].take(key) ?? evidence.lanes.tunnel.take(key));
+    if (exit || (session?.locked && this.#pinned !== null)) return exit;
+    const untried: Suits = (upstream) => !tried.has(upstream.key) && suits(upstream, kind);
+    return evidence.lanes[kind].choose(untried, this.#leaning, unknown);
   }
 
   /** Sets the timer to the next hedge or the end. */
@@ -206,24 +262,25 @@ class Contest implements Race {
   }
 
   #tick(): void {
-    const { monotonic, tries, mayHedge } = this.#options;
+    const { monotonic, tries, evidence, wish } = this.#options;
     if (this.#over) return;
     if (monotonic() >= this.#deadline) {
-      for (const [attempt, member] of this.#running) {
+      const late = [...this.#running];
+      this.#running.clear();
+      for (const [attempt, member] of late) {
         attempt.cancel();
         member.busy--;
-        this.#options.onFailure(member, 'timeout');
+        this.#blame(member, 'timeout');
       }
-      this.#running.clear();
       this.#settle(true);
       return;
     }
-    if (this.#tries < tries && mayHedge()) this.#try('last');
-    this.#wait(this.#options.hedgeMs);
+    if (this.#tries < tries && evidence.hedges[wish.kind].take()) this.#try('last');
+    this.#wait(this.#hedgeMs);
   }
 
   /** Nothing is pending any more: a doubtful answer is better than none. */
-  #settle(timedOut = false): void {
+  #settle(timedOut: boolean): void {
     const best = this.#doubtful.shift();
     if (best) {
       this.#running.set(best.attempt, best.member);
@@ -231,26 +288,38 @@ class Contest implements Race {
       return;
     }
     this.#end();
-    this.#onEnd(null, this.#tries, timedOut);
+    const isLocked = this.#options.wish.admission.session?.locked === true;
+    this.#onEnd(null, this.#tries, isLocked && this.#pinned !== null && !timedOut);
   }
 
   /** Reports whether equal answers are the target's. Proxies of which nothing is known may all answer with their own. */
   #isTargets(alike: readonly Doubtful[], refusal: boolean): boolean {
-    const { lane } = this.#options;
+    const { evidence, wish } = this.#options;
+    const { kind } = wish;
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
-    const isKnown = (upstream: Upstream) => upstream.proven[lane.kind] || lane.trusts(upstream);
+    const isKnown = (upstream: Upstream) => upstream.proven[kind] || evidence.lanes[kind].trusts(upstream);
     return upstreams.length >= ALIKE && upstreams.some(isKnown);
   }
 
   #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}): void {
-    const now = this.#options.monotonic();
+    const { monotonic, evidence, wish } = this.#options;
+    const { session } = wish.admission;
+    const now = monotonic();
     this.#running.delete(attempt);
+    if (session && !session.pin(member.upstream, this.#pinned)) {
+      // Another request of the session has found an exit meanwhile, which is now that of all.
+      attempt.cancel();
+      member.busy--;
+      this.#pinned = session.pinned;
+      this.#replace();
+      return;
+    }
     // What they answered was not the target's, or for themselves alone.
-    for (const { member, isAsked, doubt } of facts.doubtful ? [] : this.#doubtful) {
+    for (const { member: other, isAsked, doubt } of facts.doubtful ? [] : this.#doubtful) {
       if (isAsked) continue;
-      if (doubt.refusal) this.#options.onRefused?.(member);
-      else this.#options.onFailure(member, 'declined');
+      if (doubt.refusal) evidence.refused(this.#site, other.upstream);
+      else this.#blame(other, 'declined');
     }
     const slower = [...this.#running]
       .filter(([other]) => now - other.startedAt >= this.#enoughMs)
@@ -263,11 +332,8 @@ class Contest implements Race {
   #end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
+    for (const { attempt, member } of this.#doubtful) this.#running.set(attempt, member);
     for (const [attempt, member] of this.#running) {
-      attempt.cancel();
-      member.busy--;
-    }
-    for (const { attempt, member } of this.#doubtful) {
       attempt.cancel();
       member.busy--;
     }
@@ -276,4 +342,31 @@ class Contest implements Race {
     this.#doubtful.length = 0;
     this.#canaries.clear();
   }
+}
+
+/**
+ * Races one group after the other until an upstream answers. Each but the last has half of the time that is left.
+ * `begin`: starts the race of a group with a limit in ms.
+ */
+export function raceInTurn<Group>(
+  [group, ...others]: readonly Group[],
+  leftMs: number,
+  begin: (group: Group, limitMs: number, onEnd: OnEnd) => Running,
+  onEnd: OnEnd,
+  triedBefore = 0,
+): Running {
+  let next: Running | null = null;
+  let cancelled = false;
+  const limitMs = others.length === 0 ? leftMs : leftMs / 2;
+  const first = begin(group as Group, limitMs, (result, tried, lost) => {
+    const tries = triedBefore + tried;
+    if (result !== null || others.length === 0) onEnd(result, tries, lost);
+    else if (!cancelled) next = raceInTurn(others, leftMs - limitMs, begin, onEnd, tries);
+  });
+  return {
+    cancel() {
+      cancelled = true;
+      (next ?? first).cancel();
+    },
+  };
 }

@@ -1,13 +1,8 @@
 import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
 import type { Carrier } from './desk.ts';
 
-/** What passed through a tunnel, and how it ended. */
-export interface RelayReport {
-  /** Bytes from the client, and bytes to it. */
-  up: number;
-  down: number;
-  endedBy: 'client' | 'upstream' | 'limit';
-}
+/** Who has ended a tunnel. */
+export type EndedBy = 'client' | 'upstream' | 'limit';
 
 /** A tunnel of which one side has ended is closed sooner. */
 const HALF_CLOSED_MS = 60_000;
@@ -20,7 +15,7 @@ interface RelayOptions {
   onLook: (now: number) => void;
   /** Called with the bytes as they pass. Returning false ends the tunnel. */
   onBytes: (direction: 'up' | 'down', count: number) => boolean;
-  onEnd: (report: RelayReport) => void;
+  onEnd: (by: EndedBy) => void;
 }
 
 /** Relays bytes in both directions until both sides have ended, each no faster than the other reads. */
@@ -28,7 +23,6 @@ export class Relay implements Carrier {
   movedAt: number;
   readonly startedAt: number;
   readonly #options: RelayOptions;
-  readonly #report: RelayReport = { up: 0, down: 0, endedBy: 'client' };
   #ended: 'client' | 'upstream' | null = null;
   #over = false;
 
@@ -51,11 +45,6 @@ export class Relay implements Carrier {
   carry(direction: 'up' | 'down', bytes: Uint8Array): void {
     const { client, upstream } = this.#options;
     if (bytes.length > 0) this.#carry(direction, bytes, direction === 'up' ? client : upstream);
-  }
-
-  /** Ends the client's half, which had ended before the relay began. */
-  endClient(): void {
-    this.#options.client.listener.ended();
   }
 
   look(now: number): void {
@@ -91,7 +80,6 @@ export class Relay implements Carrier {
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
     this.movedAt = monotonic();
-    this.#report[direction] += bytes.length;
     if (!onBytes(direction, bytes.length)) {
       this.#end('limit');
       return;
@@ -99,13 +87,12 @@ export class Relay implements Carrier {
     if (!(direction === 'up' ? upstream : client).write(bytes)) from.pause();
   }
 
-  #end(by: RelayReport['endedBy']): void {
+  #end(by: EndedBy): void {
     if (this.#over) return;
     this.#over = true;
-    this.#report.endedBy = this.#ended ?? by;
     const { client, upstream, onEnd } = this.#options;
     client.destroy();
     upstream.destroy();
-    onEnd(this.#report);
+    onEnd(this.#ended ?? by);
   }
 }

@@ -12,53 +12,56 @@ export interface ExitReport {
   id?: number | undefined;
   site: string;
   ok: boolean;
+  /** What went wrong. */
+  error?: string | undefined;
   /** How long the exit is shut out. Default: 10 min, doubled each time up to a day. */
   restMs?: number | undefined;
 }
 
-/** Whether a report counted, and what follows from it. */
+/** Whether a report counted, and what follows from it, as the API says it. */
 export type Verdict =
   | { counted: false; reason: string }
-  /** `restMs`: for how long the exit is now shut out, 0 after a success. `moved`: the session gets another exit. */
-  | { counted: true; exit: string; ids: number[]; restMs: number; forAll: boolean; moved: boolean };
+  /** `rest_seconds`: for how long the exit is now shut out, 0 after a success. `moved`: the session gets another exit. */
+  | { counted: true; exit: string; rest_seconds: number; for_all: boolean; moved: boolean };
 
 interface ReportsOptions {
   gateway: Pick<Gateway, 'engine' | 'bans'>;
   sessions: Sessions;
   testimony: Pick<Testimony, 'observe'>;
+  /** Called with the ID of each proxy that was meant. Default: nobody is told. */
+  onReport?: (id: number, report: ExitReport) => void;
 }
 
 /** Proxies of one exit for which a report is remembered. */
 const MOST_OF_EXIT = 20;
 
 /** Returns what takes reports about exits. */
-export function takeReports({ gateway: { engine, bans }, sessions, testimony }: ReportsOptions) {
-  return (witness: Witness, { session, exit, id, site, ok, restMs }: ExitReport): Verdict => {
-    const pinned = session === undefined ? undefined : sessions.pinnedOf(witness.id, session);
-    if (pinned === null) return { counted: false, reason: 'The session has no exit at the moment.' };
+export function takeReports({ gateway: { engine, bans }, sessions, testimony, onReport }: ReportsOptions) {
+  return (witness: Witness, report: ExitReport): Verdict => {
+    const { session: name, exit, id, site, ok } = report;
+    const session = name === undefined ? undefined : sessions.find(witness.id, name);
+    if (name !== undefined && !session?.pinned)
+      return { counted: false, reason: 'The session has no exit at the moment.' };
     const isMeant = (upstream: Upstream) =>
-      (pinned === undefined || upstream.key === pinned) &&
+      (session === undefined || upstream.key === session.pinned) &&
       (exit === undefined || exitOf(upstream) === exit) &&
       (id === undefined || upstream.id === id);
-    const meant = new Map<string, Upstream>();
-    for (const kind of ['tunnel', 'plain'] as const)
-      for (const upstream of engine.upstreams(kind)) if (isMeant(upstream)) meant.set(upstream.key, upstream);
-    const [first] = meant.values();
+    const all = new Set([...engine.upstreams('tunnel'), ...engine.upstreams('plain')]);
+    const meant = [...all].filter(isMeant).slice(0, MOST_OF_EXIT);
+    const [first] = meant;
     if (first === undefined) {
-      const reason =
-        session === undefined
-          ? 'The gateway has no such exit.'
-          : 'The session does not leave through this exit, or no longer.';
+      const reason = session
+        ? 'The session does not leave through this exit, or no longer.'
+        : 'The gateway has no such exit.';
       return { counted: false, reason };
     }
     const found = exitOf(first);
-    const some = [...meant.values()].slice(0, MOST_OF_EXIT);
-    for (const { key } of some) testimony.observe(witness, site, key, ok);
-    const moved = !ok && session !== undefined && sessions.move(witness.id, session);
-    const { restMs: rest, forAll } = ok
+    for (const { key } of meant) testimony.observe(witness, site, key, ok);
+    const moved = !ok && session?.move() === true;
+    const { restMs, forAll } = ok
       ? { restMs: 0, ...bans.accepted(witness, site, found) }
-      : bans.refused(witness, site, found, restMs);
-    const ids = some.flatMap((upstream) => upstream.id ?? []);
-    return { counted: true, exit: found, ids, restMs: rest, forAll, moved };
+      : bans.refused(witness, site, found, report.restMs);
+    for (const upstream of meant) if (upstream.id !== null) onReport?.(upstream.id, report);
+    return { counted: true, exit: found, rest_seconds: Math.round(restMs / 1000), for_all: forAll, moved };
   };
 }

@@ -17,8 +17,7 @@ export interface GatewayDoor {
   /** Returns true once everyone needs a token. */
   closed(): boolean;
   journal: Journal;
-  /** `error`: what went wrong, as the client says. */
-  report(witness: Witness, report: ExitReport, error: string | undefined): Verdict;
+  report(witness: Witness, report: ExitReport): Verdict;
 }
 
 const tag = 'Proxy pool';
@@ -170,7 +169,11 @@ export function gatewayRoutes(door: GatewayDoor | null): Route[] {
       query: lastQuery,
       about: showingLast,
     }),
-    route('GET /api/gateway/requests', () => showLatest(opened()), { admin: 'always', about: showingLatest }),
+    route(
+      'GET /api/gateway/requests',
+      () => Response.json({ success: true, requests: opened().journal.latest().map(viewOf) }, NO_STORE),
+      { admin: 'always', about: showingLatest },
+    ),
   ];
 }
 
@@ -207,23 +210,10 @@ function takeReport(door: GatewayDoor, call: Call<{ body: typeof reportBody }>):
     throw invalidParameter('target', inEnglish('target must be a domain such as example.com.'));
   if (session === undefined && exit === undefined && id === undefined)
     throw invalidParameter('exit', inEnglish('Name the exit by session, exit or id.'));
-  const report = {
-    session,
-    exit: exit === undefined ? undefined : (canonicalAddress(unbracketed(exit)) ?? exit),
-    id,
-    site,
-    ok,
-    restMs: rest === undefined ? undefined : msOf(rest),
-  };
-  const verdict = door.report(witness, report, error);
-  if (!verdict.counted) return Response.json({ success: true, ...verdict }, NO_STORE);
-  const { ids: _, restMs, forAll: for_all, ...told } = verdict;
-  const rest_seconds = Math.round(restMs / 1000);
-  return Response.json({ success: true, ...told, rest_seconds, for_all }, NO_STORE);
-}
-
-function msOf(rest: string): number {
-  return Number(rest.slice(0, -1)) * SECONDS[rest.at(-1) as keyof typeof SECONDS] * 1000;
+  const address = exit && (canonicalAddress(unbracketed(exit)) ?? exit);
+  const restMs = rest && Number(rest.slice(0, -1)) * SECONDS[rest.at(-1) as keyof typeof SECONDS] * 1000;
+  const report = { session, exit: address, id, site, ok, error, restMs: restMs || undefined };
+  return Response.json({ success: true, ...door.report(witness, report) }, NO_STORE);
 }
 
 /** Shows which exit served the caller last. */
@@ -233,11 +223,6 @@ function showLast(door: GatewayDoor, call: Call<{ query: typeof lastQuery }>): R
   if (entry === undefined)
     throw new AppError('not_found', inEnglish('No request of yours has been answered yet.'));
   return Response.json({ success: true, request: viewOf(entry) }, NO_STORE);
-}
-
-/** Shows the latest requests of all accounts. */
-function showLatest({ journal }: GatewayDoor): Response {
-  return Response.json({ success: true, requests: journal.latest().map(viewOf) }, NO_STORE);
 }
 
 function viewOf(entry: Entry): Static<typeof entrySchema> {

@@ -1,16 +1,15 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import type { Caller, Voice } from './caller.ts';
-import { canaryFor } from './canary.ts';
+import type { Client, Served } from './client.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { sessionLost } from './fault.ts';
+import { sessionLost, type Voice } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Asked } from './journal.ts';
 import { openingReader, type TunnelOpening } from './opening.ts';
-import type { Race, RaceResult } from './race.ts';
+import type { RaceResult, Running } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
@@ -28,7 +27,7 @@ const BOTH_SILENT_MS = 60_000;
 type Repeatable = Extract<TunnelOpening, { bytes: number }>;
 
 interface TunnelOptions {
-  client: Caller;
+  client: Client;
   desk: Desk;
   target: Target;
   voice: Voice;
@@ -42,213 +41,213 @@ interface TunnelOptions {
  * connects.
  */
 export function openTunnel(options: TunnelOptions): void {
-  const { client, desk, voice, target, admission } = options;
-  const { account, suits, session } = admission;
-  const asked: Asked = { kind: 'tunnel', target, admission, startedAt: desk.monotonic() };
-  if (desk.strict) {
-    connect(options, { opening: null, answered: false, asked });
-    return;
+  new Opening(options).begin();
+}
+
+/** A tunnel until bytes pass. A class, because there is one for each connection. */
+class Opening implements Served {
+  readonly #options: TunnelOptions;
+  readonly #evidence: Evidence;
+  readonly #asked: Asked;
+  readonly #read = openingReader();
+  /** What the upstreams compete for; `null`: a connection is enough. */
+  #opening: Repeatable | null = null;
+  #running: Running | null = null;
+  /** An upstream that has connected, while neither side has spoken. */
+  #found: RaceResult | null = null;
+  #tries = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #patient = false;
+
+  constructor(options: TunnelOptions) {
+    const { desk, target, admission } = options;
+    this.#options = options;
+    this.#evidence = desk.engine.evidenceOf(admission.account);
+    this.#asked = { kind: 'tunnel', target, admission, startedAt: desk.options.monotonic() };
   }
 
-  // A hopeless request is refused while its client can still be told why.
-  if (!desk.engine.evidenceOf(account).lanes.tunnel.has(suits)) {
-    desk.settled(asked, 'no_answer');
-    client.refuse(voice, desk.unanswered('tunnel', target, 0));
-    return;
-  }
-  client.socket.write(voice.yes(session?.headers() ?? []));
-  let timer = setTimeout(() => go(null), SILENT_CLIENT_MS);
-  let patient = false;
-  const read = openingReader();
-  client.onLeft = () => clearTimeout(timer);
-  // A client that ends before it has sent anything whole has left.
-  client.onEnded = () => client.socket.destroy();
-  client.onBytes = () => look();
-  if (!client.inbox.isEmpty) look();
-
-  function look(): void {
-    const opening = read(client.inbox.view());
-    if (opening.kind === 'partial') {
-      if (patient) return;
-      patient = true;
-      clearTimeout(timer);
-      timer = setTimeout(() => go(null), HELLO_MS);
+  begin(): void {
+    const { client, desk, voice, target, admission } = this.#options;
+    client.serving = this;
+    if (desk.options.strict) {
+      this.#connect(null);
       return;
     }
-    go('bytes' in opening ? opening : null);
+    // A hopeless request is refused while its client can still be told why.
+    if (!this.#evidence.lanes.tunnel.has(admission.suits)) {
+      desk.settled(this.#asked, 'no_answer');
+      client.refuse(voice, desk.unanswered('tunnel', target, 0));
+      return;
+    }
+    client.socket.write(voice.yes(admission.session?.headers() ?? []));
+    this.#timer = setTimeout(() => this.#connect(null), SILENT_CLIENT_MS);
+    if (!client.inbox.isEmpty) this.received();
   }
 
-  function go(opening: Repeatable | null): void {
-    clearTimeout(timer);
-    connect(options, { opening, answered: true, asked });
+  /**
+   * Looks at what the client has sent. It may have taken its time for what can be repeated: then an upstream that has
+   * said nothing yet is given up.
+   */
+  received(): void {
+    const { client, desk } = this.#options;
+    if (this.#opening !== null || desk.options.strict) return;
+    const opening = this.#read(client.inbox.view());
+    const isIdle = this.#running === null && this.#found === null;
+    if ('bytes' in opening) {
+      this.#giveUp();
+      this.#connect(opening);
+    } else if (opening.kind === 'partial') {
+      if (!isIdle || this.#patient) return;
+      this.#patient = true;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#connect(null), HELLO_MS);
+    } else if (this.#found !== null) this.#carry(this.#found);
+    else if (isIdle) this.#connect(null);
   }
-}
 
-/** Finds an upstream and continues. */
-function connect(
-  options: TunnelOptions,
-  { opening, answered, asked }: { opening: Repeatable | null; answered: boolean; asked: Asked },
-): void {
-  const { client, desk, target, voice, admission } = options;
-  const evidence = desk.engine.evidenceOf(admission.account);
-  const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
-  const planFor = (upstream: Upstream): Plan => ({
-    tunnel: true,
-    payload,
-    judge: opening?.kind === 'request' ? judgeOf(evidence, upstream, opening.method) : judgeGreeting,
-  });
-  client.onBytes = () => {};
-  // A handshake needs both halves; with other protocols a client may send everything and then listen.
-  const isWaiting = opening?.kind === 'hello' || !answered;
-  client.onEnded = isWaiting ? () => client.socket.destroy() : null;
-  let running: Race | null = null;
-  client.onLeft = () => {
-    running?.cancel();
-    desk.settled(asked, 'client_left');
-  };
-  running = desk.engine.find(
-    // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
-    {
-      kind: 'tunnel',
-      target,
-      admission,
-      planFor,
-      canaryFor: (upstream) => canaryFor(upstream, true),
-      wide: payload !== null || !answered,
-    },
-    (result, tries, lost) => {
-      client.onLeft = null;
-      if (result === null) {
-        desk.settled(asked, 'no_answer', { tries });
-        if (answered) client.socket.destroy();
-        else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
-        return;
-      }
-      const begin = () => {
-        const { member } = result;
-        desk.settled(asked, 'served', { tries, member });
-        if (!answered)
-          client.socket.write(voice.yes(admission.session?.headers() ?? exitHeaders(member.upstream)));
-        carry(options, result, opening);
-      };
-      if (opening !== null || !answered) begin();
-      else {
-        awaitFirst(options, asked, result, (late) =>
-          late === null ? begin() : connect(options, { opening: late, answered, asked }),
-        );
-      }
-    },
-  );
-}
+  drained(): void {}
 
-/**
- * Waits until either side speaks. A client may have taken its time for what can be repeated: then the upstream, which
- * has said nothing, is given up, and `go` gets that opening.
- */
-function awaitFirst(
-  { client, desk, admission: { account } }: TunnelOptions,
-  asked: Asked,
-  { attempt, member }: RaceResult,
-  go: (late: Repeatable | null) => void,
-): void {
-  const read = openingReader();
-  const startedAt = desk.monotonic();
-  const timer = setTimeout(() => decide(null), BOTH_SILENT_MS);
-  const rest = () => {
-    clearTimeout(timer);
-    client.onBytes = () => {};
-    client.onLeft = null;
-    client.onEnded = null;
+  left(): void {
+    const wasSought = this.#running !== null || this.#found !== null;
+    this.#giveUp();
+    if (wasSought) this.#options.desk.settled(this.#asked, 'client_left');
+  }
+
+  /** A handshake needs both halves; with other protocols a client may send everything and then listen. */
+  ended(): void {
+    const { client, desk } = this.#options;
+    if (this.#found !== null) this.#carry(this.#found);
+    else if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
+      client.socket.destroy();
+  }
+
+  #giveUp(): void {
+    clearTimeout(this.#timer);
+    this.#running?.cancel();
+    this.#running = null;
+    if (this.#found === null) return;
+    const { attempt, member } = this.#found;
+    this.#found = null;
     attempt.onNews = null;
-  };
-  const leave = () => {
-    rest();
     attempt.cancel();
     member.busy--;
-  };
-  const decide = (late: Repeatable | null) => {
-    if (late === null) rest();
-    else leave();
-    go(late);
-  };
-  const look = () => {
-    const opening = read(client.inbox.view());
-    if (opening.kind !== 'partial') decide('bytes' in opening ? opening : null);
-  };
-  client.onLeft = () => {
-    leave();
-    desk.settled(asked, 'client_left');
-  };
-  client.onBytes = look;
-  client.onEnded = () => decide(null);
-  attempt.onNews = (news) => {
-    if (news === 'spoken') return decide(null);
-    leave();
-    client.socket.destroy();
-    // Later, the target may have had enough of a silent client.
-    if (desk.monotonic() - startedAt < SOON_MS) desk.engine.failed(account, 'tunnel', member, 'closed');
-  };
-  const spoken = attempt.resume();
-  if (!spoken && !client.inbox.isEmpty) look();
-  if ((spoken || client.hasEnded) && attempt.onNews !== null) decide(null);
-}
+  }
 
-/** Hands both connections to a relay, and learns from what passes. */
-function carry(
-  { client, desk, target, admission: { account } }: TunnelOptions,
-  result: RaceResult,
-  opening: Repeatable | null,
-): void {
-  const { attempt, member, tookMs, doubtful, slower } = result;
-  const { engine, monotonic } = desk;
-  const { socket, received } = attempt.release();
-  if (opening) client.take(opening.bytes);
-  client.onEnded = null;
-  let owes = 0;
-  const settle = () => {
-    member.unproven -= owes;
-    owes = 0;
-  };
-  const prove = () => {
-    settle();
-    const evidence = engine.evidenceOf(account);
-    evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
-  };
-  // The answer to a request was judged when it came.
-  if (opening?.kind === 'request' && !doubtful) prove();
-  const handshake =
-    opening?.kind === 'request' || isAlert(received)
-      ? null
-      : new Handshake({
-          greeted: opening !== null,
-          now: monotonic(),
-          onProven: prove,
-          onFailed: (why) => engine.failed(account, 'tunnel', member, why),
-        });
-  if (handshake) member.unproven += ++owes;
-  const relay: Relay = new Relay({
-    client: client.socket,
-    upstream: socket,
-    monotonic,
-    onLook: (now) => handshake?.look(now),
-    onBytes(direction, count) {
-      desk.meter.bytes(direction, count);
-      handshake?.moved(direction, count, monotonic());
-      return account.spend(count);
-    },
-    onEnd(report) {
-      desk.carriers.delete(relay);
-      client.gone();
-      member.busy--;
+  #connect(opening: Repeatable | null): void {
+    const { client, desk, target, admission } = this.#options;
+    const evidence = this.#evidence;
+    clearTimeout(this.#timer);
+    this.#opening = opening;
+    const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
+    const planFor = (upstream: Upstream): Plan => ({
+      tunnel: true,
+      payload,
+      judge: opening?.kind === 'request' ? judgeOf(evidence, upstream, opening.method) : judgeGreeting,
+    });
+    // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
+    const wide = payload !== null || desk.options.strict;
+    let isOver = false;
+    const running = desk.engine.find(
+      { kind: 'tunnel', target, admission, planFor, wide },
+      (result, tries, lost) => {
+        isOver = true;
+        this.#running = null;
+        this.#tries = tries;
+        if (result === null) this.#fail(lost);
+        else if (opening !== null || desk.options.strict) this.#carry(result);
+        else this.#awaitFirst(result);
+      },
+    );
+    if (!isOver) this.#running = running;
+  }
+
+  #fail(lost: boolean): void {
+    const { client, desk, voice, target } = this.#options;
+    const tries = this.#tries;
+    desk.settled(this.#asked, 'no_answer', { tries });
+    if (!desk.options.strict) client.socket.destroy();
+    else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
+  }
+
+  /** Waits until either side speaks. */
+  #awaitFirst(result: RaceResult): void {
+    const { client, desk } = this.#options;
+    const { monotonic } = desk.options;
+    const { attempt, member } = result;
+    const startedAt = monotonic();
+    this.#found = result;
+    this.#timer = setTimeout(() => this.#carry(result), BOTH_SILENT_MS);
+    attempt.onNews = (news) => {
+      if (news === 'spoken') return this.#carry(result);
+      this.#giveUp();
+      client.socket.destroy();
+      // Later, the target may have had enough of a silent client.
+      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed('tunnel', member, 'closed');
+    };
+    const spoken = attempt.resume();
+    if (!spoken && !client.inbox.isEmpty) this.received();
+    if (this.#found === result && (spoken || client.hasEnded)) this.#carry(result);
+  }
+
+  /** Hands both connections to a relay, and learns from what passes. */
+  #carry({ attempt, member, tookMs, doubtful, slower }: RaceResult): void {
+    const { client, desk, target, voice, admission } = this.#options;
+    const { account, session } = admission;
+    const { strict, monotonic } = desk.options;
+    const evidence = this.#evidence;
+    const opening = this.#opening;
+    clearTimeout(this.#timer);
+    this.#found = null;
+    attempt.onNews = null;
+    desk.settled(this.#asked, 'served', { tries: this.#tries, member });
+    if (strict) client.socket.write(voice.yes(session?.headers() ?? exitHeaders(member.upstream)));
+    const { socket, received } = attempt.release();
+    if (opening) client.take(opening.bytes);
+    let owes = 0;
+    const settle = () => {
+      member.unproven -= owes;
+      owes = 0;
+    };
+    const prove = () => {
       settle();
-      handshake?.ended(report, monotonic());
-    },
-  });
-  desk.carriers.add(relay);
-  relay.carry('down', received);
-  relay.carry('up', client.inbox.remainder());
-  if (client.hasEnded) relay.endClient();
-  attempt.replay();
+      evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
+    };
+    // The answer to a request was judged when it came.
+    if (opening?.kind === 'request' && !doubtful) prove();
+    const handshake =
+      opening?.kind === 'request' || isAlert(received)
+        ? null
+        : new Handshake({
+            greeted: opening !== null,
+            now: monotonic(),
+            onProven: prove,
+            onFailed: (why) => evidence.failed('tunnel', member, why),
+          });
+    if (handshake) member.unproven += ++owes;
+    const relay: Relay = new Relay({
+      client: client.socket,
+      upstream: socket,
+      monotonic,
+      onLook: (now) => handshake?.look(now),
+      onBytes(direction, count) {
+        desk.meter.bytes(direction, count);
+        handshake?.moved(direction, count, relay.movedAt);
+        return account.spend(count);
+      },
+      onEnd(endedBy) {
+        desk.carriers.delete(relay);
+        client.gone();
+        member.busy--;
+        settle();
+        handshake?.ended(endedBy, monotonic());
+      },
+    });
+    desk.carriers.add(relay);
+    relay.carry('down', received);
+    relay.carry('up', client.inbox.remainder());
+    if (client.hasEnded) client.socket.listener.ended();
+    attempt.replay();
+  }
 }
 
 /** An alert that two proxies delivered is the target's. It says nothing about them. */

@@ -36,6 +36,8 @@ export interface Upstream {
   proven: Record<Kind, boolean>;
   /** What it may be used for. */
   carries: Record<Kind, boolean>;
+  /** Whether it has worked for anyone, when the latest request went through it. */
+  works: boolean;
 }
 
 /** Returns the response headers that tell which exit it was. */
@@ -96,6 +98,7 @@ export function unknownUpstream({ protocol, ip, port, login = null, tls = null }
     latencyMs: null,
     proven: { tunnel: false, plain: false },
     carries: { tunnel: true, plain: protocol !== 'https' },
+    works: false,
   };
 }
 
@@ -104,5 +107,5 @@ export type Roster = Draw<Upstream>;
 
 /** `random`: 0 to 1. */
 export function createRoster(random: () => number): Roster {
-  return new Draw({ keyOf: ({ key }) => key, random });
+  return new Draw(random, ({ key }) => key);
 }

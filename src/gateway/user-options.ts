@@ -10,7 +10,7 @@ export interface UserOptions {
   /** None of these. */
   notCountries?: readonly string[];
   /** Names of lists in order: the next only if none of the first answers. */
-  sources?: readonly ReadonlySet<string>[];
+  sources?: readonly ReadonlySet<string>[] | undefined;
   anonymity?: Anonymity;
   maxLatencyMs?: number;
   /** Default: `spread`. */
@@ -55,25 +55,32 @@ function countryReader(field: 'countries' | 'notCountries'): Reader {
   };
 }
 
+/** `field`: what is set to the one that is named. */
+function choiceReader<K extends 'anonymity' | 'rotation'>(
+  field: K,
+  choices: readonly NonNullable<UserOptions[K]>[],
+): Reader {
+  return {
+    form: `one of ${choices.join(', ')}`,
+    read(value, options) {
+      const found = choices.find((known) => known === value.toLowerCase());
+      options[field] = found as UserOptions[K];
+      return found !== undefined;
+    },
+  };
+}
+
 const READERS: Record<string, Reader> = {
   country: countryReader('countries'),
   not: countryReader('notCountries'),
   source: {
     form: 'the names of lists, with dots between them',
     read: (value, options, _, sources) => {
-      const found = readSources(value.toLowerCase(), sources);
-      if (found) options.sources = found;
-      return found !== undefined;
+      options.sources = readSources(value.toLowerCase(), sources);
+      return options.sources !== undefined;
     },
   },
-  anonymity: {
-    form: `one of ${ANONYMITIES.join(', ')}`,
-    read: (value, options) => {
-      const found = ANONYMITIES.find((known) => known === value.toLowerCase());
-      if (found) options.anonymity = found;
-      return found !== undefined;
-    },
-  },
+  anonymity: choiceReader('anonymity', ANONYMITIES),
   max_latency: {
     form: 'milliseconds',
     read: (value, options) => {
@@ -81,14 +88,7 @@ const READERS: Record<string, Reader> = {
       return /^\d{1,6}$/.test(value);
     },
   },
-  rotate: {
-    form: `one of ${ROTATIONS.join(', ')}`,
-    read: (value, options) => {
-      const found = ROTATIONS.find((known) => known === value.toLowerCase());
-      if (found) options.rotation = found;
-      return found !== undefined;
-    },
-  },
+  rotate: choiceReader('rotation', ROTATIONS),
   session: {
     form: '1 to 64 letters, digits and underscores',
     read: (value, options) => {

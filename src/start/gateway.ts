@@ -10,7 +10,7 @@ import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
 import { takeReports } from '../gateway/reports.ts';
 import { type GatewayDoor, placeOf } from '../gateway/routes.ts';
-import { createSessions } from '../gateway/sessions.ts';
+import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
 import { readUser } from '../gateway/user-options.ts';
@@ -90,7 +90,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const meter = createMeter(metrics);
   const names = [sitesByName(config.PROXY_TARGETS ?? []), sourcesByWord(options.sources)] as const;
   requireOptions(config, (text) => readUser(text, ...names));
-  const sessions = createSessions(monotonic);
+  const sessions = new Sessions(monotonic);
   const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
@@ -163,12 +163,12 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     panel: (context) => panelFor(gateway, context, { closed, basePath }),
     closed: () => closed,
     journal: gateway.journal,
-    report(witness, told, error) {
-      const verdict = takeReports({ gateway, sessions, testimony })(witness, told);
-      const { ok, site: target } = told;
-      for (const id of verdict.counted ? verdict.ids : []) report(id, { ok, target, error }).catch(() => {});
-      return verdict;
-    },
+    report: takeReports({
+      gateway,
+      sessions,
+      testimony,
+      onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
+    }),
     async stop() {
       await Promise.all([looking.stop(), pool.stop()]);
       gateway.stop();

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createAccounts } from '../../src/gateway/accounts.ts';
 import { createAdmit } from '../../src/gateway/admission.ts';
-import { createSessions } from '../../src/gateway/sessions.ts';
+import { Sessions } from '../../src/gateway/sessions.ts';
 
 test('a limiter that does not respond refuses clients in words', async () => {
   const limiter = { take: () => Promise.reject(new Error('no connection')) };
@@ -10,7 +10,7 @@ test('a limiter that does not respond refuses clients in words', async () => {
     verify: async (id) => ({ id, rate: { capacity: 60, perSecond: 1 }, quota: null }),
     limiter,
     accounts: createAccounts({ limiter, connections: 1 }),
-    sessions: createSessions(() => 0),
+    sessions: new Sessions(() => 0),
     suits: () => true,
     namedSites: new Map(),
   });

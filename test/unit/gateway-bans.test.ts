@@ -88,9 +88,9 @@ describe('a report', () => {
     const { gateway } = await startWorld(5, () => 200, true);
     const exit = '127.41.0.1';
     const isOut = (witness: typeof one) => gateway.bans.at(witness, site)?.(exit) ?? false;
-    expect(gateway.report(one, { ...failed, exit })).toMatchObject({ counted: true, forAll: false });
+    expect(gateway.report(one, { ...failed, exit })).toMatchObject({ counted: true, for_all: false });
     expect([one, two, { id: 'three', speaksForAll: false }].map(isOut)).toEqual([true, false, false]);
-    expect(gateway.report(two, { ...failed, exit })).toMatchObject({ counted: true, forAll: true });
+    expect(gateway.report(two, { ...failed, exit })).toMatchObject({ counted: true, for_all: true });
     expect(isOut({ id: 'three', speaksForAll: false })).toBe(true);
     expect(gateway.bans.at(one, 'other.example')?.(exit)).toBe(false);
   });

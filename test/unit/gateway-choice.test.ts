@@ -1,9 +1,14 @@
 import { expect, test } from 'bun:test';
-import { createHedges } from '../../src/gateway/hedges.ts';
+import type { Account } from '../../src/gateway/accounts.ts';
+import { Engine } from '../../src/gateway/engine.ts';
+import { Hedges } from '../../src/gateway/hedges.ts';
 import { Lane } from '../../src/gateway/lane.ts';
-import { race } from '../../src/gateway/race.ts';
+import { createMeter } from '../../src/gateway/meter.ts';
 import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
+import { createBans } from '../../src/proxy/targets/bans.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
+import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -34,9 +39,9 @@ test('proxies that reach a site are chosen for it', () => {
 });
 
 test('a request that may try no further proxy uses up no attempts of others', async () => {
-  const roster = createRoster(Math.random);
-  const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0, roster });
-  for (let n = 1; n <= 5; n++) roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  // Each look at the clock moves it, so that a slow machine changes nothing.
+  let now = 0;
+  const monotonic = () => (now += 5);
   const silent: TcpSocket = {
     peer: '',
     listener: NOBODY,
@@ -46,40 +51,40 @@ test('a request that may try no further proxy uses up no attempts of others', as
     end() {},
     destroy() {},
   };
+  const engine = new Engine({
+    tcp: { dial: () => silent },
+    testimony: createTestimony({ random: Math.random, monotonic }),
+    bans: createBans(monotonic),
+    tries: 2,
+    timeoutMs: 2_000,
+    random: Math.random,
+    monotonic,
+    meter: createMeter(createMetrics()),
+    onFailure: () => {},
+  });
+  for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  const account = { id: 'me', speaksForAll: true } as Account;
+  const hedges = engine.evidenceOf(account).hedges.tunnel;
+  for (let n = 0; n < 100; n++) hedges.observe('a.example', 1);
   let taken = 0;
-  // Each look at the clock moves it, so that a slow machine changes nothing.
-  let now = 0;
+  hedges.take = () => ++taken > 0;
   const tries = await new Promise<number>((resolve) => {
-    race(
-      {
-        tcp: { dial: () => silent },
-        lane,
-        target: { host: 'a.example', address: null, port: 443 },
-        suits: () => true,
-        leaning: {},
-        planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
-        width: 1,
-        tries: 2,
-        hedgeMs: 1,
-        mayHedge: () => ++taken > 0,
-        timeoutMs: 100,
-        monotonic: () => (now += 5),
-        onTry() {},
-        onFailure() {},
-      },
-      (_, tried) => resolve(tried),
-    );
+    const target = { host: 'a.example', address: null, port: 443 };
+    const planFor = () => ({ tunnel: true, payload: null, judge: () => 'more' as const });
+    const admission = { account, suits: () => true, session: null, site: null, rotation: 'spread' } as const;
+    engine.find({ kind: 'tunnel', target, admission, planFor, wide: false }, (_, tried) => resolve(tried));
   });
   expect([tries, taken]).toEqual([2, 1]);
 });
 
 test('a site whose answers take long gets no second request sooner than they take, and others do as before', () => {
-  const hedges = createHedges();
+  const hedges = new Hedges();
+  const unknown = hedges.afterMs('new.example');
   for (let n = 0; n < 64; n++) hedges.observe('fast.example', 100);
   const before = hedges.afterMs('fast.example');
   hedges.observe('slow.example', 2_000);
   expect(hedges.afterMs('slow.example')).toBeGreaterThan(2_000);
-  expect([hedges.afterMs('fast.example'), hedges.afterMs('new.example')]).toEqual([before, before]);
+  expect([hedges.afterMs('fast.example'), hedges.afterMs('new.example')]).toEqual([before, unknown]);
   for (let n = 0; n < 500; n++) hedges.observe('hung.example', 60_000);
   expect(hedges.afterMs('hung.example')).toBe(5_000);
 });

@@ -17,7 +17,7 @@ function said(greeted: boolean, steps: Step[]): string[] {
     if (what === 'wait') {
       now += value;
       handshake.look(now);
-    } else if (what === 'ended') handshake.ended({ endedBy: value }, now);
+    } else if (what === 'ended') handshake.ended(value, now);
     else handshake.moved(what, value, now);
   }
   return told;

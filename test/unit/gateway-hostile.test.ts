@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
@@ -103,7 +104,9 @@ describe('one account', () => {
     expect(await failuresOf(40, 'a:victim')).toBe(0);
     expect((farm.dials.get(own) ?? 0) - before).toBeLessThan(12);
     const { lanes } = gateway.engine.evidenceOf({ id: 'victim', speaksForAll: false });
-    expect(lanes.tunnel.sizes().ejected).toBe(0);
+    const isLeftOut = (upstream: Upstream) =>
+      !lanes.tunnel.trusts(upstream) && !lanes.tunnel.choose((one) => one === upstream, {}, 'only');
+    expect([...gateway.engine.upstreams('tunnel')].filter(isLeftOut)).toEqual([]);
     expect(gateway.sites.knows('attacker.example')).toBe(false);
   });
 

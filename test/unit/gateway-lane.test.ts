@@ -45,25 +45,25 @@ function chosen(lane: Lane, times: number, leaning: Leaning = {}): Map<Member | 
 const most = (counts: Map<unknown, number>) => Math.max(...counts.values());
 
 test('each site gets the exit that it has not seen for longest', () => {
-  const { lane, prove } = laneOf(40);
+  const { lane, prove } = laneOf(30);
   prove(3);
   const visits = createVisits();
   for (const site of ['a.example', 'b.example']) {
-    const counts = chosen(lane, 80, { visits: visits(site) });
-    expect([counts.size, most(counts)]).toEqual([40, 2]);
+    const counts = chosen(lane, 60, { visits: visits(site) });
+    expect([counts.size, most(counts)]).toEqual([30, 2]);
   }
 });
 
 test('a site that is new gets the exits that other sites have not seen for longest', () => {
-  const { lane, prove } = laneOf(40);
+  const { lane, prove } = laneOf(30);
   prove(3);
   const visits = createVisits();
   const counts = new Map<Member | undefined, number>();
-  for (let n = 0; n < 40; n++) {
+  for (let n = 0; n < 30; n++) {
     const member = lane.choose(anybody, { visits: visits(`s${n}.example`) });
     counts.set(member, (counts.get(member) ?? 0) + 1);
   }
-  expect(counts.size).toBe(40);
+  expect(counts.size).toBe(30);
 });
 
 test('proxies with the same exit get the share of one', () => {
@@ -96,16 +96,13 @@ test('those to avoid come after the untried, those that others hold after the re
   const [worked, other, untried] = members as [Member, Member, Member];
   lane.succeeded(worked, 100);
   lane.succeeded(other, 100);
-  const only = (...some: Member[]) => {
-    const keys = new Set(some.map(({ upstream: { key } }) => key));
-    return {
-      keys: (key: string) => keys.has(key),
-      exits: (ip: string) => some.some(({ upstream }) => upstream.ip === ip),
-    };
-  };
-  const { keys: avoid } = only(worked, other);
+  const exits =
+    (...some: Member[]) =>
+    (exit: string) =>
+      some.some(({ upstream }) => upstream.ip === exit);
+  const avoid = exits(worked, other);
   expect(lane.choose(anybody, { avoid })).toBe(untried);
-  expect(lane.choose(anybody, { avoid, taken: only(untried).exits })).toBe(untried);
+  expect(lane.choose(anybody, { avoid, taken: exits(untried) })).toBe(untried);
   expect(chosen(lane, 9, { avoid: () => true }).size).toBe(2);
 });
 
@@ -157,7 +154,7 @@ test('a failed proxy is left out for a while', () => {
 test('when all are left out, they are tried anyway', () => {
   const { lane, members } = laneOf(3);
   for (const member of members) lane.failed(member, 'timeout');
-  expect(lane.sizes()).toEqual({ trusted: 0, untried: 0, ejected: 3 });
+  expect(lane.choose(anybody, {}, 'only')).toBeUndefined();
   expect(lane.choose(anybody)).toBeDefined();
 });
 
@@ -181,7 +178,7 @@ test('when all trusted proxies fail at once, none loses its trust', () => {
   for (let round = 0; round < 12; round++) {
     for (const member of members) lane.failed(member, 'unreachable');
   }
-  expect(lane.sizes().trusted).toBeGreaterThanOrEqual(20);
+  expect(members.filter(({ upstream }) => lane.trusts(upstream)).length).toBeGreaterThanOrEqual(20);
 });
 
 test('only suitable proxies are chosen', () => {
@@ -190,12 +187,4 @@ test('only suitable proxies are chosen', () => {
     expect(lane.choose(({ ip }) => ip === '127.0.0.42')?.upstream.ip).toBe('127.0.0.42');
   }
   expect(lane.choose(() => false)).toBeUndefined();
-});
-
-test('the upstream of a session is found without a look at any other', () => {
-  const { lane, members } = laneOf(40);
-  const looked: string[] = [];
-  const pinned = members[7]?.upstream.key;
-  const member = lane.choose(({ key }) => looked.push(key) > 0, { pinned });
-  expect([member, looked]).toEqual([members[7], []]);
 });

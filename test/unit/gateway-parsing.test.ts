@@ -2,11 +2,11 @@ import { describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import { connect } from 'node:tls';
 import { answerHead, answerReader } from '../../src/gateway/http-answer.ts';
-import { bodyEnd, framingOf, headReader } from '../../src/gateway/http-message.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
 import { readGreeting, readOpening } from '../../src/gateway/tls.ts';
+import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 
 function headOf(text: string) {

@@ -3,9 +3,10 @@ import { connect, createServer, type Socket } from 'node:net';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { createAccounts } from '../../src/gateway/accounts.ts';
 import { createAdmit } from '../../src/gateway/admission.ts';
-import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway/gateway.ts';
+import type { GatewayOptions } from '../../src/gateway/desk.ts';
+import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
-import { createSessions } from '../../src/gateway/sessions.ts';
+import { Sessions } from '../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
@@ -76,7 +77,7 @@ async function createWorld(
       verify: verify ?? (async () => null),
       limiter,
       accounts: createAccounts({ limiter, connections: 100 }),
-      sessions: createSessions(monotonic),
+      sessions: new Sessions(monotonic),
       suits: () => true,
       namedSites: new Map(),
     }),

@@ -1,9 +1,15 @@
 import { expect, test } from 'bun:test';
-import { type Asked, createJournal } from '../../src/gateway/journal.ts';
-import type { OnEnd, RaceResult } from '../../src/gateway/race.ts';
-import { raceForSession, raceInTurn, type Ways } from '../../src/gateway/session-race.ts';
-import { createSessions } from '../../src/gateway/sessions.ts';
-import type { Upstream } from '../../src/gateway/upstream.ts';
+import { Engine } from '../../src/gateway/engine.ts';
+import { type Asked, Journal } from '../../src/gateway/journal.ts';
+import { createMeter } from '../../src/gateway/meter.ts';
+import { type OnEnd, type RaceResult, raceInTurn } from '../../src/gateway/race.ts';
+import { Sessions } from '../../src/gateway/sessions.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
+import { createBans } from '../../src/proxy/targets/bans.ts';
+import { createTestimony } from '../../src/proxy/targets/testimony.ts';
+import type { TcpListener } from '../../src/runtime/tcp.ts';
+import { createRandom } from '../support/random.ts';
 import { until } from '../support/stores/services.ts';
 
 /** A race that ends when the test says so. */
@@ -21,160 +27,207 @@ class Running {
 const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null, login: null, id: null }) as Upstream;
 const wonBy = (key: string) => ({ member: { upstream: upstream(key) } }) as RaceResult;
 
-function startSession({
-  pinned,
-  locked = false,
-  limitMs = 60_000,
-}: {
-  pinned?: string;
-  locked?: boolean;
-  limitMs?: number;
-}) {
-  const session = createSessions(() => 0).open('me', 'a', { sessionMs: 1000, locked });
-  if (pinned !== undefined) session.pin(upstream(pinned));
-  const found: [RaceResult | null, number, boolean][] = [];
-  const races: Running[] = [];
-  const searching = Promise.withResolvers<void>();
-  const start = (again: Ways['again']) =>
-    raceForSession(
-      session,
-      {
-        again,
-        limitMs,
-        findOther(onEnd) {
-          const race = new Running(onEnd);
-          races.push(race);
-          searching.resolve();
-          return race;
-        },
-      },
-      (...outcome) => found.push(outcome),
-    );
-  return { session, found, races, start, searching: searching.promise };
+/** A connection to a proxy, which connects or fails when the test says so. */
+class Dial {
+  readonly ip: string;
+  readonly peer = '';
+  listener: TcpListener;
+  cancelled = false;
+  constructor(ip: string, listener: TcpListener) {
+    this.ip = ip;
+    this.listener = listener;
+  }
+  answer(): void {
+    this.listener.opened();
+    this.listener.received(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'));
+  }
+  fail(): void {
+    this.listener.closed('ECONNRESET');
+  }
+  write(): boolean {
+    return true;
+  }
+  pause(): void {}
+  resume(): void {}
+  end(): void {}
+  destroy(): void {
+    this.cancelled = true;
+  }
 }
 
-test('the winner of the first race becomes the exit of the session', () => {
-  const { session, found, races, start } = startSession({});
-  start(() => null);
-  races[0]?.end(wonBy('b'), 2, false);
-  expect(session.pinned).toBe('b');
-  expect(found).toEqual([[wonBy('b'), 2, false]]);
+const A = '192.0.2.1';
+const B = '192.0.2.2';
+const C = '192.0.2.3';
+
+/** A session and its requests, with a proxy on each of the addresses. `pinned`: the exit that it has. */
+function startSession({
+  ips = [A, B],
+  pinned,
+  locked = false,
+  timeoutMs = 60_000,
+}: {
+  ips?: string[];
+  pinned?: string;
+  locked?: boolean;
+  timeoutMs?: number;
+}) {
+  const monotonic = () => performance.now();
+  const random = createRandom(1);
+  const dials: Dial[] = [];
+  const engine = new Engine({
+    tcp: {
+      dial(ip, _port, listener) {
+        const dial = new Dial(ip, listener);
+        dials.push(dial);
+        return dial;
+      },
+    },
+    testimony: createTestimony({ random, monotonic }),
+    bans: createBans(monotonic),
+    tries: 8,
+    timeoutMs,
+    random,
+    monotonic,
+    meter: createMeter(createMetrics()),
+    onFailure: () => {},
+  });
+  const sessions = new Sessions(() => 0);
+  const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
+  const session = open('a');
+  const add = (ip: string, exitIp: string | null = null) => {
+    const proven = { tunnel: true, plain: true };
+    const proxy = { ...unknownUpstream({ protocol: 'http', ip, port: 1 }), proven, exitIp };
+    engine.set(proxy);
+    return proxy;
+  };
+  for (const ip of ips) {
+    const proxy = add(ip);
+    if (ip === pinned) session.pin(proxy, null);
+  }
+  const found: { exit: string | undefined; tries: number; lost: boolean }[] = [];
+  const start = () =>
+    engine.find(
+      {
+        kind: 'tunnel',
+        target: { host: 'a.example', address: null, port: 443 },
+        admission: {
+          account: { id: 'me', speaksForAll: true } as Asked['admission']['account'],
+          suits: () => true,
+          session,
+          site: null,
+          rotation: 'spread',
+        },
+        planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
+        wide: false,
+      },
+      (result, tries, lost) => found.push({ exit: result?.member.upstream.ip, tries, lost }),
+    );
+  return { session, open, add, found, dials, start };
+}
+
+const exitOf = (key: string | null) => key?.split(/[/:]+/)[1];
+
+test('the winner of the first race becomes the exit of the session, which other sessions leave to it', () => {
+  const { session, open, found, dials, start } = startSession({ ips: [A] });
+  start();
+  dials[0]?.answer();
+  expect(found).toEqual([{ exit: A, tries: 1, lost: false }]);
+  expect(exitOf(session.pinned)).toBe(A);
+  expect(open('b').isTaken(A)).toBe(true);
 });
 
 test('a failed exit is replaced, and tries are added up', () => {
-  const { session, found, races, start } = startSession({ pinned: 'dead' });
-  let exit: Running | undefined;
-  start((_, onEnd) => (exit = new Running(onEnd)));
-  exit?.end(null, 1, false);
-  races[0]?.end(wonBy('b'), 2, false);
-  expect(session.pinned).toBe('b');
-  expect(found).toEqual([[wonBy('b'), 3, false]]);
+  const { session, found, dials, start } = startSession({ pinned: A });
+  start();
+  dials[0]?.fail();
+  dials[1]?.answer();
+  expect(dials.map(({ ip }) => ip)).toEqual([A, B]);
+  expect(found).toEqual([{ exit: B, tries: 2, lost: false }]);
+  expect(session.headers()[0]).toBe('X-Picpool-Session: moved');
 });
 
-test('a locked session without its exit fails', () => {
-  const { found, races, start } = startSession({ pinned: 'dead', locked: true });
-  start(() => null);
-  expect(found).toEqual([[null, 0, true]]);
-  expect(races).toEqual([]);
+test('a locked session whose exit fails or has left fails, and tries no other', () => {
+  const { found, dials, start, session } = startSession({ pinned: A, locked: true });
+  start();
+  dials[0]?.fail();
+  session.pin({ ...upstream('gone') }, session.pinned);
+  start();
+  expect(found).toEqual([
+    { exit: undefined, tries: 1, lost: true },
+    { exit: undefined, tries: 0, lost: true },
+  ]);
+  expect(dials.length).toBe(1);
 });
 
-test('an abort ends the race for a new exit, also if the old one failed at once', () => {
-  const { races, start } = startSession({ pinned: 'dead' });
-  const race = start((_, onEnd) => {
-    onEnd(null, 0, false);
-    return new Running(onEnd);
-  });
+test('an abort ends all attempts', () => {
+  const { found, dials, start } = startSession({ pinned: A });
+  const race = start();
+  dials[0]?.fail();
   race.cancel();
-  expect(races.map(({ cancelled }) => cancelled)).toEqual([true]);
+  expect([dials[1]?.cancelled, found]).toEqual([true, []]);
 });
 
-test('an exit that takes long is kept if it answers before another one', async () => {
-  const { session, found, races, start, searching } = startSession({ pinned: 'slow', limitMs: 2 });
-  let exit: Running | undefined;
-  start((_, onEnd) => (exit = new Running(onEnd)));
-  await searching;
-  exit?.end(wonBy('slow'), 1, false);
-  expect([session.pinned, races[0]?.cancelled, found.length]).toEqual(['slow', true, 1]);
+test.each([
+  ['kept if it answers before another one', 0, A],
+  ['given up if another one answers first', 1, B],
+])('an exit that takes long is %s', async (_, first, exit) => {
+  const { session, found, dials, start } = startSession({ pinned: A, timeoutMs: 400 });
+  start();
+  await until(() => dials.length === 2);
+  dials[first]?.answer();
+  expect([exitOf(session.pinned), found.length, dials[1 - first]?.cancelled]).toEqual([exit, 1, true]);
 });
 
-test('an exit that takes long is given up if another one answers first', async () => {
-  const { session, found, races, start, searching } = startSession({ pinned: 'silent', limitMs: 2 });
-  let exit: Running | undefined;
-  start((_, onEnd) => (exit = new Running(onEnd)));
-  await searching;
-  races[0]?.end(wonBy('b'), 1, false);
-  expect([session.pinned, exit?.cancelled, found.length]).toEqual(['b', true, 1]);
-});
-
-test('the exit of a locked session is not lost if only the time was too short', () => {
-  const { found, start } = startSession({ pinned: 'slow', locked: true });
-  let exit: Running | undefined;
-  start((_, onEnd) => (exit = new Running(onEnd)));
-  exit?.end(null, 1, true);
-  expect(found).toEqual([[null, 1, false]]);
-});
-
-test('requests that have lost the same exit follow the first to the next one, also if that one fails first', () => {
-  const { session, found, races, start } = startSession({ pinned: 'dead' });
-  const exits: [string, Running][] = [];
-  const again: Ways['again'] = (pinned, onEnd) => {
-    const race = new Running(onEnd);
-    exits.push([pinned, race]);
-    return race;
-  };
-  const requests = [start(again), start(again), start(again)];
-  for (const [, exit] of exits.splice(0)) exit.end(null, 1, false);
-  expect(races.length).toBe(1);
-  // The one that searches gives up, and another one searches.
-  requests[0]?.cancel();
-  expect(races.length).toBe(2);
-  races[1]?.end(wonBy('b'), 1, false);
-  expect(exits.map(([pinned]) => pinned)).toEqual(['b']);
-  exits[0]?.[1].end(wonBy('b'), 1, false);
-  expect([session.pinned, found.length]).toEqual(['b', 2]);
-});
-
-test('a request does not wait for the search of another one any longer than for its own', async () => {
-  const { found, races, start } = startSession({ limitMs: 1 });
-  start(() => null);
-  start(() => null);
+test('the exit of a locked session is not lost if only the time was too short', async () => {
+  const { found, start } = startSession({ pinned: A, locked: true, timeoutMs: 2 });
+  start();
   await until(() => found.length > 0);
-  expect(found).toEqual([[null, 1, false]]);
-  races[0]?.end(wonBy('b'), 2, false);
-  expect([races.length, found.length]).toEqual([1, 2]);
+  expect(found).toEqual([{ exit: undefined, tries: 1, lost: false }]);
+});
+
+test('requests that have lost the same exit try the same ones after it, and all get the one that answers', () => {
+  const { session, found, dials, start } = startSession({ ips: [A, B, C], pinned: A });
+  for (let request = 0; request < 3; request++) start();
+  for (const dial of dials.splice(0)) dial.fail();
+  expect(new Set(dials.map(({ ip }) => ip)).size).toBe(1);
+  for (const dial of dials.splice(0)) dial.fail();
+  expect(new Set(dials.map(({ ip }) => ip)).size).toBe(1);
+  for (const dial of dials.splice(0)) dial.answer();
+  expect(new Set(found.map(({ exit }) => exit))).toEqual(new Set([exitOf(session.pinned)]));
+  expect(found.length).toBe(3);
+});
+
+test('a request that has found another exit than the first of its session takes that of the first', () => {
+  const { session, add, found, dials, start } = startSession({ ips: [A] });
+  start();
+  session.drop(unknownUpstream({ protocol: 'http', ip: A, port: 1 }));
+  add(B);
+  start();
+  const [first, second] = dials;
+  first?.answer();
+  expect(second?.ip === first?.ip).toBe(false);
+  second?.answer();
+  dials[2]?.answer();
+  expect(found.map(({ exit }) => exit)).toEqual([A, A]);
 });
 
 test('a session tells of the address that its exit has now, and keeps other sessions from it', () => {
-  const sessions = createSessions(() => 0);
-  const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked: false });
-  const session = open('a');
-  const leavingFrom = (exitIp: string) => ({ ...upstream('b'), exitIp });
-  session.pin(leavingFrom('192.0.2.1'));
-  const again: Ways['again'] = (_, onEnd) => {
-    const race = new Running(onEnd);
-    queueMicrotask(() => onEnd({ member: { upstream: leavingFrom('192.0.2.2') } } as RaceResult, 1, false));
-    return race;
-  };
-  return new Promise<void>((resolve) => {
-    const ways = {
-      again,
-      findOther: (onEnd: OnEnd) => new Running(onEnd),
-      limitMs: 60_000,
-    };
-    raceForSession(session, ways, () => {
-      expect(session.headers()).toContain('X-Picpool-Exit: 192.0.2.2');
-      expect(['192.0.2.1', '192.0.2.2'].map(open('other').isTaken)).toEqual([false, true]);
-      resolve();
-    });
-  });
+  const { session, open, add, dials, start } = startSession({ ips: [] });
+  session.pin(add(A, '192.0.2.8'), null);
+  add(A, '192.0.2.9');
+  start();
+  dials[0]?.answer();
+  expect(session.headers()).toContain('X-Picpool-Exit: 192.0.2.9');
+  const other = open('other');
+  expect(['192.0.2.8', '192.0.2.9'].map((exit) => other.isTaken(exit))).toEqual([false, true]);
 });
 
 test('an account keeps its sessions and its last exits, however many sessions another one opens', () => {
-  const sessions = createSessions(() => 0);
-  const journal = createJournal(() => 0);
+  const sessions = new Sessions(() => 0);
+  const journal = new Journal(() => 0);
   const use = (account: string, name: string) => {
     const session = sessions.open(account, name, { sessionMs: 1000, locked: true });
-    session.pin(upstream('b'));
+    session.pin(upstream('b'), null);
     const admission = { account: { id: account }, session } as Asked['admission'];
     const asked: Asked = {
       kind: 'plain',
@@ -187,15 +240,15 @@ test('an account keeps its sessions and its last exits, however many sessions an
   };
   use('me', 'cart');
   for (let n = 0; n < 20_100; n++) use('flood', `${n}`);
-  expect(sessions.pinnedOf('me', 'cart')).toBe('b');
+  expect(sessions.find('me', 'cart')?.pinned).toBe('b');
   expect(sessions.open('me', 'next', { sessionMs: 1000, locked: false }).isTaken('192.0.2.1')).toBe(true);
   expect(journal.last('me', 'cart')?.session).toBe('cart');
-  expect(sessions.pinnedOf('flood', '0')).toBeNull();
+  expect(sessions.find('flood', '0')).toBeUndefined();
 });
 
 test('exits that were used before the clock was set back do not count as used just now', () => {
   let now = 1e12;
-  const journal = createJournal(() => now);
+  const journal = new Journal(() => now);
   const asked = {
     kind: 'plain',
     target: { host: 'a.example', address: null, port: 80 },

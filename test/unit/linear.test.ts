@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { analyse } from 'scslre';
 import { answerReader } from '../../src/gateway/http-answer.ts';
-import { bodyEnd, headReader } from '../../src/gateway/http-message.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { openingReader } from '../../src/gateway/opening.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readTarget } from '../../src/gateway/target.ts';
 import { readUser } from '../../src/gateway/user-options.ts';
 import { parseForeignJson } from '../../src/lib/foreign-json.ts';
+import { bodyEnd, headReader } from '../../src/lib/http-message.ts';
 import { readEcho } from '../../src/proxy/check/echo.ts';
 import { answerReader as checkedAnswerReader } from '../../src/proxy/check/http.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';

@@ -1,5 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
+import { MessageFault } from '../../lib/http-message.ts';
 import { CheckFault, connectFault, type FaultCode } from './fault.ts';
 import { Inbox, type Reader } from './inbox.ts';
 
@@ -140,7 +141,9 @@ export class Connection {
       if (result !== undefined) this.#end(() => this.#resolve?.(result));
       else if (this.#inbox.ended) throw new CheckFault(this.#endCode(), 'ended too early');
     } catch (error) {
-      this.#end(() => this.#reject?.(error));
+      const isMalformed = error instanceof MessageFault;
+      const fault = isMalformed ? new CheckFault('protocol_error', error.message) : error;
+      this.#end(() => this.#reject?.(fault));
     }
   }
 

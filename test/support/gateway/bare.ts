@@ -1,10 +1,11 @@
 import { createLocalRateLimiter } from '../../../adapters/local/rate-limiter.ts';
 import { createAccounts } from '../../../src/gateway/accounts.ts';
 import { createAdmit } from '../../../src/gateway/admission.ts';
-import { type Gateway, type GatewayOptions, startGateway } from '../../../src/gateway/gateway.ts';
+import type { GatewayOptions } from '../../../src/gateway/desk.ts';
+import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
 import { createMeter } from '../../../src/gateway/meter.ts';
 import { takeReports } from '../../../src/gateway/reports.ts';
-import { createSessions } from '../../../src/gateway/sessions.ts';
+import { Sessions } from '../../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../../src/gateway/upstream.ts';
 import { createMetrics } from '../../../src/lib/metrics.ts';
 import type { Sites } from '../../../src/proxy/targets/sites.ts';
@@ -56,7 +57,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   const limiter = createLocalRateLimiter({ now: monotonic });
   const testimony = createTestimony({ random: Math.random, monotonic });
   const meter = createMeter(createMetrics());
-  const sessions = createSessions(monotonic);
+  const sessions = new Sessions(monotonic);
   let open = 0;
   let onEmpty = () => {};
   const gateway = await startGateway({
@@ -100,7 +101,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
     const upstream = unknownUpstream({ protocol: 'http', ip, port: Number(port) });
     gateway.engine.set({ ...upstream, proven: { tunnel: proven, plain: proven } });
   }
-  return Object.assign(Object.create(gateway) as Gateway, {
+  return Object.assign(gateway, {
     sites: testimony.common,
     report: takeReports({ gateway, sessions, testimony }),
     open: () => open,

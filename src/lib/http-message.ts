@@ -1,4 +1,13 @@
-import { badRequest, headTooLarge } from './fault.ts';
+/** Says what is wrong with a message. `isTooLarge`: only its size. */
+export class MessageFault extends Error {
+  readonly isTooLarge: boolean;
+
+  constructor(sentence: string, isTooLarge = false) {
+    super(sentence);
+    this.name = 'MessageFault';
+    this.isTooLarge = isTooLarge;
+  }
+}
 
 /** Maximum size in bytes of the head of a request, or of all heads of an answer. Servers commonly use 16 KB. */
 export const MAX_HEAD_BYTES = 64 * 1024;
@@ -7,6 +16,8 @@ const MAX_LINE_BYTES = 16 * 1024;
 const MAX_SIZE_LINE_BYTES = 256;
 const MAX_TRAILER_BYTES = 8 * 1024;
 
+const SPACE = 32;
+const TAB = 9;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const BREAK = /[\r\n\0]/;
@@ -23,7 +34,7 @@ export interface Head {
  * Reads one head. Call it with all bytes since its start whenever more have arrived; it looks at each only once.
  * Returns `undefined` while the head is incomplete. Anything ambiguous is rejected: bare line feeds, folded lines,
  * spaces before a colon.
- * @throws {GatewayFault} `bad_request`, or `head_too_large` above `maxBytes` or for a line above 16 KB.
+ * @throws {MessageFault} also above `maxBytes`, or for a line above 16 KB.
  */
 export type HeadReader = (bytes: Buffer, maxBytes?: number) => Head | undefined;
 
@@ -32,36 +43,45 @@ export function headReader(): HeadReader {
   let searched = 0;
   return (bytes, maxBytes = MAX_HEAD_BYTES) => {
     const end = bytes.indexOf(HEAD_END, searched);
-    if ((end < 0 ? bytes.length : end) > maxBytes) throw headTooLarge();
+    if ((end < 0 ? bytes.length : end) > maxBytes) throw tooLarge();
     // The end may arrive in parts.
     searched = Math.max(0, bytes.length - HEAD_END.length + 1);
     return end < 0 ? undefined : parseHead(bytes.toString('latin1', 0, end), end + HEAD_END.length);
   };
 }
 
-function parseHead(text: string, bytes: number): Head {
+function tooLarge(): MessageFault {
+  return new MessageFault('The head is longer than 64 KB, or one of its lines than 16 KB.', true);
+}
+
+/** Parses a head without the empty line at its end, with one character for each byte. */
+export function parseHead(text: string, bytes = text.length): Head {
   const [line = '', ...lines] = text.split('\r\n');
-  if (line.length > MAX_LINE_BYTES) throw headTooLarge();
-  if (BREAK.test(line)) throw badRequest('The first line contains a bare line break.');
+  if (line.length > MAX_LINE_BYTES) throw tooLarge();
+  if (BREAK.test(line)) throw new MessageFault('The first line contains a bare line break.');
   return { line, fields: lines.map(parseField), bytes };
 }
 
 function parseField(text: string): [name: string, value: string] {
-  if (text.length > MAX_LINE_BYTES) throw headTooLarge();
+  if (text.length > MAX_LINE_BYTES) throw tooLarge();
   const colon = text.indexOf(':');
   const name = text.slice(0, colon);
-  if (colon < 0 || !NAME.test(name) || BREAK.test(text)) throw badRequest('A header line is malformed.');
+  if (colon < 0 || !NAME.test(name) || BREAK.test(text))
+    throw new MessageFault('A header line is malformed.');
   return [name, trimmed(text, colon + 1)];
 }
 
 /** Returns the text from `start` on without spaces and tabs around it. `trim` would also remove other blanks. */
 function trimmed(text: string, start: number): string {
-  const isBlank = (at: number) => text[at] === ' ' || text[at] === '\t';
   let from = start;
   let to = text.length;
-  while (from < to && isBlank(from)) from++;
-  while (from < to && isBlank(to - 1)) to--;
+  while (from < to && isBlank(text.charCodeAt(from))) from++;
+  while (from < to && isBlank(text.charCodeAt(to - 1))) to--;
   return text.slice(from, to);
+}
+
+function isBlank(code: number): boolean {
+  return code === SPACE || code === TAB;
 }
 
 /** Returns all values of a field as one list, in lower case; empty if there is none. */
@@ -73,38 +93,13 @@ export function listOf({ fields }: Head, name: string): string[] {
     .filter((item) => item !== '');
 }
 
-/**
- * Fields that concern a single connection (RFC 9110, 7.6.1). `Transfer-Encoding` stays, because bodies are forwarded
- * unchanged.
- */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'proxy-connection',
-  'keep-alive',
-  'proxy-authorization',
-  'proxy-authenticate',
-  'te',
-  'upgrade',
-]);
-
-/** Returns the header fields that may be forwarded. */
-export function endToEnd(head: Head): [name: string, value: string][] {
-  const named = new Set(listOf(head, 'connection'));
-  // A client must not be able to remove the fields that frame the body.
-  for (const kept of ['transfer-encoding', 'content-length', 'host']) named.delete(kept);
-  return head.fields.filter(([name]) => {
-    const key = name.toLowerCase();
-    return !HOP_BY_HOP.has(key) && !named.has(key);
-  });
-}
-
 /** How a message's body ends. */
 export type Framing = 'none' | 'chunked' | 'until close' | { length: number };
 
 /**
  * Returns the framing that the fields announce, or `unannounced`, which tells answers from requests: in an answer,
  * chunks count for more than a length, and may be encoded in other ways as well (RFC 9112, 6.3).
- * @throws {GatewayFault} `bad_request` if they contradict each other, because two readers could then disagree.
+ * @throws {MessageFault} if they contradict each other, because two readers could then disagree.
  */
 export function framingOf(head: Head, unannounced: 'none' | 'until close'): Framing {
   const isAnswer = unannounced === 'until close';
@@ -113,36 +108,48 @@ export function framingOf(head: Head, unannounced: 'none' | 'until close'): Fram
   if (encodings.length > 0) {
     const isPlain = lengths.size === 0 && encodings.length === 1;
     if (encodings.at(-1) !== 'chunked' || !(isAnswer || isPlain)) {
-      throw badRequest('The length of the body is ambiguous, or given in an unknown way.');
+      throw new MessageFault('The length of the body is ambiguous, or given in an unknown way.');
     }
     return 'chunked';
   }
   const [length, other] = lengths;
   if (length === undefined) return unannounced;
   if (other !== undefined || !/^\d{1,15}$/.test(length))
-    throw badRequest('The length of the body is malformed.');
+    throw new MessageFault('The length of the body is malformed.');
   return length === '0' ? 'none' : { length: Number(length) };
 }
 
 /** Finds the end of a body in the bytes that pass. */
 export interface BodyEnd {
-  /** Returns how many of the bytes belong to the body. Throws `bad_request` for malformed chunks. */
-  take(bytes: Uint8Array): number;
+  /** Returns how many of the bytes belong to the body. Throws a `MessageFault` for malformed chunks. */
+  take(bytes: Buffer): number;
   readonly done: boolean;
+  /** Number of bytes that are announced to follow; infinite if the body ends with the connection. */
+  readonly left: number;
 }
 
-/** Detects the end of a body with this framing. A body that ends with the connection is never done. */
-export function bodyEnd(framing: Framing): BodyEnd {
-  if (framing === 'chunked') return new ChunkedEnd();
+/** Takes a part of a body, which is a view. */
+type Sink = (part: Buffer) => void;
+
+/**
+ * Detects the end of a body with this framing. A body that ends with the connection is never done. `sink`: gets what it
+ * contains.
+ */
+export function bodyEnd(framing: Framing, sink?: Sink): BodyEnd {
+  if (framing === 'chunked') return new ChunkedEnd(sink);
   let left = framing === 'none' ? 0 : framing === 'until close' ? Number.POSITIVE_INFINITY : framing.length;
   return {
     take(bytes) {
       const taken = Math.min(left, bytes.length);
       left -= taken;
+      if (taken > 0) sink?.(bytes.subarray(0, taken));
       return taken;
     },
     get done() {
       return left === 0;
+    },
+    get left() {
+      return left;
     },
   };
 }
@@ -153,17 +160,29 @@ const LF = 10;
 /** Chunks (RFC 9112, 7.1), parsed as strictly as their readers should: only CR LF ends a line. */
 class ChunkedEnd implements BodyEnd {
   done = false;
+  readonly #sink: Sink | undefined;
   #state: 'size' | 'data' | 'trailer' = 'size';
   #line = '';
+  /** Of this chunk, with its end. */
   #left = 0;
   #trailerBytes = 0;
 
-  take(bytes: Uint8Array): number {
+  constructor(sink: Sink | undefined) {
+    this.#sink = sink;
+  }
+
+  get left(): number {
+    return Math.max(0, this.#left - 2);
+  }
+
+  take(bytes: Buffer): number {
     let at = 0;
     while (at < bytes.length && !this.done) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#left, bytes.length - at);
         this.#checkDataEnd(bytes, at, taken);
+        const data = Math.min(taken, this.#left - 2);
+        if (data > 0) this.#sink?.(bytes.subarray(at, at + data));
         this.#left -= taken;
         at += taken;
         if (this.#left === 0) this.#state = 'size';
@@ -176,35 +195,35 @@ class ChunkedEnd implements BodyEnd {
   }
 
   /** The last two bytes of a chunk's data are CR LF. */
-  #checkDataEnd(bytes: Uint8Array, at: number, taken: number): void {
+  #checkDataEnd(bytes: Buffer, at: number, taken: number): void {
     for (const [left, wanted] of [
       [2, CR],
       [1, LF],
     ] as const) {
       const place = this.#left - left;
       if (place >= 0 && place < taken && bytes[at + place] !== wanted)
-        throw badRequest('A chunk is malformed.');
+        throw new MessageFault('A chunk is malformed.');
     }
   }
 
   #addToLine(byte: number): void {
     this.#line += String.fromCharCode(byte);
     if (this.#state === 'trailer' && ++this.#trailerBytes > MAX_TRAILER_BYTES)
-      throw badRequest('The trailer is too long.');
+      throw new MessageFault('The trailer is too long.');
     if (byte !== LF) {
       const limit = this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_TRAILER_BYTES;
-      if (this.#line.length > limit) throw badRequest('A chunk is malformed.');
+      if (this.#line.length > limit) throw new MessageFault('A chunk is malformed.');
       return;
     }
     const line = this.#line;
     this.#line = '';
     if (this.#state === 'trailer') {
-      if (!line.endsWith('\r\n')) throw badRequest('The trailer is malformed.');
+      if (!line.endsWith('\r\n')) throw new MessageFault('The trailer is malformed.');
       this.done = line === '\r\n';
       return;
     }
     const size = /^([0-9a-f]{1,12})[ \t]*(;[^\r\n]*)?\r\n$/i.exec(line)?.[1];
-    if (size === undefined) throw badRequest('A chunk is malformed.');
+    if (size === undefined) throw new MessageFault('A chunk is malformed.');
     const length = Number.parseInt(size, 16);
     this.#state = length === 0 ? 'trailer' : 'data';
     this.#left = length + 2;
