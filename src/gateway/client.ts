@@ -5,7 +5,15 @@ import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
-import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, unreadable, type Voice } from './fault.ts';
+import {
+  badRequest,
+  GatewayFault,
+  HTTP_VOICE,
+  SOCKS_VOICE,
+  unreadable,
+  type Voice,
+  voiceFor,
+} from './fault.ts';
 import { type PlainRequest, readRequest } from './http-request.ts';
 import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
@@ -236,7 +244,8 @@ export class Client implements TcpListener {
       this.take(head.bytes);
       const ask = readRequest(head);
       const { login } = ask;
-      if (ask.kind === 'plain') this.#work({ ...ask, voice: HTTP_VOICE, target: ask.request.target });
+      if (ask.kind === 'plain')
+        this.#work({ ...ask, voice: voiceFor(ask.request.method), target: ask.request.target });
       else this.#work({ kind: 'tunnel', login, voice: HTTP_VOICE, target: ask.target });
     });
   }
@@ -288,7 +297,7 @@ export class Client implements TcpListener {
     } catch (error) {
       const fault = error instanceof MessageFault ? unreadable(error) : error;
       if (!(fault instanceof GatewayFault)) throw error;
-      this.#options.host.meter.settled(voice === HTTP_VOICE ? 'plain' : 'tunnel', 'refused', 0);
+      this.#options.host.meter.settled(voice === SOCKS_VOICE ? 'tunnel' : 'plain', 'refused', 0);
       this.refuse(voice, fault);
     }
   }

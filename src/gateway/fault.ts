@@ -74,6 +74,18 @@ export const HTTP_VOICE: Voice = {
   no: refusalAnswer,
 };
 
+/** The answer to HEAD has no body: whatever follows its head would be the next answer. */
+const HEAD_VOICE: Voice = {
+  ...HTTP_VOICE,
+  no: (fault) => {
+    const answer = refusalAnswer(fault);
+    return answer.subarray(0, answer.indexOf('\r\n\r\n') + 4);
+  },
+};
+
+/** Returns how to answer a request with this method. */
+export const voiceFor = (method: string): Voice => (method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE);
+
 export const SOCKS_VOICE: Voice = {
   yes: () => socksReply(0),
   no: ({ refusal }) => socksReply(FORMS[refusal][2]),

@@ -72,11 +72,7 @@ const OWN = /^x-picpool-(error|exit|proxy|session): |^proxy-status: .*picpool/i;
 /** Returns the head as the client gets it, without what a site or a proxy says in the gateway's name. */
 export function answerHead({ head, framing }: Answer, added: readonly string[]): Buffer {
   const line = head.line.replace(/^HTTP\/1\.0/, 'HTTP/1.1');
-  const isForwarded = ([name, value]: [string, string]) =>
-    !(framing === 'chunked' && /^content-length$/i.test(name)) &&
-    !(/^transfer-encoding$/i.test(name) && /^identity$/i.test(value));
-  const fields = endToEnd(head)
-    .filter(isForwarded)
+  const fields = endToEnd(head, framing)
     .map(([name, value]) => `${name}: ${value}`)
     .filter((field) => !OWN.test(field));
   return Buffer.from(`${[line, ...fields, ...added].join('\r\n')}\r\n\r\n`, 'latin1');

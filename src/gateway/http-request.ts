@@ -53,8 +53,8 @@ export function plainRequest(
   { method, uri, old }: { method: string; uri: string; old: boolean },
 ): PlainRequest {
   const { target, authority, path } = splitUrl(uri);
-  const fields = endToEnd(head).filter(([name]) => !/^(host|expect)$/i.test(name));
   const framing = framingOf(head, 'none');
+  const fields = endToEnd(head, framing).filter(([name]) => !/^(host|expect)$/i.test(name));
   // About the server as a whole (RFC 9112, 3.2.4).
   const isForAll = method === 'OPTIONS' && /^http:\/\/[^/?#]*$/i.test(uri);
   // An answer to HTTP/1.0 is never chunked, because such a client would not understand it.
@@ -73,10 +73,7 @@ export function plainRequest(
   };
 }
 
-/**
- * Fields that concern a single connection (RFC 9110, 7.6.1). `Transfer-Encoding` stays, because bodies are forwarded
- * unchanged.
- */
+/** Fields that concern a single connection (RFC 9110, 7.6.1), and those that frame the body. */
 const HOP_BY_HOP = new Set([
   'connection',
   'proxy-connection',
@@ -85,20 +82,33 @@ const HOP_BY_HOP = new Set([
   'proxy-authenticate',
   'te',
   'upgrade',
+  'transfer-encoding',
+  'content-length',
 ]);
 
-/** Returns the header fields that may be forwarded. */
-export function endToEnd(head: Head): [name: string, value: string][] {
+/**
+ * Returns the header fields that may be forwarded. The body is forwarded unchanged, and is framed as it was understood: of what
+ * was sent, the next reader could understand something else.
+ */
+export function endToEnd(head: Head, framing: Framing): [name: string, value: string][] {
   const named = new Set(listOf(head, 'connection'));
-  // A client must not be able to remove the fields that frame the body.
-  for (const kept of ['transfer-encoding', 'content-length', 'host']) named.delete(kept);
-  return head.fields.filter(([name]) => {
+  named.delete('host');
+  const fields = head.fields.filter(([name]) => {
     const key = name.toLowerCase();
     return !HOP_BY_HOP.has(key) && !named.has(key);
   });
+  const [length = ''] = listOf(head, 'content-length');
+  if (framing === 'chunked') {
+    const encodings = listOf(head, 'transfer-encoding').filter((name) => name !== 'identity');
+    fields.push(['Transfer-Encoding', encodings.join(', ')]);
+  } else if (framing !== 'until close' && /^\d{1,15}$/.test(length)) {
+    // Without a body, it tells the size that another answer would have.
+    fields.push(['Content-Length', length]);
+  }
+  return fields;
 }
 
-/** Splits `http://host:port/path`. The path is forwarded unchanged. */
+/** Splits `http://host:port/path`. What a path may not contain is percent-encoded, as browsers do; the rest is unchanged. */
 function splitUrl(uri: string): { target: Target; authority: string; path: string } {
   const [, place = '', path = ''] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(uri) ?? [];
   const [, host = '', port = '80'] = /^(\[[0-9a-f:.]+\]|[^:[\]@]+)(?::(\d{0,5}))?$/i.exec(place) ?? [];
@@ -108,8 +118,13 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   return {
     target,
     authority: target.port === 80 ? full.slice(0, -':80'.length) : full,
-    path: path.startsWith('/') ? path : `/${path}`,
+    path: (path.startsWith('/') ? path : `/${path}`).replace(/[^!-~]/g, encoded),
   };
+}
+
+/** Percent-encodes one byte. */
+function encoded(byte: string): string {
+  return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
 /** Returns what bytes that were read as Latin-1 mean as UTF-8, as some clients write names. */

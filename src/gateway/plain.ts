@@ -8,7 +8,7 @@ import { headForProxy } from './canary.ts';
 import { type Client, NOTHING, type Served } from './client.ts';
 import type { Carrier, Cut, Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { badRequest, type GatewayFault, HTTP_VOICE, maybeSent, sessionLost } from './fault.ts';
+import { badRequest, type GatewayFault, maybeSent, sessionLost, voiceFor } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -76,7 +76,7 @@ export function sendPlain(options: PlainOptions): void {
     const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result?.member });
     if (result !== null) return new Exchange(options, evidence, result, settle).begin(repeatable);
     settle('no_answer');
-    client.refuse(HTTP_VOICE, lost ? sessionLost() : desk.unanswered('plain', target, tries));
+    client.refuse(voiceFor(method), lost ? sessionLost() : desk.unanswered('plain', target, tries));
   });
 }
 
@@ -316,7 +316,8 @@ class Exchange implements Carrier, Served {
       return;
     }
     this.#end('refused', blame);
-    this.#options.client.refuse(HTTP_VOICE, fault);
+    const { client, request } = this.#options;
+    client.refuse(voiceFor(request.method), fault);
   }
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {

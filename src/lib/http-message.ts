@@ -21,6 +21,8 @@ const TAB = 9;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const BREAK = /[\r\n\0]/;
+/** Other control characters, which some readers refuse. */
+const CONTROLS = /[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 
 /** Start line and header fields of a message, in order. */
 export interface Head {
@@ -59,7 +61,7 @@ export function parseHead(text: string, bytes = text.length): Head {
   const [line = '', ...lines] = text.split('\r\n');
   if (line.length > MAX_LINE_BYTES) throw tooLarge();
   if (BREAK.test(line)) throw new MessageFault('The first line contains a bare line break.');
-  return { line, fields: lines.map(parseField), bytes };
+  return { line: line.replace(CONTROLS, ' '), fields: lines.map(parseField), bytes };
 }
 
 function parseField(text: string): [name: string, value: string] {
@@ -68,7 +70,7 @@ function parseField(text: string): [name: string, value: string] {
   const name = text.slice(0, colon);
   if (colon < 0 || !NAME.test(name) || BREAK.test(text))
     throw new MessageFault('A header line is malformed.');
-  return [name, trimmed(text, colon + 1)];
+  return [name, trimmed(text.replace(CONTROLS, ' '), colon + 1)];
 }
 
 /** Returns the text from `start` on without spaces and tabs around it. `trim` would also remove other blanks. */
@@ -154,8 +156,21 @@ export function bodyEnd(framing: Framing, sink?: Sink): BodyEnd {
   };
 }
 
+const TOKEN = "[!#$%&'*+.^_`|~\\w-]+";
+/** With its extensions, which are strict because the next reader may be. */
+const CHUNK_SIZE = new RegExp(
+  `^([0-9a-f]{1,12})(?:;${TOKEN}(?:=(?:${TOKEN}|"[^"\\\\\\x00-\\x1f\\x7f]*"))?)*\r\n$`,
+  'i',
+);
 const CR = 13;
 const LF = 10;
+
+/** @throws {MessageFault} for what is no field, and could be a request to the next reader, or frames a message. */
+function checkTrailer(line: string): void {
+  const [name] = parseField(line);
+  if (/^(content-length|transfer-encoding|host)$/i.test(name))
+    throw new MessageFault('The trailer is malformed.');
+}
 
 /** Chunks (RFC 9112, 7.1), parsed as strictly as their readers should: only CR LF ends a line. */
 class ChunkedEnd implements BodyEnd {
@@ -220,9 +235,10 @@ class ChunkedEnd implements BodyEnd {
     if (this.#state === 'trailer') {
       if (!line.endsWith('\r\n')) throw new MessageFault('The trailer is malformed.');
       this.done = line === '\r\n';
+      if (!this.done) checkTrailer(line.slice(0, -2));
       return;
     }
-    const size = /^([0-9a-f]{1,12})[ \t]*(;[^\r\n]*)?\r\n$/i.exec(line)?.[1];
+    const size = CHUNK_SIZE.exec(line)?.[1];
     if (size === undefined) throw new MessageFault('A chunk is malformed.');
     const length = Number.parseInt(size, 16);
     this.#state = length === 0 ? 'trailer' : 'data';

@@ -7,6 +7,7 @@ const SHARES = [
   ['images', '--from', '1', '--seeds', '45'],
   ['images', '--from', '46', '--seeds', '45'],
   ['pool', '--from', '1', '--seeds', '10'],
+  ['bytes', '--from', '1', '--seeds', '200'],
 ];
 
 /** Runs simulated worlds, and returns what they say. */
@@ -25,7 +26,7 @@ async function worlds(...args: string[]): Promise<string> {
 test('no promise to users is broken in a hundred simulated worlds', async () => {
   const said = await Promise.all(SHARES.map((share) => worlds(...share)));
   for (const text of said)
-    expect(text).toMatch(/^\d+ worlds with \d{3,} (pictures|proxies) in [\d.]+ s, 0 broken\n$/);
+    expect(text).toMatch(/^\d+ worlds with \d{3,} (pictures|proxies|inputs) in [\d.]+ s, 0 broken\n$/);
 }, 180_000);
 
 test('the same seed is the same world, to the last byte', async () => {

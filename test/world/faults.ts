@@ -4,7 +4,7 @@ export interface PutBack {
   name: string;
   changes: { file: string; from: string; to: string }[];
   /** Arguments of `bun`, or the simulated worlds of which one must be broken. Default: `images`. */
-  proof?: string[] | 'pool';
+  proof?: string[] | 'pool' | 'bytes';
 }
 
 const HISTORY = ['bench/fleet.ts', 'histories', '3', '60', '1'];
@@ -243,6 +243,68 @@ export const FAULTS: readonly PutBack[] = [
     name: 'a check by a clock that was ahead is not replaced',
     changes: [change('adapters/sqlite/proxy-rows.ts', ' && known.lastChecked <= now() + SKEW_MS', '')],
     proof: 'pool',
+  },
+  {
+    name: 'a request that its client will never complete keeps its connection',
+    changes: [
+      change('src/gateway/plain.ts', 'if (!isWhole(request, client)) client.socket.destroy();', ''),
+      change(
+        'src/gateway/plain.ts',
+        'if (!this.#requestEnd.done) this.#options.client.socket.destroy();',
+        '',
+      ),
+    ],
+    proof: 'bytes',
+  },
+  {
+    name: 'a client that sends more requests than are read ahead stalls',
+    changes: [
+      change(
+        'src/gateway/client.ts',
+        '    if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) this.#resume();\n',
+        '',
+      ),
+      change(
+        'src/gateway/client.ts',
+        '    this.serving = null;\n    this.#resume();',
+        '    this.serving = null;',
+      ),
+    ],
+    proof: 'bytes',
+  },
+  {
+    name: 'requests that came before the end of the client are not answered',
+    changes: [
+      change(
+        'src/gateway/client.ts',
+        '    if (!this.inbox.isEmpty) this.#goOn();\n    // Whole requests are still served, but one that has not begun by now never will.\n    if (this.hasEnded && this.serving === null) this.close();',
+        '    if (this.hasEnded) return this.close();\n    if (!this.inbox.isEmpty) this.#goOn();',
+      ),
+    ],
+    proof: 'bytes',
+  },
+  {
+    name: 'what is no trailer passes for one, and may be a request to the next reader',
+    changes: [
+      change('src/lib/http-message.ts', '      if (!this.done) checkTrailer(line.slice(0, -2));\n', ''),
+    ],
+    proof: 'bytes',
+  },
+  {
+    name: 'an error in answer to HEAD has a body',
+    changes: [
+      change(
+        'src/gateway/fault.ts',
+        "method === 'HEAD' ? HEAD_VOICE : HTTP_VOICE",
+        'method ? HTTP_VOICE : HEAD_VOICE',
+      ),
+    ],
+    proof: 'bytes',
+  },
+  {
+    name: 'the path has bytes that no path may have',
+    changes: [change('src/gateway/http-request.ts', '.replace(/[^!-~]/g, encoded)', '')],
+    proof: 'bytes',
   },
   {
     name: 'no fencing',

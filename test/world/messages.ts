@@ -26,7 +26,7 @@ const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 
 /**
  * Creates a reader of requests, or of the responses to requests of these methods. `onWhole` hears of each message that is
- * complete. Its answer says whether the bytes are still HTTP.
+ * complete. `read` says whether the bytes are still HTTP; what follows bytes that are not is not read.
  */
 export function createReader(
   kind: 'request' | 'response',
@@ -60,8 +60,11 @@ export function createReader(
   return {
     messages,
     read(bytes: Uint8Array): boolean {
-      if (!isBroken) isBroken = parser.execute(Buffer.from(bytes)) instanceof Error;
-      return !isBroken;
+      if (isBroken) return true;
+      const result = parser.execute(Buffer.from(bytes));
+      isBroken = result instanceof Error;
+      // It reads only methods that it knows.
+      return !isBroken || (result as Error & { code?: string }).code === 'HPE_INVALID_METHOD';
     },
     /** Call it when the other side has ended well. */
     end(): void {
@@ -107,13 +110,16 @@ export function request(name: string): { method: string; text: string } {
   return { method, text: `${lines.join(CRLF)}${CRLF}${CRLF}${bytes}` };
 }
 
-/** A response: its text, its body, and whether only the end of the connection ends it. */
-export function response(method: string): { text: string; body: string; untilClose: boolean } {
+/** A response: its text, its body, and whether only the end of the connection ends it, which it may unless others are to follow. */
+export function response(
+  method: string,
+  mayEnd: boolean,
+): { text: string; body: string; untilClose: boolean } {
   const body = method === 'HEAD' ? '' : letters(whole(0, happens(0.05) ? 3000 : 120));
   const interim = happens(0.1) ? `HTTP/1.1 103 Early Hints${CRLF}Link: x${CRLF}${CRLF}` : '';
   const head = (fields: string[]) =>
     `${interim}HTTP/1.1 200 OK${CRLF}${['Server: x', ...fields].join(CRLF)}${CRLF}${CRLF}`;
-  if (method !== 'HEAD' && happens(0.2))
+  if (mayEnd && method !== 'HEAD' && happens(0.2))
     return { text: head(['Connection: close']) + body, body, untilClose: true };
   const { fields, bytes } = framed(body);
   return { text: head(fields) + (method === 'HEAD' ? '' : bytes), body, untilClose: false };

@@ -17,6 +17,9 @@ export function createWire(peer: string): [WireEnd, WireEnd] {
   return [one, other];
 }
 
+/** What a socket hands over at once, in bytes. */
+const MOST_AT_ONCE = 64 * 1024;
+
 type Event = { bytes: Uint8Array } | 'end' | 'reset';
 
 class End implements WireEnd {
@@ -39,7 +42,7 @@ class End implements WireEnd {
     if (this.isClosed || this.#hasEnded) return true;
     stir();
     for (let from = 0; from < bytes.length; ) {
-      const size = happens(0.7) ? bytes.length : whole(1, 40);
+      const size = happens(0.7) ? MOST_AT_ONCE : whole(1, 40);
       this.other.#take({ bytes: bytes.slice(from, from + size) });
       from += size;
     }
