@@ -37,7 +37,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     metrics,
     now,
     onRefused,
-    blocks: createBlocks({ ...stores, now: Date.now }),
+    blocks: createBlocks({ ...stores, now: Date.now, log }),
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,
