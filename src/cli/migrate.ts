@@ -5,6 +5,7 @@ import { url } from '../config-values.ts';
 import { masked } from '../lib/masked.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
+import { MOVED } from './copy-records.ts';
 import { conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
@@ -74,9 +75,13 @@ Exit code 0: everything is copied; 1: something is missing, and standard error s
         if (next !== undefined) terminal.say(`${masked('URL', old ?? '')} -> ${masked('URL', next)}`);
       }
       return await withWorkFolder(config.DATA_DIR, (folder) =>
-        copyAll(source, target, { verify: options.verify, folder, terminal }).then((copied) =>
-          conclude(copied, { said: 'all there', advice: CONTINUE, terminal }),
-        ),
+        copyAll(source, target, { verify: options.verify, folder, terminal }).then(async (copied) => {
+          if (target.metadata !== null && to.metadata !== undefined && copied.faults.length === 0) {
+            await target.metadata.state.remove(MOVED);
+            await source.state.set(MOVED, JSON.stringify({ at: Date.now(), to: masked('URL', to.metadata) }));
+          }
+          return conclude(copied, { said: 'all there', advice: CONTINUE, terminal });
+        }),
       );
     } finally {
       await Promise.all(opened.map((stores) => stores.close()));
