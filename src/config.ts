@@ -44,7 +44,7 @@ const signingSecret = (description: string) =>
 export const settings = {
   HOST: text(
     '0.0.0.0',
-    'Address to listen on; `unix:/path` is a socket, whose peers are trusted as proxies.',
+    'Address to listen on; `::` serves IPv6 and IPv4; `unix:/path` is a socket, whose peers are trusted as proxies.',
     /^(unix:\/\S+|[^\s/]+)$/,
     'an address such as 127.0.0.1, or unix: and an absolute path',
   ),

@@ -58,6 +58,6 @@ function damaged(path: string, cause: unknown): AppError {
     message('The database {fault}.', {
       fault: `${path} is damaged. Restore a backup, or run \`picpool doctor --repair\`, which saves what can still be read to a new file`,
     }),
-    { cause },
+    { cause, lasting: true },
   );
 }

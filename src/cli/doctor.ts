@@ -18,7 +18,7 @@ import type { Terminal } from './terminal.ts';
 const MARKS = {
   ok: ['green', 'ok  '],
   open: ['yellow', 'open'],
-  unknown: ['yellow', 'warn'],
+  unknown: ['yellow', 'skip'],
   warn: ['yellow', 'warn'],
   fail: ['red', 'FAIL'],
 } as const;
