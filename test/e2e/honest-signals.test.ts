@@ -90,3 +90,23 @@ test('doctor --exposed skips what it cannot see from outside', async () => {
     await server.stop();
   }
 }, 60_000);
+
+test.each(['bun', 'deno'] as const)(
+  'on %s, HEAD tells no length that GET does not have',
+  async (runtime) => {
+    const server = await startServer(runtime, IMAGES);
+    try {
+      for (const path of ['gallery', 'metrics', 'api/stats', 'api/list']) {
+        const head = await fetch(`${server.url}/${path}`, { method: 'HEAD' });
+        const length = head.headers.get('content-length');
+        const { byteLength } = await (await fetch(`${server.url}/${path}`)).arrayBuffer();
+        // The numbers of metrics change between the two.
+        if (length !== null && path !== 'metrics') expect([path, Number(length)]).toEqual([path, byteLength]);
+        expect([path, length]).not.toEqual([path, '0']);
+      }
+    } finally {
+      await server.stop();
+    }
+  },
+  60_000,
+);
