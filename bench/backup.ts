@@ -46,7 +46,7 @@ async function fill(
     credentials: S3_CREDENTIALS,
   });
   const ids = Array.from({ length: count }, () => randomBytes(6).toString('hex'));
-  await forEachBounded(ids, 64, async (id) => {
+  await forEachBounded(ids, servers === null ? 2000 : 64, async (id) => {
     const bytes = randomBytes(BYTES);
     const path = join(folder, id);
     if (servers === null) {

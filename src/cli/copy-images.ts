@@ -14,7 +14,9 @@ import { forEachBounded } from '../lib/for-each-bounded.ts';
 
 const PAGE = 500;
 const FILES_AT_ONCE = 8;
-/** More, because a store syncs all that wait at once; a backup's records wait for nothing else. */
+/** For a backup, whose records are new: a disk that needs a second for each sync then syncs a few times. */
+const LIVE_PAGE = 5000;
+/** More, because a store syncs all that wait at once. */
 const RECORDS_AT_ONCE = 64;
 /** Faults beyond this number are only counted. */
 const MOST_FAULTS = 100;
@@ -45,7 +47,7 @@ export async function copyImages(
   onSeen: (seen: number, bytes: number) => void,
 ): Promise<ImagesCopied> {
   const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [] };
-  for await (const records of everyImage(from, to.metadata)) {
+  for await (const records of everyImage(from, to.metadata, live ? LIVE_PAGE : PAGE)) {
     const ids = records.map(({ id }) => id);
     const known = to.metadata === null ? new Map() : await to.metadata.images.getMany(ids);
     const moved = new Map<ImageRecord, number>();
@@ -63,7 +65,7 @@ export async function copyImages(
         }
       }
     });
-    await forEachBounded(moved, live ? PAGE : RECORDS_AT_ONCE, async ([image, bytes]) => {
+    await forEachBounded(moved, live ? LIVE_PAGE : RECORDS_AT_ONCE, async ([image, bytes]) => {
       const added = to.metadata !== null && (await put(to.metadata.images, image, known.get(image.id)));
       if (bytes > 0 || (added && !live)) result.copied++;
       result.bytes += bytes;
@@ -128,8 +130,9 @@ export class CopyFault extends Error {}
 async function* everyImage(
   from: Pick<Stores, 'images' | 'blobs'>,
   to: ImageTarget['metadata'],
+  size: number,
 ): AsyncGenerator<ImageRecord[]> {
-  yield* pages(from.images);
+  yield* pages(from.images, size);
   if (to === null) return;
   for await (const files of from.blobs.list()) {
     const ids = files.map(({ key }) => ownerOfKey(key)).flatMap((owner) => (owner?.original ? owner.id : []));
@@ -141,9 +144,9 @@ async function* everyImage(
 }
 
 /** Returns all records in batches, the latest access first. */
-export function pages(images: Pick<Stores['images'], 'recent'>): AsyncGenerator<ImageRecord[]> {
-  return batches(PAGE, (after?: ImageRecord) =>
-    images.recent({ offset: 0, limit: PAGE, ...(after && { after }) }),
+export function pages(images: Pick<Stores['images'], 'recent'>, size = PAGE): AsyncGenerator<ImageRecord[]> {
+  return batches(size, (after?: ImageRecord) =>
+    images.recent({ offset: 0, limit: size, ...(after && { after }) }),
   );
 }
 

@@ -4,6 +4,7 @@ import { openRecords, openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
 import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
+import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
@@ -59,8 +60,8 @@ export async function withRecords<T>(
 async function refuseMoved(state: RecordStores['state']): Promise<void> {
   const [moved, served] = [await state.get(MOVED), await state.get(SERVICE_STATE)];
   if (moved === null) return;
-  const { at, to }: { at: number; to: string } = JSON.parse(moved);
-  if (served !== null && JSON.parse(served).at > at) return;
+  const { at, to } = parseForeignJson(moved) as { at: number; to: string };
+  if (served !== null && (parseForeignJson(served) as { at: number }).at > at) return;
   throw usageError(
     `These records were copied to ${to} by picpool migrate, so a change here would be lost. Set METADATA_URL to that store.`,
   );
