@@ -20,6 +20,8 @@ import { S3_CREDENTIALS, startS3 } from '../test/support/stores/services.ts';
 const PICTURES = 10_000;
 const NEW = 10;
 const BYTES = 20_000;
+const FIRST = 1_750_000_000_000;
+let stored = 0;
 const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-backup-'));
 const servers = process.argv[2] === 'postgres' ? await Promise.all([startPostgres(), startS3()]) : null;
 
@@ -58,7 +60,10 @@ async function fill(
       await blobs.put(`${id}.png`, path, 'image/png');
     }
     const hash = createHash('sha256').update(bytes).digest('hex');
-    await images.insert(image({ id, format: 'png', size: BYTES, hash, filename: `${id}.png` }));
+    // Pictures that were stored in the same millisecond cost an insertion far more.
+    const createdAt = FIRST + stored++;
+    const times = { createdAt, lastAccess: createdAt };
+    await images.insert(image({ id, ...times, format: 'png', size: BYTES, hash, filename: `${id}.png` }));
   });
   await close();
 }
