@@ -85,7 +85,7 @@ export interface RecordsAdapter extends Adapter<RecordStores> {
   /** Whether `readUrl` is supported. */
   readsElsewhere?: boolean;
   /** Opens only a limiter, which connects on first use. Missing if copies do not share one, or it is no faster. */
-  openLimiter?(url: string): Promise<OpenLimiter>;
+  openLimiter?(url: string, log: Log): Promise<OpenLimiter>;
   /**
    * Copies everything readable in a damaged store to a new one, which replaces it. Rejects with `unavailable` if it
    * is in use, or nothing can be read. Missing if the technology has no file of its own.

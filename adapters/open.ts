@@ -39,7 +39,9 @@ export async function openStores(
   const records = await openRecords(metadataUrl, options);
   const { limitsUrl } = options;
   const limits =
-    limitsUrl === undefined ? undefined : await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl);
+    limitsUrl === undefined
+      ? undefined
+      : await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log);
   if (!limits) return { ...records, blobs };
   const close = async () => {
     await Promise.all([records.close(), limits.close()]);

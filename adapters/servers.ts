@@ -21,6 +21,39 @@ export function splitHosts(text: string, scheme: 'postgres' | 'redis'): { url: U
 }
 
 /**
+ * Rejects parameters that a URL does not have: a misspelt one would be ignored.
+ * @throws {RangeError} that says which there are.
+ */
+export function requireParameters({ searchParams }: URL, scheme: string, known: readonly string[]): void {
+  const stranger = [...searchParams.keys()].find((name) => !known.includes(name));
+  if (stranger === undefined) return;
+  throw new RangeError(
+    `${stranger} is not a parameter of ${scheme === 's3' ? 'an' : 'a'} ${scheme}: URL; the parameters are ${known.join(', ')}`,
+  );
+}
+
+/**
+ * Returns a flag of a URL, or `null` if it is not given.
+ * @throws {RangeError} if it is neither true nor false.
+ */
+export function flagOf({ searchParams }: URL, name: string): boolean | null {
+  const text = searchParams.get(name);
+  if (!text) return null;
+  if (!/^(true|on|yes|1|false|off|no|0)$/i.test(text))
+    throw new RangeError(`${name} in a URL must be true or false`);
+  return /^(true|on|yes|1)$/i.test(text);
+}
+
+/** Decodes a part of a URL. A `%` that encodes nothing stands for itself, as people write it in passwords. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+  }
+}
+
+/**
  * Parses `host`, `host:port`, or the path of a folder.
  * @throws {RangeError}
  */

@@ -155,7 +155,8 @@ export function createApp(options: AppOptions): App {
     cors?.allow(request, response.headers);
     const ms = now() - startedAt;
     plan.count?.(status, ms);
-    log(status >= 500 ? 'error' : 'info', 'request', new RequestFacts(exchange, status, ms));
+    const level = PROBES.has(exchange.path) && status < 400 ? 'debug' : 'info';
+    log(status >= 500 ? 'error' : level, 'request', new RequestFacts(exchange, status, ms));
     const held = status === 429 ? patience?.holdBack(context.payer) : null;
     const dialect = status >= 400 ? exchange.dialect : null;
     if (dialect) return Promise.resolve(held).then(() => speak(response, dialect));
@@ -324,3 +325,5 @@ function memoize<T>(make: () => Promise<T>): () => Promise<T> {
     return made;
   };
 }
+/** What monitors ask for every few seconds: logged as `debug` while it succeeds. */
+const PROBES = new Set(['/livez', '/readyz', '/metrics']);

@@ -71,23 +71,25 @@ export function flag(fallback: string, description: string) {
 
 const DURATIONS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/**
- * A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. Timers are limited to 24.8
- * days.
- */
-export function duration(fallback: string | undefined, description: string, min: string) {
+/** A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. */
+export function duration(fallback: string | undefined, description: string, min: string, max = '36500d') {
   const parse = (value: string): number => {
     const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/i.exec(value) ?? [];
     return Number(amount) * (DURATIONS_MS[unit?.toLowerCase() ?? ''] ?? Number.NaN);
   };
-  const minMs = parse(min);
+  const [minMs, maxMs] = [parse(min), parse(max)];
   return setting(fallback, description, (value) => {
     const ms = parse(value);
-    if (!(ms >= minMs && ms <= 36_500 * 86_400_000)) {
-      throw new Error(`must be a duration of at least ${min}, such as 30s, 5m, 1h or 7d, not "${value}"`);
+    if (!(ms >= minMs && ms <= maxMs)) {
+      throw new Error(`must be a duration from ${min} to ${max}, such as 30s, 5m, 1h or 7d, not "${value}"`);
     }
     return ms;
   });
+}
+
+/** A duration that a timer waits: a longer one than 24.8 days would end at once. */
+export function timer(fallback: string | undefined, description: string, min: string) {
+  return duration(fallback, description, min, '24d');
 }
 
 /** A period: a duration, `always` or `off` (0). */
@@ -218,7 +220,7 @@ export function someOf<const T extends string>(known: readonly T[], description:
 export function url(fallback: string | undefined, schemes: readonly string[], description: string) {
   return setting(fallback, description, (value) => {
     // Several hosts, as Redis has them, are not valid in a URL; the adapter checks them.
-    const withOneHost = value.replace(/^([\w+]+:\/\/[^/?#,]*),[^/?#]*/, '$1');
+    const withOneHost = value.replace(/^([\w+]+:\/\/(?:[^/?#]*@|(?![^/?#]*@))[^/?#,@]*),[^/?#]*/, '$1');
     if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
       throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
     }

@@ -19,6 +19,7 @@ import {
   someOf,
   targets,
   text,
+  timer,
   url,
   urls,
   urlsOrNone,
@@ -44,7 +45,7 @@ const signingSecret = (description: string) =>
 export const settings = {
   HOST: text(
     '0.0.0.0',
-    'Address to listen on; `unix:/path` is a socket, whose peers are trusted as proxies.',
+    'Address to listen on; `::` serves IPv6 and IPv4; `unix:/path` is a socket, whose peers are trusted as proxies.',
     /^(unix:\/\S+|[^\s/]+)$/,
     'an address such as 127.0.0.1, or unix: and an absolute path',
   ),
@@ -127,12 +128,12 @@ export const settings = {
     0,
     1_000_000,
   ),
-  SHUTDOWN_DELAY: duration(
+  SHUTDOWN_DELAY: timer(
     '0s',
     'How long the server keeps serving after SIGTERM while it reports that it is not ready.',
     '0s',
   ),
-  SHUTDOWN_GRACE: duration('25s', 'How long requests may continue after that.', '0s'),
+  SHUTDOWN_GRACE: timer('25s', 'How long requests may continue after that.', '0s'),
   RATE_LIMITS: rates(
     'on',
     'Limits per client: `on`, `off`, or your own, such as `upload=60/1m,read=2000/10s`.',
@@ -152,12 +153,12 @@ export const settings = {
       'URLs of large files that never change and can be fetched in parts: a proxy without TLS has to deliver a part of one. `none`: no such test.',
     ),
   ),
-  PROXY_REFRESH_INTERVAL: duration('1h', 'Time between refreshes.', '1s'),
+  PROXY_REFRESH_INTERVAL: timer('1h', 'Time between refreshes.', '1s'),
   PROXY_REFRESH_ON_START: flag(
     'true',
     'Refresh at the start, unless the last refresh is more recent than the interval.',
   ),
-  PROXY_REFRESH_BUDGET: duration('3m', 'How long the checks of one refresh may take.', '1s'),
+  PROXY_REFRESH_BUDGET: timer('3m', 'How long the checks of one refresh may take.', '1s'),
   PROXY_CHECKS_PER_HOUR: integer(
     '100000',
     'Maximum number of checks per hour, by all copies of the server together.',
@@ -165,7 +166,7 @@ export const settings = {
     10_000_000,
   ),
   PROXY_CHECK_CONCURRENCY: integer('1000', 'Checks that run at once.', 1, 20_000),
-  PROXY_CHECK_TIMEOUT: duration('8s', 'Time limit of one check.', '100ms'),
+  PROXY_CHECK_TIMEOUT: timer('8s', 'Time limit of one check.', '100ms'),
   PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),
   PROXY_MAX_POOL: integer('200000', 'Maximum number of proxies remembered.', 1, 5_000_000),
   PROXY_ALLOW_PRIVATE: flag('false', 'Also use private and loopback addresses. For tests only.'),
@@ -187,19 +188,15 @@ export const settings = {
     'Ask clients for a login even if none is needed: browsers send options only then.',
   ),
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
-  GATEWAY_TIMEOUT: duration(
+  GATEWAY_TIMEOUT: timer(
     '10s',
     'Time for a response to a GET or a TLS handshake; others have `GATEWAY_IDLE`.',
     '100ms',
   ),
-  GATEWAY_IDLE: duration('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),
+  GATEWAY_IDLE: timer('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),
   GATEWAY_PORTS: ports('80,443', 'Target ports that can be reached through the gateway: a list, or `any`.'),
   GATEWAY_CONNECTIONS: integer('1024', 'Connections to the gateway per user or address.', 1, 100_000),
-  GATEWAY_LIFETIME: duration(
-    '24h',
-    'A connection to the gateway is closed after this long, even if it is in use.',
-    '1s',
-  ),
+  GATEWAY_LIFETIME: timer('24h', 'A connection to the gateway is closed after this long, even in use.', '1s'),
   GATEWAY_RETRY: flag('true', 'Send a GET over plain http through further exits on 403, 429, 451 and 503.'),
   GATEWAY_LOG: flag('false', 'Log each request through the gateway, with its exit.'),
   GATEWAY_STRICT_CONNECT: flag(
@@ -255,7 +252,7 @@ export const settings = {
     'on',
     'Accept HEIC pictures, the format of many phones. HEIC is patented in some countries.',
   ),
-  IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
+  IMAGE_CONVERT_TIMEOUT: timer('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_DELETE_BY_ADDRESS: period(
     'always',
     'How long an uploader may delete by address: `always`, a duration, or `off`. The token always works.',
@@ -284,7 +281,7 @@ export const settings = {
     'The cleanup removes images that have not been opened for this long while the server ran.',
     '1s',
   ),
-  IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between cleanups.', '1s'),
+  IMAGE_CLEANUP_INTERVAL: timer('24h', 'Time between cleanups.', '1s'),
   IMAGE_SCAN_URL: optional(
     url(
       undefined,
@@ -298,7 +295,7 @@ export const settings = {
     'hash',
     'What the service gets besides facts and hashes: nothing more, a JPEG of at most 512 pixels, or the picture.',
   ),
-  IMAGE_SCAN_TIMEOUT: duration('10s', 'How long to wait for the service.', '100ms'),
+  IMAGE_SCAN_TIMEOUT: timer('10s', 'How long to wait for the service.', '100ms'),
   IMAGE_SCAN_FAILURE: choice(
     ['refuse', 'allow'],
     'refuse',

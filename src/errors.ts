@@ -85,6 +85,8 @@ interface AppErrorOptions {
   details?: ErrorDetail[];
   /** How long the caller should wait before trying again; becomes `Retry-After`. */
   retryAfterMs?: number;
+  /** Whether only the operator can end it: a server should not be started again. */
+  lasting?: boolean;
   cause?: unknown;
 }
 
@@ -98,6 +100,7 @@ export class AppError extends Error {
   readonly said: Message;
   readonly details: ErrorDetail[] | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly lasting: boolean;
 
   constructor(code: ErrorCode, said: Said, options: AppErrorOptions = {}) {
     const message = asMessage(said);
@@ -107,6 +110,7 @@ export class AppError extends Error {
     this.said = message;
     this.details = options.details;
     this.retryAfterMs = options.retryAfterMs;
+    this.lasting = options.lasting ?? false;
   }
 }
 

@@ -15,6 +15,7 @@ import { createCors } from './http/cors.ts';
 import { createInFlight } from './http/in-flight.ts';
 import { createLimits } from './http/limits.ts';
 import { createPatience } from './http/patience.ts';
+import { describeFindings } from './http/system-routes.ts';
 import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
 import type { System } from './lib/linux/system.ts';
@@ -121,17 +122,19 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     }
     const handle: App['handle'] = (request, peerOf) => app.handle(request, peerOf);
     const mcp = await startMcp(config, { log, handle });
+    const health = [
+      shutdown.source,
+      ...features.flatMap(({ health }) => health),
+      { silence: warn('How requests arrive is not known.'), look: clients.findings },
+    ];
+    describeFindings(metrics, health);
     const app: App = createApp({
       version: VERSION,
       web,
       features,
       contexts,
       ...restraint(config, opened.limiter, operations),
-      health: [
-        shutdown.source,
-        ...features.flatMap(({ health }) => health),
-        { silence: warn('How requests arrive is not known.'), look: clients.findings },
-      ],
+      health,
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,
       log,

@@ -16,7 +16,7 @@ export const postgres: RecordsAdapter = {
     return [host.toLowerCase(), port, database, schema];
   },
 
-  async open(url, { runtime, folder, readUrl }) {
+  async open(url, { runtime, folder, readUrl, log }) {
     const { openPostgres } = await import('./connection.ts');
     const { migrate } = await import('./migrate.ts');
     const { createPostgresProxies } = await import('./proxies.ts');
@@ -30,7 +30,7 @@ export const postgres: RecordsAdapter = {
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
     const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
     const connection = await openPostgres(url);
-    await migrate(connection).catch(async (error: unknown) => {
+    await migrate(connection, undefined, undefined, log).catch(async (error: unknown) => {
       await connection.close();
       throw error;
     });

@@ -1,4 +1,5 @@
 import { AppError, inEnglish } from '../../src/errors.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import { codeOf } from '../server-errors.ts';
 import type { PostgresConnection } from './connection.ts';
 import { bytewiseOn, LEAST_READER, type Migration, migrations } from './schema.ts';
@@ -25,10 +26,13 @@ export async function migrate(
   connection: PostgresConnection,
   steps: readonly Migration[] = migrations,
   leastReader: number = LEAST_READER,
+  log: Log = () => {},
 ): Promise<void> {
   const row = (await current(connection)) ?? (await prepare(connection));
   let { version, reader } = row;
+  const from = version;
   while (version < steps.length) ({ version, reader } = await step(connection, steps, leastReader));
+  if (from > 0 && from < version) log('info', 'records upgraded', { from, to: version });
   if (reader <= steps.length) return;
   throw new AppError(
     'conflict',

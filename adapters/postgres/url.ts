@@ -1,4 +1,4 @@
-import { type Server, serverAt, splitHosts } from '../servers.ts';
+import { decoded, flagOf, requireParameters, type Server, serverAt, splitHosts } from '../servers.ts';
 
 /** The contents of a `postgres:` URL. */
 export interface PostgresAddress {
@@ -48,12 +48,7 @@ const MODES = new Map([
 export function parsePostgresUrl(text: string): PostgresAddress {
   const { url, hosts } = splitHosts(text, 'postgres');
   const given = url.searchParams;
-  for (const name of given.keys()) {
-    if (!PARAMETERS.includes(name))
-      throw new RangeError(
-        `${name} is not a parameter of a postgres: URL; the parameters are ${PARAMETERS.join(', ')}`,
-      );
-  }
+  requireParameters(url, 'postgres', PARAMETERS);
   const schema = given.get('schema') ?? 'picpool';
   if (!/^[a-z_][a-z0-9_]{0,47}$/.test(schema)) {
     throw new RangeError('schema in a postgres: URL must be 1 to 48 lower-case letters, digits or _');
@@ -75,17 +70,17 @@ export function parsePostgresUrl(text: string): PostgresAddress {
     serverAt(host, 'postgres', PORT),
   );
   const [rootCertificates, passwordFile] = [given.get('sslrootcert'), given.get('password_file')];
-  const prepare = given.get('prepare');
+  const prepare = flagOf(url, 'prepare');
   return {
     servers: [first ?? { host: '127.0.0.1', port: PORT }, ...others],
-    user: decodeURIComponent(url.username) || 'postgres',
-    ...(url.password && { password: decodeURIComponent(url.password) }),
+    user: decoded(url.username) || 'postgres',
+    ...(url.password && { password: decoded(url.password) }),
     ...(passwordFile && { passwordFile }),
-    database: decodeURIComponent(url.pathname.slice(1)) || 'postgres',
+    database: decoded(url.pathname.slice(1)) || 'postgres',
     schema,
     tls,
     ...(rootCertificates && rootCertificates !== 'system' && { rootCertificates }),
     connections: Number(connections),
-    ...(prepare !== null && { prepare: /^(true|on|yes|1)$/i.test(prepare) }),
+    ...(prepare !== null && { prepare }),
   };
 }

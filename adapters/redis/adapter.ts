@@ -48,13 +48,15 @@ export const redis: RecordsAdapter = {
     };
   },
 
-  async openLimiter(url) {
+  async openLimiter(url, log) {
     const { createLimiterAlone } = await import('./rate-limiter.ts');
     const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
     const alone = createLimiterAlone(url);
+    const onAway = (cause: unknown) =>
+      log('warn', 'LIMITS_URL does not answer: each copy limits on its own', { cause });
     return {
-      limiter: withFallback(alone, createLocalRateLimiter({ now: Date.now })),
+      limiter: withFallback(alone, createLocalRateLimiter({ now: Date.now }), undefined, onAway),
       close: () => alone.close(),
     };
   },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
+import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
 import { type Failure, isUntrusted, refused, unavailable } from '../server-errors.ts';
@@ -96,7 +97,9 @@ function wrap(client: Redis | Cluster, { prefix, wait }: RedisAddress, limitMs: 
         if (failure === 'fault') throw error;
         const mayRepeat = failure === 'refused' || (failure === 'unclear' && repeat === 'safe');
         if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS) {
-          throw unavailable(error);
+          throw isFull(error)
+            ? new AppError('storage_full', 'The memory of the database is full.', { cause: error })
+            : unavailable(error);
         }
       }
       await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * jitter());
@@ -143,6 +146,9 @@ const REFUSALS =
 
 /** Lasting refusals: an immediate retry would not help. */
 const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
+
+/** The server is at its limit of memory. Deletions still work. */
+const isFull = (error: unknown) => error instanceof Error && /^OOM\b/.test(error.message);
 
 /** The error of ioredis for a command that it did not send. */
 const NOT_SENT = /enableOfflineQueue/;

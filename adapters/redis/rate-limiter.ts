@@ -1,6 +1,7 @@
 import type { Bucket, RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
 import { openRedis, type RedisConnection, script } from './connection.ts';
+import { parseRedisUrl } from './url.ts';
 
 /**
  * KEYS: the bucket, a hash of tokens and the time of their count. ARGV: capacity, tokens per second, cost, the time
@@ -52,8 +53,12 @@ export function createRedisRateLimiter(
   return createSlicingLimiter(buckets, now ?? (() => performance.now()));
 }
 
-/** A limiter over a server that stores nothing else. It connects on first use, and retries while that fails. */
+/**
+ * A limiter over a server that stores nothing else. It connects on first use, and retries while that fails.
+ * @throws {RangeError} if the URL is invalid.
+ */
 export function createLimiterAlone(url: string): RateLimiter & { close(): Promise<void> } {
+  parseRedisUrl(url);
   let opened: RateLimiter | null = null;
   let opening: Promise<RedisConnection> | null = null;
 

@@ -1,4 +1,4 @@
-import { type Server, serverAt, splitHosts } from '../servers.ts';
+import { decoded, flagOf, requireParameters, type Server, serverAt, splitHosts } from '../servers.ts';
 
 /** The contents of a `redis:` URL. */
 export interface RedisAddress {
@@ -28,6 +28,7 @@ const SENTINEL_PORT = 26_379;
  */
 export function parseRedisUrl(text: string): RedisAddress {
   const { url, hosts } = splitHosts(text, 'redis');
+  requireParameters(url, 'redis', ['prefix', 'cluster', 'sentinel', 'wait']);
   const parameter = (name: string) => url.searchParams.get(name) ?? '';
   const database = url.pathname.replace(/^\//, '') || '0';
   if (!/^\d{1,5}$/.test(database)) throw new RangeError('the path of a redis: URL must be a database number');
@@ -35,7 +36,7 @@ export function parseRedisUrl(text: string): RedisAddress {
   if (!/^[\w.:-]{1,64}$/.test(prefix)) {
     throw new RangeError('the prefix of a redis: URL must be 1 to 64 letters, digits, or any of . _ : -');
   }
-  const cluster = /^(true|on|yes|1)$/i.test(parameter('cluster'));
+  const cluster = flagOf(url, 'cluster') ?? false;
   const sentinel = parameter('sentinel');
   const tls = url.protocol === 'rediss:';
   const wait = parameter('wait') || '0';
@@ -54,8 +55,8 @@ export function parseRedisUrl(text: string): RedisAddress {
   return {
     servers: [first ?? { host: '127.0.0.1', port: PORT }, ...others],
     tls,
-    ...(url.username && { username: decodeURIComponent(url.username) }),
-    ...(url.password && { password: decodeURIComponent(url.password) }),
+    ...(url.username && { username: decoded(url.username) }),
+    ...(url.password && { password: decoded(url.password) }),
     database: Number(database),
     prefix,
     cluster,

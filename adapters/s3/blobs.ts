@@ -33,6 +33,12 @@ export function createS3Blobs(
   const { bucket, prefix } = address;
   const target = (key: string) => ({ Bucket: bucket, Key: prefix + key.replaceAll('/', '!') });
 
+  async function sizeOf(key: string): Promise<number> {
+    const head = await limited(0, (limits) => client.send(new HeadObjectCommand(target(key)), limits));
+    if (head.ContentLength !== undefined) return head.ContentLength;
+    throw translate(new Error('the S3 server does not tell the length of an object'));
+  }
+
   /** Opens the object from `start` on; `etag` makes sure that it has not changed. */
   async function open(key: string, start: number, end: number | undefined, etag?: string) {
     const whole = start === 0 && end === undefined;
@@ -46,11 +52,14 @@ export function createS3Blobs(
     // With the fetch handler a body is a stream, or an empty Blob.
     const body = answer.Body as unknown;
     const stream = body instanceof ReadableStream ? body : new Blob([]).stream();
-    return {
-      stream: stream as ReadableStream<Uint8Array>,
-      size: answer.ContentLength ?? 0,
-      etag: answer.ETag,
-    };
+    // Something in between may have removed the length, or ignored the range.
+    const said = answer.ContentRange === undefined ? null : /^bytes (\d+)-(\d+)\//.exec(answer.ContentRange);
+    const size = answer.ContentLength ?? (said ? Number(said[2]) + 1 - Number(said[1]) : await sizeOf(key));
+    if (!whole && said === null) {
+      stream.cancel().catch(() => {});
+      throw translate(new Error('the S3 server ignored the range'));
+    }
+    return { stream: stream as ReadableStream<Uint8Array>, size, etag: answer.ETag };
   }
 
   return {
@@ -108,6 +117,9 @@ export function createS3Blobs(
           modified: LastModified?.getTime() ?? 0,
         }));
         if (infos.length > 0) yield infos;
+        if (page.IsTruncated && !page.NextContinuationToken) {
+          throw translate(new Error('the S3 server broke off its list'));
+        }
         ContinuationToken = page.NextContinuationToken;
       } while (ContinuationToken);
     },
@@ -123,6 +135,9 @@ function nullIfMissing(error: unknown): null {
 
 /** Larger files are sent in parts of this size, one at a time, so that only one part is in memory. */
 const PART_BYTES = 8 * 1024 * 1024;
+
+/** Servers that copy the parts into one file need time for it. */
+const ASSEMBLY_MS = 30_000;
 
 interface Target {
   Bucket: string;
@@ -163,8 +178,12 @@ async function putParts(
       Parts.push({ PartNumber, ETag });
     }
     const complete = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
-    await limited(0, (limits) => client.send(complete, limits));
+    await limited(0, (limits) => client.send(complete, limits), ASSEMBLY_MS);
   } catch (error) {
+    // The server may have assembled it, although its answer was lost or late.
+    const head = new HeadObjectCommand(target);
+    const there = await limited(0, (limits) => client.send(head, limits)).catch(() => null);
+    if (there?.ContentLength === size && there.ETag?.endsWith(`-${Math.ceil(size / PART_BYTES)}"`)) return;
     // What cannot be cleaned up here is left to the bucket's lifecycle rules.
     const abort = new AbortMultipartUploadCommand(upload);
     await limited(0, (limits) => client.send(abort, limits)).catch(() => {});

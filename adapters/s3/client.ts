@@ -45,11 +45,15 @@ interface Limits {
 }
 
 /**
- * Runs a call whose request body has this many bytes, within 4 s and 1 s for each 2 MB.
+ * Runs a call whose request body has this many bytes, within 4 s, 1 s for each 2 MB, and `moreMs`.
  * @throws {AppError} `unavailable` or `storage_full` if the server fails, refuses or is late.
  */
-export async function limited<T>(bodyBytes: number, call: (limits: Limits) => Promise<T>): Promise<T> {
-  const bodyMs = bodyBytes / SLOWEST;
+export async function limited<T>(
+  bodyBytes: number,
+  call: (limits: Limits) => Promise<T>,
+  moreMs = 0,
+): Promise<T> {
+  const bodyMs = bodyBytes / SLOWEST + moreMs;
   const ending = new AbortController();
   const called = call({ abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs });
   try {

@@ -1,3 +1,5 @@
+import { decoded, flagOf, requireParameters } from '../servers.ts';
+
 /** The contents of an `s3:` URL. */
 export interface S3Address {
   bucket: string;
@@ -17,11 +19,12 @@ export interface S3Address {
  */
 export function parseS3Url(text: string): S3Address {
   const url = new URL(text);
+  requireParameters(url, 's3', ['endpoint', 'region', 'path_style']);
   const bucket = url.hostname;
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
     throw new RangeError('an s3: URL must begin with s3:// and the name of a bucket');
   }
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
+  const folder = decoded(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
   const endpoint = url.searchParams.get('endpoint') || undefined;
   if (endpoint && !/^https?:\/\//.test(endpoint)) {
     throw new RangeError('the endpoint of an s3: URL must begin with http:// or https://');
@@ -31,13 +34,8 @@ export function parseS3Url(text: string): S3Address {
     prefix: folder && `${folder}/`,
     endpoint,
     region: url.searchParams.get('region') || 'us-east-1',
-    pathStyle: flag(url.searchParams.get('path_style')) ?? (!!endpoint && !takesSubdomains(endpoint)),
+    pathStyle: flagOf(url, 'path_style') ?? (!!endpoint && !takesSubdomains(endpoint)),
   };
-}
-
-function flag(text: string | null): boolean | null {
-  if (!text) return null;
-  return /^(true|on|yes|1)$/i.test(text);
 }
 
 function takesSubdomains(endpoint: string): boolean {

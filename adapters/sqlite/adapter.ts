@@ -12,7 +12,7 @@ export const sqlite: RecordsAdapter = {
   path: (url) => (url === MEMORY ? null : pathOf(url)),
   place: placeOf,
 
-  async open(url, { runtime }) {
+  async open(url, { runtime, log }) {
     const { openDatabase } = await import('./database.ts');
     const { openChecked } = await import('./damage.ts');
     const { createSqliteProxies } = await import('./proxies.ts');
@@ -25,7 +25,7 @@ export const sqlite: RecordsAdapter = {
     const path = url.slice(SCHEME.length);
     const database = await (url === MEMORY
       ? openDatabase(runtime.openSqlite, path)
-      : openChecked(runtime, path));
+      : openChecked(runtime, path, log));
     return {
       proxies: createSqliteProxies(database),
       images: createSqliteImages(database),

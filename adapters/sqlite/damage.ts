@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { AppError, message } from '../../src/errors.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { type Database, openDatabase } from './database.ts';
 import { isDamage, mayBeFull } from './errors.ts';
@@ -17,10 +18,11 @@ const MOST_AFTER_CRASH = 64 * 2 ** 20;
 export async function openChecked(
   { openSqlite, openSqliteThread: openThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
   path: string,
+  log: Log = () => {},
 ): Promise<Database> {
   const isDue = isCheckDue(path);
   const reserve = openReserve(path);
-  const open = () => openDatabase(openSqlite, path, { reserve, openThread });
+  const open = () => openDatabase(openSqlite, path, { reserve, openThread, log });
   try {
     const database = await open().catch((error: unknown) => {
       if (!mayBeFull(error) || !reserve.release()) throw error;
@@ -56,6 +58,6 @@ function damaged(path: string, cause: unknown): AppError {
     message('The database {fault}.', {
       fault: `${path} is damaged. Restore a backup, or run \`picpool doctor --repair\`, which saves what can still be read to a new file`,
     }),
-    { cause },
+    { cause, lasting: true },
   );
 }

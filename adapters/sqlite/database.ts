@@ -3,11 +3,12 @@ import { dirname } from 'node:path';
 import { AppError, type Message, message } from '../../src/errors.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
 import { createAside } from './aside.ts';
 import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
-import { migrate } from './migrate.ts';
+import { migrate, migrateFile } from './migrate.ts';
 import { watchPresence } from './presence.ts';
 import type { Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
@@ -96,6 +97,8 @@ export const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
 interface OpenOptions {
   /** Space reserved for deletions. */
   reserve?: Reserve | undefined;
+  /** Told of an upgrade of the schema, before which a copy of the file is kept. Without it, none is. */
+  log?: Log;
   /** Without it, slow queries block the event loop. */
   openThread?: Runtime['openSqliteThread'];
 }
@@ -114,7 +117,7 @@ const MAX_STATEMENTS = 500;
 export async function openDatabase(
   openSqlite: Runtime['openSqlite'],
   path: string,
-  { reserve, openThread }: OpenOptions = {},
+  { reserve, openThread, log }: OpenOptions = {},
 ): Promise<Database> {
   const driver = await openFile(openSqlite, path);
   reserve?.renew();
@@ -134,7 +137,9 @@ export async function openDatabase(
     });
     // A file system without shared memory does not support WAL: SQLite then syncs itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
-    await whenFree(() => migrate(database, migrations));
+    await whenFree(() =>
+      log ? migrateFile(database, migrations, { path, log }) : migrate(database, migrations),
+    );
     if (mode !== 'wal') return database;
     surroundings.log = await openLogSync(path);
     if (!openThread) return database;

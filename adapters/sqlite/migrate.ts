@@ -1,4 +1,8 @@
+import { readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import process from 'node:process';
 import { AppError, inEnglish } from '../../src/errors.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import type { Migration } from './schema.ts';
 
 /** The part of a database that a migration needs. */
@@ -16,10 +20,57 @@ export function migrate(database: Migratable, migrations: readonly Migration[]):
   while (step(database, migrations)) {}
 }
 
+/** A larger database would delay the start for too long. */
+const MOST_BYTES = 2 * 2 ** 30;
+/** Number of copies that stay beside the database. */
+const COPIES = 2;
+
+/**
+ * Does the same for the file of a server, and logs it. A copy of the old database stays beside it, with which the previous
+ * version can start, if the disk has room for two more.
+ */
+export function migrateFile(
+  database: Migratable,
+  migrations: readonly Migration[],
+  { path, log }: { path: string; log: Log },
+): void {
+  const from = versionOf(database);
+  if (from > 0 && from < migrations.length) {
+    const copy = `${path}-schema${from}`;
+    const { bavail, bsize } = statfsSync(dirname(path));
+    const size = statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
+    if (size > Math.min(MOST_BYTES, (bavail * bsize) / 2)) {
+      log('warn', 'no copy of the records is kept before the upgrade: too large', { bytes: size });
+    } else {
+      keepCopy(database, path, copy);
+      log('info', 'copy of the records kept before the upgrade', { copy });
+    }
+  }
+  migrate(database, migrations);
+  if (from > 0 && from < migrations.length) log('info', 'records upgraded', { from, to: migrations.length });
+}
+
+/** Several processes may do so at once. */
+function keepCopy(database: Migratable, path: string, copy: string): void {
+  const part = `${copy}.${process.pid}`;
+  rmSync(part, { force: true });
+  database.prepare(`VACUUM INTO '${part.replaceAll("'", "''")}'`).run();
+  renameSync(part, copy);
+  const versionIn = (name: string) => Number(name.slice(`${basename(path)}-schema`.length));
+  const copies = readdirSync(dirname(path)).filter(
+    (name) => name.startsWith(`${basename(path)}-schema`) && Number.isInteger(versionIn(name)),
+  );
+  copies.sort((one, other) => versionIn(other) - versionIn(one));
+  for (const old of copies.slice(COPIES)) rmSync(join(dirname(path), old));
+}
+
+function versionOf(database: Migratable): number {
+  return database.prepare<{ user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
+}
+
 function step(database: Migratable, migrations: readonly Migration[]): boolean {
   return database.transaction(() => {
-    const version =
-      database.prepare<{ user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
+    const version = versionOf(database);
     if (version > migrations.length) {
       throw new AppError(
         'unavailable',

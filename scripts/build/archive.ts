@@ -1,4 +1,4 @@
-import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 import { describeCommands } from './command-table.ts';
@@ -32,6 +32,11 @@ export async function fillTree({ root, folder, binary, licences }: TreeOptions):
   await put(join(folder, 'share/doc/picpool/licences.txt'), licences);
   for (const name of ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md']) {
     await copyFile(join(root, name), join(folder, 'share/doc/picpool', name));
+  }
+  // What the documents link to and name.
+  for (const name of ['docs', 'examples', 'scripts/verify-release']) {
+    const filter = (path: string) => !path.endsWith('/screenshots');
+    await cp(join(root, name), join(folder, 'share/doc/picpool', name), { recursive: true, filter });
   }
   await mkdir(join(folder, 'bin'), { recursive: true });
   await copyFile(binary, join(folder, 'bin/picpool'));

@@ -1,7 +1,7 @@
 import type { DescribedCommand, DescribedOption } from './command-table.ts';
 
 /** Options without a command. */
-const PROGRAM_OPTIONS = ['--help', '--version'];
+const PROGRAM_OPTIONS = ['--help', '--settings', '--version'];
 
 /** The file names under which shells look for completions, and how to generate each. */
 export const COMPLETIONS: Record<string, (commands: readonly DescribedCommand[]) => string> = {

@@ -47,6 +47,9 @@ export async function packDeb(options: DebOptions): Promise<void> {
   await rename(join(share, 'doc/picpool/LICENSE'), join(share, 'doc/picpool/copyright'));
   const unit = packagedUnit(await readFile(join(root, 'examples/picpool.service'), 'utf8'));
   await put(join(folder, 'usr/lib/systemd/system/picpool.service'), unit);
+  for (const name of ['picpool-backup.service', 'picpool-backup.timer']) {
+    await put(join(folder, 'usr/lib/systemd/system', name), await readFile(join(source, name), 'utf8'));
+  }
   await put(join(folder, 'etc/picpool/env'), await readFile(join(source, 'env'), 'utf8'), 0o640);
   await put(join(folder, 'DEBIAN/conffiles'), '/etc/picpool/env\n');
   for (const script of ['postinst', 'prerm', 'postrm']) {

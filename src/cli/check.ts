@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { type Config, parseConfig } from '../config.ts';
-import { choice, duration, integer, text } from '../config-values.ts';
+import { choice, integer, text, timer } from '../config-values.ts';
 import { csvRow } from '../lib/csv.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { countOf, formatCount } from '../lib/format.ts';
@@ -96,7 +96,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     concurrency: value('N', integer(undefined, 'Checks at once. [PROXY_CHECK_CONCURRENCY, 1000]', 1, 20_000)),
     timeout: value(
       'TIME',
-      duration(undefined, 'Time limit of one check, such as 5s. [PROXY_CHECK_TIMEOUT, 8s]', '100ms'),
+      timer(undefined, 'Time limit of one check, such as 5s. [PROXY_CHECK_TIMEOUT, 8s]', '100ms'),
     ),
     url: value(
       'URL',

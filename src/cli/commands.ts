@@ -25,6 +25,8 @@ export const COMMANDS: Record<string, Entry> = {
     summary: 'take image files out of quarantine',
     load: () => import('./restore-strays.ts'),
   },
+  backup: { summary: 'back up records and images', load: () => import('./backup.ts') },
+  restore: { summary: 'restore a backup', load: () => import('./restore.ts') },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
   keys: { summary: 'create new signing keys for the server', load: () => import('./keys.ts') },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
-import { text } from '../config-values.ts';
+import { text, timer } from '../config-values.ts';
 import { type Finding, fail, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
 import { openFindings } from '../findings/settings.ts';
@@ -12,13 +12,13 @@ import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, type ExitCode, usageError } from './exit.ts';
 import { demandServer, EXPOSED_CHECKS, exposedUrl } from './exposed.ts';
-import { flag, value } from './options.ts';
+import { flag, value, valueOr } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 const MARKS = {
   ok: ['green', 'ok  '],
   open: ['yellow', 'open'],
-  unknown: ['yellow', 'warn'],
+  unknown: ['yellow', 'skip'],
   warn: ['yellow', 'warn'],
   fail: ['red', 'FAIL'],
 } as const;
@@ -32,6 +32,14 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
   options: {
     exposed: value('URL', text(undefined, 'Only tests what can be reached from outside at this URL.')),
     offline: flag('Skips judges and lists, which need the network.'),
+    field: value(
+      'FILE',
+      text(
+        undefined,
+        'Only tries lists, judges, witnesses, IPv6 and a gateway, and writes a report without addresses.',
+      ),
+    ),
+    for: valueOr('TIME', timer('10m', 'How long --field takes.', '5s')),
     repair: flag('Only saves what is readable in a damaged database to a new one; the old file is kept.'),
   },
 
@@ -39,6 +47,11 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
     const config = parseConfig(env);
     const patient: Patient = { config, env, runtime };
     if (options.repair) return repair(patient, terminal);
+    if (options.field !== undefined) {
+      const { examineField } = await import('./field.ts');
+      const wish = { path: options.field, ms: options.for };
+      return examine(terminal, [['field', () => examineField(patient, wish)]]);
+    }
     const pool = config.SERVICES.includes('proxy');
     const images = config.SERVICES.includes('image');
     if (options.exposed !== undefined) {

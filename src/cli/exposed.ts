@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { type Finding, fail, ok, warn } from '../findings/finding.ts';
+import { type Finding, fail, ok, unknown, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { readText, reasonOf } from './client.ts';
@@ -95,7 +95,7 @@ async function checkProxy({ url }: Exposed): Promise<Finding> {
 async function checkForged({ url }: Exposed): Promise<Finding> {
   const forged = { 'x-forwarded-for': FORGED, 'x-real-ip': FORGED, forwarded: `for=${FORGED}` };
   const { status, text } = await ask(`${url}/api/judge?token=exposed`, { headers: forged });
-  if (status !== 200) return ok('cannot be seen from outside: the proxy pool is off');
+  if (status !== 200) return unknown('cannot be seen from outside: the proxy pool is off');
   if (fieldOf(text, 'address') !== FORGED) return ok('forged addresses are ignored');
   const advice = 'TRUSTED_PROXIES must name only the proxy in front, which must replace X-Forwarded-For.';
   return fail('a visitor can forge any address', advice);
@@ -135,7 +135,7 @@ async function checkAdmin({ url }: Exposed): Promise<Finding> {
   const { status } = await ask(`${url}/api/sources/-/retry`, { method: 'POST' });
   if (status === 401) return ok('refresh and cleanup need a token');
   const { status: other } = await ask(`${url}/api/status`);
-  if (other === 404) return ok('cannot be seen from outside: the proxy pool is off');
+  if (other === 404) return unknown('cannot be seen from outside: the proxy pool is off');
   return fail('anyone can start a refresh or a cleanup, and nobody can moderate', 'Set ADMIN_TOKEN.');
 }
 

@@ -1,10 +1,13 @@
+import { readFile } from 'node:fs/promises';
 import process from 'node:process';
+import { parseEnv } from 'node:util';
 import type { Environment } from '../config.ts';
 import { AppError, ConfigError, withCause } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { keepNewFilesPrivate } from '../lib/private-files.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
+import type { Surroundings } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
 import { withSecretFiles } from './secret-files.ts';
@@ -20,8 +23,9 @@ ${Object.entries(COMMANDS)
   .map(([name, { summary }]) => `  ${name.padEnd(14)} ${summary}`)
   .join('\n')}
 
-  picpool <command> --help   print the options of a command
-  picpool --version          print the version
+  picpool --settings FILE <command>   use the settings in this file, as an installed service has them
+  picpool <command> --help            print the options of a command
+  picpool --version                   print the version
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
 standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
@@ -30,19 +34,33 @@ line or settings, 130 interrupted.
 
 /** Runs the command that the arguments name, and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
-  const [first = DEFAULT, ...others] = args;
   keepNewFilesPrivate();
   const { stdout, stderr } = process;
   const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.done) });
-  const code = await dispatch(first, others, { runtime, env, terminal });
+  const code = await begin(args, { runtime, env, terminal });
   await terminal.flush().catch((error: unknown) => terminal.say(`picpool: ${sentenceOf(error)}`));
   process.exit(code);
+}
+
+/** Reads the file that `--settings` names, whose values replace those of the environment. */
+async function begin(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
+  const [option = DEFAULT, path = '', ...others] = args.flatMap((word, index) =>
+    index === 0 && word.startsWith('--settings=') ? ['--settings', word.slice(11)] : word,
+  );
+  if (option !== '--settings') return dispatch(option, args.slice(1), surroundings);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
+  if (typeof text !== 'string') {
+    surroundings.terminal.say(`picpool: --settings must name a file that can be read (${text.code}).`);
+    return EXIT.usage;
+  }
+  const env = { ...surroundings.env, ...parseEnv(text) };
+  return dispatch(others[0] ?? DEFAULT, others.slice(1), { ...surroundings, env });
 }
 
 async function dispatch(
   first: string,
   others: readonly string[],
-  surroundings: { runtime: Runtime; env: Environment; terminal: Terminal },
+  surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { terminal } = surroundings;
   try {

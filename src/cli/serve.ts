@@ -2,9 +2,9 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
-import { withCause } from '../errors.ts';
+import { AppError, withCause } from '../errors.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
-import { createLogger } from '../lib/logger.ts';
+import { createLogger, type Facts } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
 import { qrBlocks } from '../lib/qr-code.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -61,13 +61,15 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   };
   for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
   const refuse = (error: unknown): never => {
-    process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
-    process.exit(1);
+    if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause: withCause(error) });
+    else process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
+    process.exit(error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed);
   };
   const server = await start(runtime, config, log, env).catch(refuse);
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   onSignal = resolve;
-  process.stderr.write(banner(server, config, runtime));
+  if (config.LOG_FORMAT === 'json') log('info', 'started', startFacts(server, config, runtime));
+  else process.stderr.write(banner(server, config, runtime));
   const { stdout, stderr } = process;
   if (stdout.isTTY && stderr.isTTY) stderr.write(await greeting(server, config, runtime, env));
   server.complete.catch(refuse);
@@ -76,6 +78,21 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   onSignal = () => process.exit(1);
   await server.stop();
   process.exit(0);
+}
+
+function startFacts(
+  { url, addresses, sandbox, waits }: RunningServer,
+  config: Config,
+  runtime: Runtime,
+): Facts {
+  return {
+    ...{ version: VERSION, runtime: `${runtime.name} ${runtime.version}`, url, ...addresses },
+    services: config.SERVICES.join(','),
+    records: masked('METADATA_URL', config.METADATA_URL),
+    images: masked('BLOBS_URL', config.BLOBS_URL),
+    ...(sandbox !== null && { sandbox }),
+    ...(waits && { waits: 'for the records' }),
+  };
 }
 
 function banner({ url, addresses, sandbox, waits }: RunningServer, config: Config, runtime: Runtime): string {

@@ -3,10 +3,13 @@ import type { RecordStores } from '../../adapters/adapter.ts';
 import { openRecords, openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
+import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
+import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import type { Surroundings } from './command.ts';
+import { MOVED } from './copy-records.ts';
 import { usageError } from './exit.ts';
 
 /** The stores from the settings, for a command that uses them beside the server. */
@@ -30,6 +33,7 @@ export async function withStores<T>(
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {
+    await refuseMoved(stores.state);
     return await work({ ...stores, config, log, folder: temporaryFolder(config) });
   } finally {
     await stores.close();
@@ -45,10 +49,22 @@ export async function withRecords<T>(
   await requireDatabase(METADATA_URL);
   const records = await openRecords(METADATA_URL, { runtime });
   try {
+    await refuseMoved(records.state);
     return await work(records);
   } finally {
     await records.close();
   }
+}
+
+/** Rejects if the records were copied to another store, and no server has used these since: a change would be lost. */
+async function refuseMoved(state: RecordStores['state']): Promise<void> {
+  const [moved, served] = [await state.get(MOVED), await state.get(SERVICE_STATE)];
+  if (moved === null) return;
+  const { at, to } = parseForeignJson(moved) as { at: number; to: string };
+  if (served !== null && (parseForeignJson(served) as { at: number }).at > at) return;
+  throw usageError(
+    `These records were copied to ${to} by picpool migrate, so a change here would be lost. Set METADATA_URL to that store.`,
+  );
 }
 
 /**

@@ -9,5 +9,7 @@ export async function withoutBody(response: Response): Promise<Response> {
   } else {
     await response.body?.cancel();
   }
-  return new Response(null, { status: response.status, headers });
+  // The runtime would send the length 0 for no body, which GET does not have. Nobody reads this one.
+  const isUnknown = response.body !== null && !headers.has('content-length');
+  return new Response(isUnknown ? new ReadableStream() : null, { status: response.status, headers });
 }

@@ -3,6 +3,7 @@ import { AppError, inEnglish } from '../errors.ts';
 import type { Feature } from '../feature.ts';
 import type { Finding, FindingSource } from '../findings/finding.ts';
 import { within } from '../lib/deadline.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Description } from './describe.ts';
 import { createResponseCache } from './response-cache.ts';
 import { type Route, route } from './route.ts';
@@ -60,15 +61,29 @@ function showAlive(): Response {
  * @throws {AppError} `unavailable` if no service can work.
  */
 async function showReady(sources: readonly FindingSource[]): Promise<Response> {
-  const found = await Promise.all(sources.map(findingsInTime));
-  const degraded = [...new Set(found.flat().map(({ text }) => text))];
+  const found = await look(sources);
+  const degraded = texts(found);
   const services = needing(sources.map(({ silence }) => silence)).filter((name) => name !== 'all');
-  const down = needing(found.flat());
+  const down = needing(found);
   const isDown = (service: string) => down.includes(service);
   if (isDown('all') || (services.length > 0 && services.every(isDown)))
     throw new AppError('unavailable', inEnglish(degraded.join(' ')), { cause: degraded });
   if (degraded.length === 0) return Response.json({ success: true, status: 'ready' });
   return Response.json({ success: true, status: 'degraded', degraded });
+}
+
+const look = async (sources: readonly FindingSource[]) =>
+  (await Promise.all(sources.map(findingsInTime))).flat();
+
+const texts = (findings: readonly Finding[]) => [...new Set(findings.map(({ text }) => text))];
+
+/** Counts what is wrong, if anything is. */
+export function describeFindings(metrics: Metrics, sources: readonly FindingSource[]): void {
+  metrics.gauge({
+    name: 'picpool_findings',
+    help: 'Number of problems that /readyz lists.',
+    read: async () => [{ labels: [], value: texts(await look(sources)).length }],
+  });
 }
 
 /** Returns the services that cannot work with these findings. */

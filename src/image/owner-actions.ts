@@ -111,12 +111,12 @@ export function createOwnerActions({
       if (stored) await removeStored(stored);
       // An interrupted approval leaves it in both places.
       const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
-      if (isHeld) log('info', 'image in review removed', { id });
-      else if (!stored) throw notFound();
+      if (!isHeld && !stored) throw notFound();
     },
 
     async discard(image) {
       if ((await images.get(image.id)) !== null) await removeStored(image);
+      else log('info', 'image removed', { id: image.id });
     },
 
     async takeBack({ image, inReview }) {

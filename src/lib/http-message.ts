@@ -165,7 +165,7 @@ const CHUNK_SIZE = new RegExp(
 const CR = 13;
 const LF = 10;
 
-/** @throws {MessageFault} for what is no field, and could be a request to the next reader, or frames a message. */
+/** @throws {MessageFault} for anything but a field, which could be a request to the next reader, and for what frames a message. */
 function checkTrailer(line: string): void {
   const [name] = parseField(line);
   if (/^(content-length|transfer-encoding|host)$/i.test(name))

@@ -9,7 +9,20 @@ export function masked(name: string, value: string): string {
   if (SECRET.test(name)) return HIDDEN;
   // The URL of a webhook is often enough to post to it.
   if (name === 'WEBHOOK_URLS') return value.split(',').map(originOnly).join(', ');
-  return value.replace(/\/\/[^@/,\s]*@/g, `//${HIDDEN}@`).replace(SECRET_PARAMETER, `$1${HIDDEN}`);
+  return value
+    .split(/,(?=\w+:\/\/)/)
+    .map(withoutLogin)
+    .join(',')
+    .replace(SECRET_PARAMETER, `$1${HIDDEN}`);
+}
+
+/** Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. */
+function withoutLogin(url: string): string {
+  const begin = url.indexOf('//') + 2;
+  const isDatabase = /^\s*(redis|rediss|postgres|postgresql):/.test(url);
+  const authority = isDatabase ? url : url.slice(0, begin + url.slice(begin).search(/[/?#\s]|$/));
+  const at = authority.lastIndexOf('@');
+  return begin < 2 || at < begin ? url : `${url.slice(0, begin)}${HIDDEN}${url.slice(at)}`;
 }
 
 function originOnly(url: string): string {

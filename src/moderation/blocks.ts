@@ -3,6 +3,7 @@ import { canonicalNetwork, createNetworkList, type NetworkList } from '../lib/ad
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import type { Locks } from '../lib/locks.ts';
+import type { Facts, Log } from '../lib/logger.ts';
 import type { StateStore } from '../lib/state.ts';
 
 /** What the administrator has blocked. Times are ms since 1970. */
@@ -41,6 +42,8 @@ interface BlocksOptions {
   state: StateStore;
   locks: Locks;
   now: () => number;
+  /** What it says of blocks, `picpool restore --log` repeats. Default: nothing is logged. */
+  log?: Log;
 }
 
 const KEY = 'blocks';
@@ -56,7 +59,7 @@ interface Known {
   hashes: Set<string>;
 }
 
-export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
+export function createBlocks({ state, locks, now, log = () => {} }: BlocksOptions): Blocks {
   const known = createAnswerCache<Known>({ lifeMs: BELIEVED_MS, now });
 
   async function read(): Promise<BlockList> {
@@ -125,9 +128,14 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
         if (hash !== undefined) list.hashes.push({ hash, since: now(), reason });
         if (phash !== undefined) list.phashes.push({ phash, since: now(), reason });
       });
+      log('info', 'block added', factsOf(target, reason));
     },
 
-    remove: (target) => change((list) => drop(list, target)),
+    async remove(target) {
+      const isGone = await change((list) => drop(list, target));
+      if (isGone) log('info', 'block removed', factsOf(target));
+      return isGone;
+    },
 
     async mayWrite(peer) {
       const { networks } = await current();
@@ -142,6 +150,11 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
         throw new AppError('forbidden', 'This picture was blocked by the operator.');
     },
   };
+}
+
+/** The network is an address of a client, which `LOG_ADDRESSES` can hide. */
+function factsOf({ network, ...hashes }: BlockTarget, reason?: string): Facts {
+  return { ...(network !== undefined && { peer: network }), ...hashes, ...(reason && { reason }) };
 }
 
 function sizeOf(list: BlockList): number {

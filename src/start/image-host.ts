@@ -106,6 +106,7 @@ export async function openImageHost(
     reviews,
     limits,
     folder,
+    requireRoom: () => quota.admit(1),
     start() {
       if (!paired) void pairLater(pair, stopping.signal);
       service.start();

@@ -1,7 +1,7 @@
 import type { Stores } from '../../adapters/open.ts';
 import type { Config } from '../config.ts';
 import { type FindingSource, warn } from '../findings/finding.ts';
-import { conditionFindings, fileSources, recordSources } from '../findings/readiness.ts';
+import { answering, conditionFindings, fileSources, recordSources } from '../findings/readiness.ts';
 import { createRecount } from '../http/limits.ts';
 import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
@@ -76,6 +76,10 @@ export async function startImages({
     health: [
       ...recordSources(stores.state, 'image'),
       ...fileSources(stores.blobs, folder, 'image'),
+      answering(
+        'Uploads are refused: too little free disk, or IMAGE_MAX_STORAGE is reached.',
+        host.requireRoom,
+      ),
       comparison(stores, service),
     ],
     begin: host.start,

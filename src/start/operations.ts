@@ -8,6 +8,7 @@ import { createMetrics, type Histogram, type Metrics } from '../lib/metrics.ts';
 import { describeProcess } from '../lib/process-metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
+import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
@@ -29,6 +30,12 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   const now = () => performance.now();
   const metrics = createMetrics();
   describeProcess(metrics);
+  metrics.gauge({
+    name: 'picpool_build_info',
+    help: 'The version that runs; always 1.',
+    labelNames: ['version'],
+    read: () => [{ labels: [VERSION], value: 1 }],
+  });
   describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
@@ -37,7 +44,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     metrics,
     now,
     onRefused,
-    blocks: createBlocks({ ...stores, now: Date.now }),
+    blocks: createBlocks({ ...stores, now: Date.now, log }),
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,

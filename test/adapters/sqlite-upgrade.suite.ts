@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
+import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import { migrate } from '../../adapters/sqlite/migrate.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { migrations } from '../../adapters/sqlite/schema.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import { STATUSES } from '../../src/proxy/proxy.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import type { Test } from '../support/runner.ts';
@@ -120,6 +121,25 @@ export function sqliteUpgradeTests(
       });
     });
   }
+
+  test('an upgrade is logged and leaves a copy of the old database, which opens again', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await makeFirstVersion(path);
+      const lines: unknown[] = [];
+      const log: Log = (...line) => lines.push(line);
+      for (let times = 0; times < 2; times++) await (await openDatabase(openSqlite, path, { log })).close();
+      assert.deepEqual(lines, [
+        ['info', 'copy of the records kept before the upgrade', { copy: `${path}-schema1` }],
+        ['info', 'records upgraded', { from: 1, to: migrations.length }],
+      ]);
+      await rename(`${path}-schema1`, path);
+      const raw = await openSqlite(path);
+      assert.deepEqual({ ...(raw.prepare('PRAGMA user_version').get() as object) }, { user_version: 1 });
+      raw.close();
+      await withDatabase(path, assertRows);
+    });
+  });
 
   test('a schema step that is killed leaves the database at the old version', async () => {
     await withFolder(async (folder) => {

@@ -1,14 +1,11 @@
-import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { basename, join } from 'node:path';
 import { quarters } from '../support/images/images.ts';
+import { cli } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
 
-const run = promisify(execFile);
 const SETTINGS = { PROXY_JUDGES: 'http://127.0.0.1:9/', RATE_LIMITS: 'off' };
 let scratch: string;
 
@@ -18,49 +15,76 @@ beforeAll(async () => {
 
 afterAll(() => rm(scratch, { recursive: true }));
 
-test('a backup that is made while images come and go is complete, and a server runs on it', async () => {
+test('only new pictures are copied, and old backups go with their files once the new one is verified', async () => {
   const server = await startServer('bun', SETTINGS);
-  const before = [await upload(server.url), await upload(server.url), await upload(server.url)];
-  const gone = await upload(server.url);
+  const target = join(scratch, 'kept');
+  const backup = async (...options: string[]) => {
+    await nextSecond();
+    return cli(['backup', target, ...options], { env: { DATA_DIR: server.folder } });
+  };
+  const list = async () => (await cli(['restore', target, '--list'])).stdout.trim().split('\n');
+  const [first, second] = [await upload(server.url), await upload(server.url)];
+  expect((await backup()).stdout).toContain('2 images (2 copied now');
+  await remove(server.url, first);
+  const third = await upload(server.url);
+  expect((await backup()).stdout).toContain('2 images (1 copied now');
+  expect(await list()).toHaveLength(2);
+  await age(target);
 
-  let going = true;
-  const uploading = (async () => {
-    let count = 0;
-    for (; going || count === 0; count++) {
-      const id = await upload(server.url);
-      if (count % 2 === 0) await remove(server.url, id);
-    }
-  })();
-  await remove(server.url, gone);
-  const { stdout } = await run('examples/backup', [server.folder, join(scratch, 'backups')]);
-  going = false;
-  await uploading;
+  await writeFile((await fileOf(target, second)) ?? '', (await stored(server.url, second)).fill(0));
+  const damaged = await backup('--keep', '1', '--check');
+  expect([damaged.code, damaged.stderr]).toEqual([1, expect.stringContaining(`${second} is not intact`)]);
+  expect(await list()).toHaveLength(3);
+  expect(await fileOf(target, first)).not.toBeNull();
+
+  const whole = await backup('--keep', '1', '--check');
+  expect([whole.code, whole.stdout]).toEqual([
+    0,
+    expect.stringContaining('3 old backups and 1 file removed'),
+  ]);
+  expect(await list()).toHaveLength(1);
+  expect(await fileOf(target, first)).toBeNull();
+  for (const id of [second, third]) expect(await fileOf(target, id)).not.toBeNull();
   expect(await server.stop()).toBe(0);
-  expect(await readdir(join(scratch, 'backups'))).toEqual([stdout.trim().split('/').at(-1) ?? '']);
-
-  const restored = join(scratch, 'restored');
-  await run('examples/restore', [stdout.trim(), restored]);
-  const second = await startServer('bun', SETTINGS, restored);
-  const ids = await listed(second.url);
-  expect(ids).toEqual(expect.arrayContaining(before));
-  expect(ids).not.toContain(gone);
-  for (const id of before) expect((await fetch(`${second.url}/i/${id}.png`)).status).toBe(200);
-  expect(typeof (await upload(second.url))).toBe('string');
-  expect(await second.stop()).toBe(0);
 }, 180_000);
 
-test('a backup is not restored over data, nor when its database is damaged', async () => {
-  const data = join(scratch, 'small');
-  await mkdir(data);
-  const database = new Database(join(data, 'picpool.db'), { create: true });
-  database.run('CREATE TABLE kept (id)');
-  database.close();
-  const backup = (await run('examples/backup', [data, join(scratch, 'small-backups')])).stdout.trim();
-  await expect(run('examples/restore', [backup, data])).rejects.toThrow('is not empty');
-  await writeFile(join(backup, 'picpool.db'), 'damaged');
-  await expect(run('examples/restore', [backup, join(scratch, 'other')])).rejects.toThrow();
-  expect(await readdir(scratch)).not.toContain('other');
-});
+test('a backup goes to no place of another installation, nor over its images, and a damaged one is not restored', async () => {
+  const [one, other] = [await startServer('bun', SETTINGS), await startServer('bun', SETTINGS)];
+  await upload(one.url);
+  await upload(other.url);
+  const target = join(scratch, 'claimed');
+  const run = (words: string[], folder: string) => cli(words, { env: { DATA_DIR: folder } });
+  expect((await run(['backup', target], one.folder)).code).toBe(0);
+  const foreign = await run(['backup', target], other.folder);
+  expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('another installation')]);
+  expect((await run(['restore', target], other.folder)).stderr).toContain('of another installation');
+  const images = join(one.folder, 'images');
+  expect((await run(['backup', images], one.folder)).stderr).toContain('TARGET holds the images');
+  const records = (await fileOf(target, 'records_')) ?? '';
+  await writeFile(records, 'damaged');
+  const fresh = join(scratch, 'fresh');
+  const refused = await run(['restore', target], fresh);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('are damaged')]);
+  for (const server of [one, other]) expect(await server.stop()).toBe(0);
+}, 180_000);
+
+/** Backups are named by the second. */
+const nextSecond = () => Bun.sleep(1000 - (Date.now() % 1000));
+
+async function fileOf(folder: string, start: string): Promise<string | null> {
+  const names = await readdir(folder, { recursive: true });
+  const found = names.find((name) => basename(name).startsWith(start));
+  return found === undefined ? null : join(folder, found);
+}
+
+/** Makes the files old enough to be removed. */
+async function age(folder: string): Promise<void> {
+  const past = new Date(Date.now() - 2 * 86_400_000);
+  for (const name of await readdir(folder, { recursive: true })) await utimes(join(folder, name), past, past);
+}
+
+const stored = async (url: string, id: string) =>
+  Buffer.from(await (await fetch(`${url}/i/${id}.png`)).arrayBuffer());
 
 const picture = quarters().png().toBuffer();
 
@@ -96,7 +120,8 @@ describe('SQLite locks the database against other processes', () => {
     for (let times = 0; times < 5; times++) await whole(`${server.url}/api/export`);
     expect((await readlinks(server.pid)).filter((one) => one.startsWith(path))).toHaveLength(opened);
 
-    await run('examples/backup', [server.folder, join(scratch, 'read-backups')]);
+    const made = await cli(['backup', join(scratch, 'beside')], { env: { DATA_DIR: server.folder } });
+    expect(made.code).toBe(0);
     expect(await readlinks(server.pid)).not.toContainEqual(expect.stringContaining('(deleted)'));
     const after = [await upload(server.url), await upload(server.url)];
     server.kill('SIGKILL');

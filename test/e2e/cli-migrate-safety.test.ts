@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
-import { compareImages } from '../../src/cli/migrate-images.ts';
+import { compareImages } from '../../src/cli/copy-images.ts';
 import { IDENTITY_STATE, pairStores } from '../../src/image/maintenance/store-identity.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';

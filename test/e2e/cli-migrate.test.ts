@@ -106,6 +106,9 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
     /^6 images \(6 copied now, [\d.]+ KB\), 1 image in review, 1,500 proxies, 1 album, \d+ other values: all there\n$/,
   );
   expect(code).toBe(0);
+  const refused = await cli(['token', 'create', 'late'], { env });
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('copied to redis://')]);
+  expect((await cli(['token', 'list'], { env: { ...env, ...stores, ...credentials } })).code).toBe(0);
 
   const server = await startServer('bun', {
     ...stores,

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { cli } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
@@ -37,3 +39,18 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
     }
   });
 }, 180_000);
+
+test('--settings names the file of an installed service, whose stores a command then uses', async () => {
+  await withFolder(async (folder) => {
+    const server = await startServer('bun', {}, join(folder, 'data'));
+    const file = join(folder, 'env');
+    await writeFile(file, `# installed\nDATA_DIR=${server.folder}\n`);
+    const env = { DATA_DIR: join(folder, 'another') };
+    expect((await cli(['--settings', file, 'token', 'create', 'laptop'], { env })).code).toBe(0);
+    const listed = await cli([`--settings=${file}`, 'token', 'list'], { env });
+    expect(listed.stdout).toContain('laptop');
+    const missing = await cli(['--settings', join(folder, 'none'), 'token', 'list'], { env });
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('(ENOENT)')]);
+    await server.stop();
+  });
+}, 60_000);

@@ -63,12 +63,12 @@ function calls({ proxies, images, state, locks, limiter }: Copy): Promise<unknow
   ];
 }
 
-async function expectUnavailable(promises: Promise<unknown>[]): Promise<void> {
+async function expectUnavailable(promises: Promise<unknown>[], code = 'unavailable'): Promise<void> {
   const startedAt = performance.now();
   const codes = (await Promise.allSettled(promises)).map((result) =>
     result.status === 'rejected' ? result.reason.code : 'fulfilled',
   );
-  expect(codes).toEqual(promises.map(() => 'unavailable'));
+  expect(codes).toEqual(promises.map(() => code));
   expect(performance.now() - startedAt).toBeLessThan(30_000);
 }
 
@@ -137,23 +137,20 @@ test('while the server hangs everything is unavailable in time, but lists go on;
   await one.proxies.save([draft()]);
 });
 
-test('a server that is full or read-only makes writes unavailable and leaves reads alone', async () => {
+test('a server that is full or read-only refuses writes and leaves reads alone', async () => {
   const turns = [
-    [
-      ['CONFIG', 'SET', 'maxmemory', '1'],
-      ['CONFIG', 'SET', 'maxmemory', '0'],
-    ],
+    [['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0'], ['storage_full']],
     [
       ['REPLICAOF', '127.0.0.1', '1'],
       ['REPLICAOF', 'NO', 'ONE'],
     ],
   ];
-  for (const [begin = [], end = []] of turns) {
+  for (const [begin = [], end = [], [code] = []] of turns) {
     await admin(...begin);
-    await expectUnavailable([
-      one.proxies.save([draft()]),
-      one.images.insert(image({ id: crypto.randomUUID() })),
-    ]);
+    await expectUnavailable(
+      [one.proxies.save([draft()]), one.images.insert(image({ id: crypto.randomUUID() }))],
+      code,
+    );
     await until(() =>
       one.images.get('shared000000').then(
         (found) => found !== null,

@@ -23,7 +23,6 @@ test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
         BLOBS_URL: s3.url.replace('bucket', 'missing'),
         AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
         AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
-        LOG_FORMAT: 'json',
       };
       const server = await startServer('bun', env, folder, logInto(log));
       try {

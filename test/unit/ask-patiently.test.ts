@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { askPatiently } from '../../src/cli/migrate.ts';
+import { askPatiently } from '../../src/cli/copying.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 
 function createClock() {

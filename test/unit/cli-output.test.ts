@@ -116,6 +116,16 @@ test('secrets are masked wherever they occur', () => {
   expect(masked('AWS_SECRET_ACCESS_KEY', 'abc')).toBe('***');
   expect(masked('WEBHOOK_SECRET', 'abc')).toBe('***');
   expect(masked('METADATA_URL', 'rediss://user:pa:ss@db:6379/1')).toBe('rediss://***@db:6379/1');
+  expect(masked('METADATA_URL', 'postgres://u:p@TAILss@127.0.0.1,db:1/x')).toBe(
+    'postgres://***@127.0.0.1,db:1/x',
+  );
+  expect(masked('METADATA_URL', 'redis://:a/b?c#d@db:6379')).toBe('redis://***@db:6379');
+  expect(masked('LIMITS_URL', 'redis://:p,a@ss,word@one,two?sentinel=x')).toBe(
+    'redis://***@one,two?sentinel=x',
+  );
+  expect(masked('PROXY_SOURCES', 'https://a.example/@user,file:/a@b')).toBe(
+    'https://a.example/@user,file:/a@b',
+  );
   expect(masked('PROXY_SOURCES', 'https://a.example/?api_key=abc&x=1,https://u:p@b.example/')).toBe(
     'https://a.example/?api_key=***&x=1,https://***@b.example/',
   );

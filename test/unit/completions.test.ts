@@ -33,7 +33,7 @@ test('bash offers every command, and of each command exactly its options', async
     ['picpool', ''],
     ...commands.map(({ name }) => ['picpool', name, '--']),
   ]);
-  expect(first).toEqual([...commands.map(({ name }) => name), 'help', '--help', '--version']);
+  expect(first).toEqual([...commands.map(({ name }) => name), 'help', '--help', '--settings', '--version']);
   expect(others).toEqual(commands.map(longOptions));
 });
 

@@ -170,3 +170,10 @@ test('a replica for lists is refused if the records are not in Postgres', () => 
     METADATA_READ_URL,
   );
 });
+
+test('what a timer waits is at most 24 days, because a longer one would end at once', () => {
+  expect(() => parseConfig({ IMAGE_CONVERT_TIMEOUT: '25d' })).toThrow('from 100ms to 24d');
+  expect(parseConfig({ IMAGE_CONVERT_TIMEOUT: '24d', IMAGE_RETENTION: '365d' }).IMAGE_RETENTION).toBe(
+    365 * 86_400_000,
+  );
+});

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import { packagedUnit } from '../../scripts/build/deb.ts';
 import { parseConfig } from '../../src/config.ts';
+import { cli } from '../support/servers/cli.ts';
 
 const unit = packagedUnit(await readFile('examples/picpool.service', 'utf8'));
 
@@ -22,6 +23,21 @@ test('the unit of the Debian package has a permanent user, the package settings,
   for (const line of example.matchAll(/^(Protect|Restrict|Private|SystemCall|Capability)\w+=.*$/gm)) {
     expect(lines).toContain(line[0]);
   }
+});
+
+test('the timer of the Debian package starts a backup with the settings and the store of the service', async () => {
+  const backup = await readFile('scripts/build/deb/picpool-backup.service', 'utf8');
+  expect(backup).toMatch(/^EnvironmentFile=-\/etc\/picpool\/env$/m);
+  const [, target, keep, data] =
+    /^Environment=PICPOOL_BACKUP_TARGET=(\S+) PICPOOL_BACKUP_KEEP=(\S+) DATA_DIR=(\S+)$/m.exec(backup) ?? [];
+  expect([target, keep, data]).toEqual(['/var/backups/picpool', '14', '/var/lib/picpool']);
+  const [, line = ''] = /^ExecStart=\/usr\/bin\/picpool (.*)$/m.exec(backup) ?? [];
+  const words = line
+    .replace(/\$\{PICPOOL_BACKUP_TARGET\}/, '/nowhere')
+    .replace(/\$\{PICPOOL_BACKUP_KEEP\}/, '14')
+    .split(' ');
+  const { stderr } = await cli(words, { env: { DATA_DIR: '/nowhere' } });
+  expect(stderr).toContain('There is no database at /nowhere');
 });
 
 test('the settings of the Debian package are valid, also those in comments, and listen only on loopback', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 import { parseRedisUrl } from '../../adapters/redis/url.ts';
 import { FILE_SCHEMES, filesAdapter, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseS3Url } from '../../adapters/s3/url.ts';
@@ -105,4 +106,24 @@ test('an adapter with a store on this machine has its path, and is not shared', 
 
 test('a URL without an adapter is named by its scheme alone', () => {
   expect(() => recordsAdapter('mysql://root:secret@host')).toThrow('No adapter opens mysql: URLs.');
+});
+
+test('misspelt parameters and flags of a URL are refused, instead of opening something else', () => {
+  for (const [parse, url, said] of [
+    [parseRedisUrl, 'redis://db?prefx=two', 'prefx is not a parameter of a redis: URL'],
+    [parseRedisUrl, 'redis://db?cluster=maybe', 'cluster in a URL must be true or false'],
+    [parseS3Url, 's3://bucket?endpont=http://minio:9000', 'endpont is not a parameter of an s3: URL'],
+    [parseS3Url, 's3://bucket?path_style=ture', 'path_style in a URL must be true or false'],
+  ] as const) {
+    expect(() => parse(url)).toThrow(said);
+  }
+});
+
+test('a % that encodes nothing, and a comma, may stand in a password', () => {
+  expect(parseRedisUrl('redis://:100%@db').password).toBe('100%');
+  expect(parseRedisUrl('redis://:100%25%40%zz@db').password).toBe('100%@%zz');
+  expect(parsePostgresUrl('postgres://u:a,b@h,i/db')).toMatchObject({ password: 'a,b', database: 'db' });
+  for (const url of ['postgres://u:a,b@h/db', 'postgres://u:100%@h', 'redis://:p,w@one,two?sentinel=x']) {
+    expect(parseConfig({ METADATA_URL: url }).METADATA_URL).toBe(url);
+  }
 });

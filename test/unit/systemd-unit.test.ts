@@ -14,13 +14,20 @@ test('the unit passes the administrator token as a credential, and blocks cloud 
   expect(valuesOf('IPAddressDeny')[0]?.split(' ')).toContain('169.254.169.254');
 });
 
-test.skipIf(absent('systemd-analyze'))('systemd finds nothing wrong with the unit', () =>
+test.skipIf(absent('systemd-analyze'))('systemd finds nothing wrong with the units', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'picpool.service');
     await writeFile(path, unit.replace('/usr/local/bin/picpool serve', '/bin/true serve'));
-    const verify = Bun.spawn(['systemd-analyze', 'verify', path], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const backup = ['service', 'timer'].map((kind) => join(folder, `picpool-backup.${kind}`));
+    for (const [index, name] of ['picpool-backup.service', 'picpool-backup.timer'].entries()) {
+      const text = await Bun.file(`scripts/build/deb/${name}`).text();
+      await writeFile(backup[index] ?? '', text.replace('/usr/bin/picpool', '/bin/true'));
+    }
+    const verify = Bun.spawn(['systemd-analyze', 'verify', path, ...backup], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const said = (await new Response(verify.stdout).text()) + (await new Response(verify.stderr).text());
-    const about = said.split('\n').filter((line) => line.includes('picpool.service'));
+    const about = said.split('\n').filter((line) => line.includes('picpool'));
     expect([await verify.exited, about]).toEqual([0, []]);
   }),
 );

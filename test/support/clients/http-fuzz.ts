@@ -37,7 +37,6 @@ export function fuzzHttp(runtime: RuntimeName, cases: number, seed: number): Pro
     const env = {
       RATE_LIMITS: 'off',
       LOG_LEVEL: 'error',
-      LOG_FORMAT: 'json',
       IMAGE_WORKERS: '1',
       PROXY_SOURCES: 'file:/dev/null',
       PROXY_JUDGES: 'http://127.0.0.1:9/',

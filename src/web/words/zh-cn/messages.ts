@@ -128,6 +128,7 @@ export const messages = {
 
   // The stores
   'The disk of the database is full.': '数据库所在的磁盘已满。',
+  'The memory of the database is full.': '数据库的内存已满。',
   'The disk of the image files is full.': '图片文件所在的磁盘已满。',
   'The image storage is full.': '图片存储空间已满。',
   'There is no space left for the upload.': '没有足够的空间来接收上传。',

@@ -53,9 +53,12 @@ export async function copyAlbums(
   return seen.size;
 }
 
+/** Key in the old store: when everything was copied, and where to, without the password. */
+export const MOVED = 'migrated-to';
+
 /** Copies secrets, blocks and reports of jobs. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
-  const keys = (await from.keys()).filter((key) => key !== COPIED_ALBUMS);
+  const keys = (await from.keys()).filter((key) => key !== COPIED_ALBUMS && key !== MOVED);
   for (const key of keys) {
     const value = await from.get(key);
     if (value !== null) await to.set(key, value);

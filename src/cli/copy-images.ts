@@ -6,14 +6,18 @@ import type { Stores } from '../../adapters/open.ts';
 import { MEDIA_TYPES } from '../codec/format.ts';
 import { AppError } from '../errors.ts';
 import type { ImageRecord } from '../image/image.ts';
-import { originalKey } from '../image/records/blob-keys.ts';
+import { originalKey, ownerOfKey } from '../image/records/blob-keys.ts';
 import { heldKey, readReviews } from '../image/review/reviews.ts';
 import type { BlobStore } from '../image/store.ts';
 import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 
 const PAGE = 500;
-const AT_ONCE = 8;
+const FILES_AT_ONCE = 8;
+/** For a backup, whose records are new: a disk that needs a second for each sync then syncs a few times. */
+const LIVE_PAGE = 5000;
+/** More, because a store syncs all that wait at once. */
+const RECORDS_AT_ONCE = 64;
 /** Faults beyond this number are only counted. */
 const MOST_FAULTS = 100;
 
@@ -34,32 +38,40 @@ export interface ImageTarget {
 /**
  * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
  * skipped; with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
- * `folder`: for temporary files.
+ * `live`: all records are new there, so only files count as copied. `folder`: for temporary files.
  */
 export async function copyImages(
   from: Pick<Stores, 'images' | 'blobs'>,
   to: ImageTarget,
-  { verify, folder }: { verify: boolean; folder: string },
+  { verify, live, folder }: { verify: boolean; live: boolean; folder: string },
   onSeen: (seen: number, bytes: number) => void,
 ): Promise<ImagesCopied> {
   const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [] };
-  for await (const records of pages(from.images)) {
+  for await (const records of everyImage(from, to.metadata, live ? LIVE_PAGE : PAGE)) {
     const ids = records.map(({ id }) => id);
     const known = to.metadata === null ? new Map() : await to.metadata.images.getMany(ids);
-    await forEachBounded(records, AT_ONCE, async (image) => {
+    const moved = new Map<ImageRecord, number>();
+    await forEachBounded(records, FILES_AT_ONCE, async (image) => {
       try {
         const { blobs } = to;
         const file = { from: from.blobs, key: originalKey(image), folder, verify };
-        const bytes = blobs === null ? 0 : await copyFile(image, { ...file, to: blobs });
-        const added = to.metadata !== null && (await put(to.metadata.images, image, known.get(image.id)));
-        if (bytes > 0 || added) result.copied++;
-        result.bytes += bytes;
+        moved.set(image, blobs === null ? 0 : await copyFile(image, { ...file, to: blobs }));
       } catch (error) {
         if (!(error instanceof CopyFault)) throw error;
-        if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${error.message}`);
+        const isFull = result.faults.length >= MOST_FAULTS;
+        // Otherwise it was deleted meanwhile.
+        if (!isFull && (await from.images.get(image.id)) !== null) {
+          result.faults.push(`image ${image.id} ${error.message}`);
+        }
       }
-      onSeen(++result.seen, result.bytes);
     });
+    await forEachBounded(moved, live ? LIVE_PAGE : RECORDS_AT_ONCE, async ([image, bytes]) => {
+      const added = to.metadata !== null && (await put(to.metadata.images, image, known.get(image.id)));
+      if (bytes > 0 || (added && !live)) result.copied++;
+      result.bytes += bytes;
+    });
+    result.seen += records.length;
+    onSeen(result.seen, result.bytes);
   }
   return result;
 }
@@ -109,11 +121,32 @@ export async function removeDeleted(
 }
 
 /** A fault of one image, which does not affect the others. */
-class CopyFault extends Error {}
+export class CopyFault extends Error {}
 
-function pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
-  return batches(PAGE, (after?: ImageRecord) =>
-    images.recent({ offset: 0, limit: PAGE, ...(after && { after }) }),
+/**
+ * Returns all records in batches. An access moves a record within their order, so one that a running server touches can be
+ * passed over; those whose file exists, but that have not been copied, come at the end.
+ */
+async function* everyImage(
+  from: Pick<Stores, 'images' | 'blobs'>,
+  to: ImageTarget['metadata'],
+  size: number,
+): AsyncGenerator<ImageRecord[]> {
+  yield* pages(from.images, size);
+  if (to === null) return;
+  for await (const files of from.blobs.list()) {
+    const ids = files.map(({ key }) => ownerOfKey(key)).flatMap((owner) => (owner?.original ? owner.id : []));
+    const known = await to.images.existing(ids);
+    const missing = ids.filter((id) => !known.has(id));
+    const records = missing.length > 0 ? await from.images.getMany(missing) : new Map<string, ImageRecord>();
+    if (records.size > 0) yield [...records.values()];
+  }
+}
+
+/** Returns all records in batches, the latest access first. */
+export function pages(images: Pick<Stores['images'], 'recent'>, size = PAGE): AsyncGenerator<ImageRecord[]> {
+  return batches(size, (after?: ImageRecord) =>
+    images.recent({ offset: 0, limit: size, ...(after && { after }) }),
   );
 }
 
@@ -207,14 +240,22 @@ async function copyFile(
   return image.size;
 }
 
-/** Returns the SHA-256 of a file in a store, and can write it to `path` at the same time. */
-async function hashOf(blobs: BlobStore, key: string, path?: string): Promise<string> {
+/**
+ * Returns the SHA-256 of a file in a store, and can write it to `path` at the same time.
+ * @throws {CopyFault} if there is no file.
+ */
+export async function hashOf(blobs: Pick<BlobStore, 'get'>, key: string, path?: string): Promise<string> {
   const body = await blobs.get(key);
   if (body === null) throw new CopyFault('has no file');
+  return digest(body instanceof Blob ? body.stream() : body, path);
+}
+
+/** Returns the SHA-256 of the bytes, and can write them to a new file at the same time. */
+export async function digest(bytes: AsyncIterable<Uint8Array>, path?: string): Promise<string> {
   const hash = createHash('sha256');
   const file = path === undefined ? null : await open(path, 'wx');
   try {
-    for await (const piece of body instanceof Blob ? body.stream() : body) {
+    for await (const piece of bytes) {
       hash.update(piece);
       await file?.writeFile(piece);
     }

@@ -1,0 +1,214 @@
+import { rmSync } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import type { Stores } from '../../adapters/open.ts';
+import { recordsAdapter } from '../../adapters/registry.ts';
+import { AppError } from '../errors.ts';
+import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
+import { writeNote } from '../image/maintenance/note.ts';
+import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { countOf, formatCount, readableBytes } from '../lib/format.ts';
+import { isRunning } from '../lib/is-running.ts';
+import { temporaryFolder } from '../start/data-folder.ts';
+import { compareImages, copyImages, copyReviewed, type ImageTarget, removeDeleted } from './copy-images.ts';
+import { copyAlbums, copyProxies, copyState } from './copy-records.ts';
+import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import { createProgress } from './progress.ts';
+import type { Terminal } from './terminal.ts';
+
+interface CopyOptions {
+  /** Compares the SHA-256 of files that are already there. */
+  verify: boolean;
+  /** For a backup: the records there are new, and the old ones change meanwhile, so they are not compared at the end. */
+  live?: boolean;
+  /** For temporary files. */
+  folder: string;
+  terminal: Terminal;
+}
+
+interface Copied {
+  /** What there is now, such as `12 images (3 copied now, 1.2 MB)`. */
+  done: string[];
+  /** As sentences. */
+  faults: string[];
+}
+
+/** Copies everything. */
+export async function copyAll(
+  source: Stores,
+  target: { metadata: Stores | null; blobs: Stores['blobs'] | null },
+  { verify, live = false, folder, terminal }: CopyOptions,
+): Promise<Copied> {
+  await claim(source, target, folder);
+  const now = () => performance.now();
+  const faults: string[] = [];
+  const done: string[] = [];
+
+  const { images: total } = await source.images.summary();
+  const progress = createProgress(terminal, 'images', now);
+  const images = await copyImages(source, target, { verify, live, folder }, (copied, bytes) =>
+    progress.update({ done: copied, total, note: readableBytes(bytes) }),
+  );
+  progress.end();
+  faults.push(...images.faults);
+  done.push(
+    `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
+  );
+
+  const reviewed = await copyReviewed(
+    source,
+    { state: target.metadata?.state ?? null, blobs: target.blobs },
+    { verify, folder },
+  );
+  faults.push(...reviewed.faults);
+  if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
+
+  if (target.metadata !== null) {
+    const pool = await askPatiently(source.proxies.summary, systemClock);
+    await askPatiently(target.metadata.proxies.summary, systemClock);
+    const shown = createProgress(terminal, 'proxies', now);
+    const proxies = await copyProxies(source.proxies, target.metadata.proxies, (copied) =>
+      shown.update({ done: copied, total: pool.total }),
+    );
+    shown.end();
+    done.push(countOf(proxies, 'proxy', 'proxies'));
+    const deleted = await removeDeleted(source, { metadata: target.metadata, blobs: target.blobs });
+    if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
+    const albums = await copyAlbums(source.albums, target.metadata);
+    if (albums > 0) done.push(countOf(albums, 'album'));
+    done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
+    if (!live) {
+      faults.push(...(await compareCounts(source, target.metadata)));
+      faults.push(...(await compareImages(source, target.metadata)));
+    }
+  }
+  await bringToEpoch(source, target, folder);
+  return { done, faults };
+}
+
+/** Reports what was copied. `advice`: what to do about faults. */
+export async function conclude(
+  { done, faults }: Copied,
+  { said, advice, terminal }: { said: string; advice: string; terminal: Terminal },
+): Promise<ExitCode> {
+  for (const fault of faults) terminal.say(`picpool: ${fault}`);
+  if (faults.length > 0) terminal.say(`${countOf(faults.length, 'fault')}. ${advice}`);
+  else await terminal.print(`${done.join(', ')}: ${said}\n`);
+  return faults.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+/** Creates the folder of a database, because opening one does not. */
+export async function makeFolder(metadata: string | undefined): Promise<void> {
+  const path = metadata === undefined ? null : recordsAdapter(metadata).path(metadata);
+  if (path !== null) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+}
+
+async function compareCounts(source: Stores, target: Stores): Promise<string[]> {
+  const [images, proxies] = [
+    [await source.images.summary(), await target.images.summary()] as const,
+    [await source.proxies.summary(), await target.proxies.summary()] as const,
+  ];
+  const counts: [what: string, old: number, now: number][] = [
+    ['images', images[0].images, images[1].images],
+    ['protected images', images[0].protected, images[1].protected],
+    ['bytes of images', images[0].bytes, images[1].bytes],
+    ['proxies', proxies[0].total, proxies[1].total],
+  ];
+  return counts
+    .filter(([, old, now]) => now < old)
+    .map(([what, old, now]) => `${formatCount(now)} of ${formatCount(old)} ${what} are in the new store`);
+}
+
+const NAME = /^picpool-migrate-(\d+)$/;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/**
+ * Runs the work with a folder for temporary files, which is removed afterwards, even if a signal ends the program.
+ * What `kill -9` leaves is removed by the next run, or by the sweep of a server with that `DATA_DIR`.
+ */
+export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
+  const hasData = await stat(dataDir).catch(() => null);
+  const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
+  await removeLeftovers(parent);
+  const folder = join(parent, `picpool-migrate-${process.pid}`);
+  const end = () => {
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(130);
+  };
+  for (const signal of SIGNALS) process.once(signal, end);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await work(folder);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, end);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function removeLeftovers(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => [])) {
+    const [, pid] = NAME.exec(name) ?? [];
+    if (pid !== undefined && !isRunning(Number(pid)))
+      await rm(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+/**
+ * Marks the new stores as those of this installation before anything else, so that an interrupted copy is recognised.
+ * Takes over stores that were started once and hold no images. `folder`: for a temporary file.
+ * @throws {CommandError} if they belong to another installation.
+ */
+export async function claim(
+  from: Pick<Stores, 'state' | 'blobs'>,
+  to: MigrationTarget,
+  folder: string,
+): Promise<void> {
+  const id = (await from.state.get(IDENTITY_STATE)) ?? (await readMark(from.blobs));
+  const known = to.metadata && (await to.metadata.state.get(IDENTITY_STATE));
+  const marked = to.blobs && (await readMark(to.blobs));
+  const isEmpty = to.metadata !== null && (await to.metadata.images.summary()).images === 0;
+  const isFree = (mark: string | null) => mark === null || mark === id || (isEmpty && known === mark);
+  if (!isFree(known) || !isFree(marked)) {
+    throw new CommandError('The new stores already hold the images of another installation.');
+  }
+  if (id === null) return;
+  if (to.metadata) await to.metadata.state.set(IDENTITY_STATE, id);
+  if (to.blobs && marked !== id) await writeMark(to.blobs, folder, id);
+}
+
+/**
+ * Advances the new files to the epoch of their records. Call it when everything is copied: from then on neither is
+ * older than the other. `folder`: for a temporary file.
+ */
+async function bringToEpoch(from: Pick<Stores, 'state'>, to: MigrationTarget, folder: string): Promise<void> {
+  const { blobs } = to;
+  if (blobs === null) return;
+  const epoch = await (to.metadata ?? from).state.get(EPOCH_STATE);
+  if (epoch !== null) await writeNote(blobs, folder, EPOCH_BLOB, epoch);
+}
+
+/** Where everything is copied to; `null`: that part stays where it is. */
+interface MigrationTarget extends ImageTarget {
+  metadata: Pick<Stores, 'images' | 'state'> | null;
+}
+
+const MOST_TRIES = 60;
+
+/**
+ * Asks again for as long as the answer is to try later: a command can wait until a large pool has been read, clients of
+ * a server cannot.
+ */
+export async function askPatiently<T>(ask: () => Promise<T>, clock: Pick<Clock, 'sleep'>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      const pauseMs = error instanceof AppError ? error.retryAfterMs : undefined;
+      if (pauseMs === undefined || tries === MOST_TRIES) throw error;
+      await clock.sleep(pauseMs);
+    }
+  }
+}

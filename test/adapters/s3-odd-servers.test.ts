@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createS3Blobs } from '../../adapters/s3/blobs.ts';
+import { S3_CREDENTIALS, startS3 } from '../support/stores/services.ts';
+import { withFolder } from '../support/temporary.ts';
+
+setDefaultTimeout(120_000);
+
+let s3: Awaited<ReturnType<typeof startS3>>;
+/** How the server in front of the S3 server changes an answer. */
+let change: (answer: Response, request: Request) => Response | Promise<Response>;
+let front: ReturnType<typeof Bun.serve>;
+const blobs = () =>
+  createS3Blobs(s3.url.replace(s3.endpoint, `http://127.0.0.1:${front.port}`), S3_CREDENTIALS);
+
+beforeAll(async () => {
+  s3 = await startS3();
+  front = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      // With the host that was signed.
+      const body = request.body === null ? null : await request.bytes();
+      const { method, headers } = request;
+      const answer = await fetch(s3.endpoint + pathname + search, { method, headers, body });
+      return change(answer, request);
+    },
+  });
+});
+afterAll(async () => {
+  await front.stop(true);
+  await s3.stop();
+});
+
+async function put(key: string, bytes: Uint8Array): Promise<void> {
+  await withFolder(async (folder) => {
+    const path = join(folder, 'file');
+    await writeFile(path, bytes);
+    await blobs().put(key, path, 'image/png');
+  });
+}
+
+const read = async (key: string, range?: { start: number; end: number }) => {
+  const body = await blobs().get(key, range);
+  return new Response(body).bytes();
+};
+
+const SMALL = new Uint8Array(3000).map((_, n) => n & 255);
+
+test('a body whose length was removed on the way is whole', async () => {
+  change = (answer) => answer;
+  await put('small', SMALL);
+  change = async (answer, { method }) => {
+    if (method !== 'GET') return answer;
+    const bytes = await answer.bytes();
+    const pieces = async function* () {
+      yield bytes;
+    };
+    const headers = new Headers(answer.headers);
+    headers.delete('content-length');
+    return new Response(pieces() as unknown as ReadableStream, { status: answer.status, headers });
+  };
+  expect(await read('small')).toEqual(SMALL);
+  expect(await read('small', { start: 100, end: 200 })).toEqual(SMALL.subarray(100, 200));
+});
+
+test('a server that ignores a range is not believed', async () => {
+  change = (answer) => answer;
+  await put('ranged', SMALL);
+  change = async (answer, { method, headers }) => {
+    if (method !== 'GET' || !headers.has('range')) return answer;
+    return new Response(SMALL, { headers: { etag: answer.headers.get('etag') ?? '' } });
+  };
+  const error = await read('ranged', { start: 100, end: 200 }).then(
+    () => null,
+    (cause: unknown) => cause,
+  );
+  expect(error).toMatchObject({ code: 'unavailable' });
+});
+
+test('a file of several parts that is assembled slowly, or whose answer is lost, is stored', async () => {
+  const large = new Uint8Array(9 * 1024 * 1024).fill(7);
+  const isCompletion = ({ method, url }: Request) =>
+    method === 'POST' && new URL(url).searchParams.has('uploadId');
+  change = async (answer, request) => {
+    if (isCompletion(request)) await Bun.sleep(2600);
+    return answer;
+  };
+  await put('slow', large);
+  let lost = 0;
+  change = (answer, request) => {
+    if (isCompletion(request) && lost++ === 0) return new Response('gateway', { status: 502 });
+    return answer;
+  };
+  await put('lost', large);
+  expect(lost).toBeGreaterThan(0);
+  for (const key of ['slow', 'lost']) expect((await blobs().stat(key))?.size).toBe(large.length);
+});

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openPostgres } from '../../adapters/postgres/connection.ts';
+import { quarters } from '../support/images/images.ts';
+import { cli } from '../support/servers/cli.ts';
+import { QUIET } from '../support/servers/quiet-server.ts';
+import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { withSchema } from '../support/stores/postgres.ts';
+import { type PostgresServer, startPostgres } from '../support/stores/postgres-server.ts';
+import { withPrefix } from '../support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../support/stores/s3.ts';
+import {
+  command,
+  S3_CREDENTIALS,
+  type Service,
+  startRedis,
+  startS3,
+  until,
+} from '../support/stores/services.ts';
+
+const ADMIN_TOKEN = 'administrator-of-a-drill';
+const PICTURES = 12;
+
+let scratch: string;
+let postgres: PostgresServer;
+let redis: Service;
+let s3: Awaited<ReturnType<typeof startS3>>;
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'picpool-drill-'));
+  [postgres, redis, s3] = await Promise.all([startPostgres(), startRedis(), startS3()]);
+});
+afterAll(async () => {
+  await Promise.all([postgres.stop(), redis.stop(), s3.stop()]);
+  await rm(scratch, { recursive: true, force: true });
+});
+
+/** An installation, and how to lose each of its parts. */
+interface Installation {
+  env: Record<string, string>;
+  target: string;
+  lose: Record<'data' | 'records' | 'files', () => Promise<unknown>>;
+}
+
+let count = 0;
+async function onOneMachine(): Promise<Installation> {
+  const data = join(scratch, `data-${count++}`);
+  const lose = (name: RegExp) => async () => {
+    for (const file of await readdir(data))
+      if (name.test(file)) await rm(join(data, file), { recursive: true });
+  };
+  return {
+    env: { DATA_DIR: data },
+    target: join(scratch, `backups-${count++}`),
+    lose: { data: lose(/./), records: lose(/^picpool\.db/), files: lose(/^images$/) },
+  };
+}
+
+async function shared(records: string, loseRecords: () => Promise<unknown>): Promise<Installation> {
+  const files = withFolderOfItsOwn(s3.url);
+  const data = join(scratch, `data-${count++}`);
+  const folder = join(s3.folder, new URL(files).pathname.slice(1));
+  return {
+    env: {
+      DATA_DIR: data,
+      METADATA_URL: records,
+      BLOBS_URL: files,
+      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    },
+    target: withFolderOfItsOwn(s3.url),
+    lose: {
+      data: () => rm(data, { recursive: true }),
+      records: loseRecords,
+      files: () => rm(folder, { recursive: true }),
+    },
+  };
+}
+
+async function onPostgres(): Promise<Installation> {
+  const url = withSchema(postgres.url);
+  return shared(url, async () => {
+    const { ask, close } = await openPostgres(url);
+    await ask('never', `DROP SCHEMA ${new URL(url).searchParams.get('schema')} CASCADE`);
+    await close();
+  });
+}
+
+async function onRedis(): Promise<Installation> {
+  return shared(withPrefix(redis.url), () => command(Number(new URL(redis.url).port), 'FLUSHALL'));
+}
+
+/** Each picture has a width of its own. */
+const picture = (): Promise<Buffer> =>
+  quarters(100 + count++)
+    .png()
+    .toBuffer();
+
+async function upload({ url }: ServerProcess, body?: Buffer): Promise<string> {
+  const answer = await fetch(`${url}/api/upload?format=png`, {
+    method: 'POST',
+    body: body ?? (await picture()),
+  });
+  expect(answer.status).toBe(201);
+  return ((await answer.json()) as { id: string }).id;
+}
+
+const bytesOf = async ({ url }: ServerProcess, id: string) => {
+  const answer = await fetch(`${url}/i/${id}.png`);
+  return answer.status === 200
+    ? createHash('sha256')
+        .update(await answer.bytes())
+        .digest('hex')
+    : answer.status;
+};
+
+const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+
+const KINDS = [
+  ['SQLite and a folder', onOneMachine],
+  ['Postgres and S3', onPostgres],
+  ['Redis and S3', onRedis],
+] as const;
+const LOSSES = [['data'], ['records'], ['files'], ['data', 'records', 'files']] as const;
+
+describe.each(KINDS)('with %s', (_, install) => {
+  test.each(LOSSES.map((lost) => [lost.join(', '), lost] as const))(
+    'after the loss of %s a restore brings back all of the last backup, but nothing that the log says is gone',
+    async (_name, lost) => {
+      const { env, target, lose } = await install();
+      const log = join(scratch, `log-${count++}`);
+      const settings = { ...QUIET, ...env, ADMIN_TOKEN, SERVICES: 'image' };
+      const server = await startServer('bun', settings, env.DATA_DIR, logInto(log));
+      const kept = new Map<string, string | number>();
+      for (let number = 0; number < PICTURES; number++) {
+        const id = await upload(server);
+        kept.set(id, await bytesOf(server, id));
+      }
+      const [deleted = '', early = ''] = kept.keys();
+      const blocked = await picture();
+      await fetch(`${server.url}/api/delete/${early}`, { method: 'DELETE', headers: admin });
+      kept.delete(early);
+
+      let going = true;
+      const load = (async () => {
+        for (let number = 0; going || number === 0; number++) {
+          const id = await upload(server);
+          if (number % 2 === 0)
+            await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE', headers: admin });
+        }
+      })();
+      const made = await cli(['backup', target, '--check'], { env: settings });
+      expect([made.code, made.stderr]).toEqual([0, '']);
+      const hash = createHash('sha256').update(blocked).digest('hex');
+      const block = await fetch(`${server.url}/api/admin/blocks`, {
+        method: 'POST',
+        headers: { ...admin, 'content-type': 'application/json' },
+        body: JSON.stringify({ hash }),
+      });
+      expect(block.status).toBe(200);
+      await fetch(`${server.url}/api/delete/${deleted}`, { method: 'DELETE', headers: admin });
+      kept.delete(deleted);
+      const later = await upload(server);
+      going = false;
+      await load;
+      await until(async () => (await readFile(log, 'utf8')).includes(`"image removed","id":"${deleted}"`));
+      server.kill('SIGKILL');
+      await server.exited;
+
+      for (const part of lost) await lose[part]();
+      const restored = await cli(['restore', target, '--log', log], { env: settings });
+      const again = await startServer('bun', settings, env.DATA_DIR);
+      try {
+        for (const [id, bytes] of kept) expect([id, await bytesOf(again, id)]).toEqual([id, bytes]);
+        for (const id of [deleted, early]) expect([id, await bytesOf(again, id)]).toEqual([id, 404]);
+        const refused = await fetch(`${again.url}/api/upload`, { method: 'POST', body: blocked });
+        expect(refused.status).toBe(403);
+        expect((await upload(again)).length).toBe(12);
+        const isLaterLost = lost.some((part) => part !== 'data') || !('METADATA_URL' in env);
+        expect(await bytesOf(again, later)).toEqual(
+          isLaterLost ? 404 : expect.stringMatching(/^[0-9a-f]{64}$/),
+        );
+        expect(restored.stdout + restored.stderr).toMatch(/(restored|complete), from backup \d+T/);
+        expect(restored.code).toBe(lost.length === 1 && lost[0] === 'files' ? 1 : 0);
+      } finally {
+        await again.stop();
+      }
+    },
+    120_000,
+  );
+});

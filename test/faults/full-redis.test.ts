@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cli } from '../support/servers/cli.ts';
+import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
+import { command, type Service, startRedis, until } from '../support/stores/services.ts';
+
+let redis: Service;
+let folder: string;
+beforeAll(async () => {
+  [redis, folder] = [await startRedis(), await mkdtemp(join(tmpdir(), 'picpool-full-redis-'))];
+});
+afterAll(async () => {
+  await redis.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('while Redis is at its limit of memory, uploads get 507, and users can delete', async () => {
+  const port = Number(new URL(redis.url).port);
+  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: redis.url });
+  try {
+    const { id } = await upload(server);
+    await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
+    const refused = await fetch(`${server.url}/api/upload`, {
+      method: 'POST',
+      body: await Bun.file('docs/screenshots/home-wide-light.webp').bytes(),
+    });
+    expect([refused.status, await refused.json()]).toEqual([
+      507,
+      expect.objectContaining({ code: 'storage_full' }),
+    ]);
+    expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+    await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
+    expect((await upload(server)).status).toBe(201);
+  } finally {
+    await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
+    await server.stop();
+  }
+}, 60_000);
+
+test('a LIMITS_URL that cannot work stops the start, and one that does not answer is logged', async () => {
+  const invalid = await cli(['serve'], {
+    env: { ...QUIET, DATA_DIR: folder, PORT: '0', LIMITS_URL: 'redis://a,b' },
+  });
+  expect([invalid.code, invalid.stderr]).toEqual([
+    1,
+    expect.stringContaining('several hosts in a redis: URL'),
+  ]);
+  const log = join(folder, 'log');
+  const settings = {
+    ...QUIET,
+    SERVICES: 'image',
+    RATE_LIMITS: 'on',
+    LIMITS_URL: 'redis://:wrong@127.0.0.1:9',
+  };
+  const server = await startServer('bun', settings, undefined, logInto(log));
+  try {
+    for (let times = 0; times < 3; times++) expect((await fetch(`${server.url}/api/list`)).status).toBe(200);
+    await until(async () => (await readFile(log, 'utf8')).includes('LIMITS_URL does not answer'));
+    expect((await readFile(log, 'utf8')).split('LIMITS_URL does not answer')).toHaveLength(2);
+  } finally {
+    await server.stop();
+  }
+}, 60_000);

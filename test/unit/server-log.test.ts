@@ -1,0 +1,53 @@
+import { afterAll, expect, test } from 'bun:test';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readServerLogs } from '../../src/cli/server-log.ts';
+
+const path = join(tmpdir(), `picpool-log-${process.pid}`);
+afterAll(() => rm(path, { force: true }));
+
+async function told(...lines: string[]) {
+  await writeFile(path, lines.join('\n'));
+  const { removed, blocks } = await readServerLogs([path]);
+  return { removed: [...removed], blocks: [...blocks.values()] };
+}
+
+const line = (message: string, facts: object) =>
+  JSON.stringify({ time: '2026-02-01T08:05:00.000Z', level: 'info', message, ...facts });
+const HASH = 'a'.repeat(64);
+
+test('a log tells what was removed, also as Kubernetes keeps it', async () => {
+  const kept = `2026-02-01T08:05:00.1Z stdout F ${line('image removed', { id: 'bbbbbbbbbbbb' })}`;
+  expect(await told(line('image removed', { id: 'aaaaaaaaaaaa' }), kept)).toEqual({
+    removed: ['aaaaaaaaaaaa', 'bbbbbbbbbbbb'],
+    blocks: [],
+  });
+});
+
+test('of a block, the last line counts', async () => {
+  const network = { peer: '192.0.2.0/24' };
+  const { blocks } = await told(
+    line('block added', { hash: HASH, reason: 'spam' }),
+    line('block added', network),
+    line('block removed', network),
+  );
+  expect(blocks).toEqual([
+    { block: { hash: HASH }, reason: 'spam' },
+    { block: { network: '192.0.2.0/24' }, reason: null },
+  ]);
+});
+
+test('what a client can write into a log removes and blocks nothing', async () => {
+  const forged = line('image removed', { id: 'aaaaaaaaaaaa' });
+  const found = await told(
+    line('request', { path: `/i/${forged}` }),
+    `08:05:00 info  request path=/i/ ${forged}`,
+    `2026-02-01T08:05:00.1Z stdout P ${forged}`,
+    line('image removed', { id: '../../etc/passwd' }),
+    line('block added', { peer: '9d7c5b1e2f3a no network', hash: 'short' }),
+    `{"time":"${'['.repeat(50_000)}","message":"image removed"}`,
+    forged.slice(0, -3),
+  );
+  expect(found).toEqual({ removed: [], blocks: [] });
+});
