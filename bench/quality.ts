@@ -208,7 +208,8 @@ async function judge(): Promise<void> {
       },
     ]),
   );
-  for (const path of paths) {
+  for (const [index, path] of paths.entries()) {
+    if (index > 0 && index % 8 === 0) report();
     await writeFile(original, (await raw(upright(path))).data);
     let webp = 0;
     for (const format of FORMATS) {
@@ -246,16 +247,20 @@ async function judge(): Promise<void> {
       rows.webp.push(now.length / webp);
     }
   }
-  for (const [format, { now, before, bytes, cpu, webp }] of found) {
-    const inside = (scores: number[]) =>
-      `${((100 * scores.filter((score) => score >= 72 && score <= 77).length) / scores.length).toFixed(0)}% in 72 to 77`;
-    const range = (scores: number[]) =>
-      `5 to 95%: ${at(scores, 0.05).toFixed(1)} to ${at(scores, 0.95).toFixed(1)}, median ${at(scores, 0.5).toFixed(1)}`;
-    console.log(
-      `${format}, ${now.length} photos: ${inside(now)}, ${range(now)}; before ${inside(before)}, ${range(before)}`,
-    );
-    console.log(
-      `  bytes, median: ${at(bytes, 0.5).toFixed(2)} of before, ${at(webp, 0.5).toFixed(2)} of WebP; CPU ${((cpu[0] ?? 0) / (cpu[1] ?? 1)).toFixed(2)} of the fixed quality`,
-    );
+  report();
+
+  function report(): void {
+    for (const [format, { now, before, bytes, cpu, webp }] of found) {
+      const inside = (scores: number[]) =>
+        `${((100 * scores.filter((score) => score >= 72 && score <= 77).length) / scores.length).toFixed(0)}% in 72 to 77`;
+      const range = (scores: number[]) =>
+        `5 to 95%: ${at(scores, 0.05).toFixed(1)} to ${at(scores, 0.95).toFixed(1)}, median ${at(scores, 0.5).toFixed(1)}`;
+      console.log(
+        `${format}, ${now.length} photos: ${inside(now)}, ${range(now)}; before ${inside(before)}, ${range(before)}`,
+      );
+      console.log(
+        `  bytes, median: ${at(bytes, 0.5).toFixed(2)} of before, ${at(webp, 0.5).toFixed(2)} of WebP; CPU ${((cpu[0] ?? 0) / (cpu[1] ?? 1)).toFixed(2)} of the fixed quality`,
+      );
+    }
   }
 }

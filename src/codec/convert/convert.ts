@@ -150,10 +150,10 @@ async function keptFile(
   const { orientation = 1 } = source.header;
   const mayStay =
     format === kindOf(source) && scale === 1 && source.complete && (animated || source.frames === 1);
-  // What our own code has drawn has colours that few viewers read.
+  // Many viewers do not read the colours of a picture that our own code has to draw.
   if (
     !mayStay ||
-    typeof source.input !== 'string' ||
+    (typeof source.input !== 'string' && job.format !== 'auto') ||
     orientation !== 1 ||
     (!job.stripExif && !isPlain(source))
   )

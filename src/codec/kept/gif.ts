@@ -75,9 +75,10 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
     const byte = at >> 3;
     const window = (data[byte] ?? 0) | ((data[byte + 1] ?? 0) << 8) | ((data[byte + 2] ?? 0) << 16);
     const code = (window >> (at & 7)) & ((1 << width) - 1);
-    if (drawn === pixels && code !== clear + 1) break;
+    if (drawn >= pixels && code !== clear + 1) break;
     at += width;
-    if (code === clear + 1) break;
+    // Some files end a few pixels early, or late.
+    if (code === clear + 1) return Math.ceil(at / 8);
     if (code === clear) {
       // A second one says nothing.
       if (previous < 0 && at > width) return null;
@@ -91,7 +92,6 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
     }
     drawn += lengths[code] ?? 0;
     previous = code;
-    if (drawn > pixels) return null;
   }
-  return drawn === pixels ? Math.ceil(at / 8) : null;
+  return drawn >= pixels ? Math.ceil(at / 8) : null;
 }
