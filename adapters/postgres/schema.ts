@@ -147,6 +147,9 @@ const albums: Migration = (table, bytewise) => [
 /** How pictures were taken, if their EXIF was kept. */
 const exif: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN exif text`];
 
+/** What images were made from. */
+const made: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN made text`];
+
 /** The marks of the latest versions of the pool; see `createProxyLog`. */
 const marks: Migration = (table) => [
   `CREATE TABLE ${table('proxy_marks')} (version bigint PRIMARY KEY, mark bigint NOT NULL)`,
@@ -160,6 +163,7 @@ export const migrations: readonly Migration[] = [
   albums,
   exif,
   marks,
+  made,
 ];
 
 /** The oldest program, by its number of steps, that can use tables migrated by this one. */

@@ -210,6 +210,9 @@ const albums: Migration = [
 /** How pictures were taken, if their EXIF was kept. */
 const exif: Migration = [`ALTER TABLE images ADD COLUMN exif TEXT`];
 
+/** What images were made from. */
+const made: Migration = [`ALTER TABLE images ADD COLUMN made TEXT`];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -225,4 +228,5 @@ export const migrations: readonly Migration[] = [
   recentChecks,
   albums,
   exif,
+  made,
 ];

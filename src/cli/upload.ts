@@ -79,6 +79,10 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       integer(undefined, 'Number of views after which each is deleted.', 1, MOST_VIEWS),
     ),
     'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
+    quality: value(
+      'N',
+      integer(undefined, 'Quality of WebP, JPEG and AVIF. By default it follows from the picture.', 1, 100),
+    ),
     'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
     filename: value('NAME', text(undefined, 'File name to use instead of its own, for a single file.')),
@@ -115,6 +119,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       max_views: options['max-views'],
       max_width: options['max-width'],
       max_height: options['max-height'],
+      quality: options.quality,
       strip_exif: options['keep-exif'] ? 'false' : undefined,
       filename: options.filename,
     };

@@ -28,4 +28,5 @@ export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
   thumbhash: { kind: 'text', nullable: true },
   phash: { kind: 'text', nullable: true },
   exif: { kind: 'text', nullable: true },
+  made: { kind: 'text', nullable: true },
 };

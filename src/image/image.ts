@@ -1,4 +1,6 @@
+import type { Warning } from '../codec/convert/warnings.ts';
 import type { Format } from '../codec/format.ts';
+import type { Original } from '../codec/workers/protocol.ts';
 
 /** Who can see an image: everyone, anyone with the link, or anyone with link and password. */
 export const VISIBILITIES = ['public', 'unlisted', 'protected'] as const;
@@ -48,6 +50,14 @@ export interface ImageRecord {
   phash: string | null;
   /** What the stored file's EXIF says, a `TakenWith` as JSON. `null` if none was kept, and for older images. */
   exif: string | null;
+  /** What it was made from, and with which warnings: a `Conversion` as JSON. `null` for older images. */
+  made: string | null;
+}
+
+/** What was uploaded, and what the conversion lost. */
+export interface Conversion {
+  original: Original;
+  warnings: readonly Warning[];
 }
 
 /** The properties of a stored image that can be changed. */
@@ -65,6 +75,8 @@ export function visibilityOf({
 export interface UploadOptions {
   /** `auto`: the uploaded format if it is one of the five, otherwise webp. */
   format: Format | 'auto';
+  /** Of the encoder, from 1 to 100; `null`: it follows from the picture. */
+  quality: number | null;
   stripExif: boolean;
   password: string | null;
   maxWidth: number;

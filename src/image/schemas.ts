@@ -1,6 +1,7 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { Extent, PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
+import { Original } from '../codec/workers/protocol.ts';
 import { oneOf } from '../lib/schema.ts';
 import { VISIBILITIES } from './image.ts';
 import { CURSOR_PATTERN } from './records/cursor.ts';
@@ -112,6 +113,28 @@ export const exampleLinks = {
 };
 export const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
+const conversion = {
+  original: Type.Union([Original, Type.Null()], {
+    description: 'The uploaded file, and how it was converted. null for images from old versions.',
+  }),
+  warnings: Type.Array(
+    Type.Object({
+      code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
+      message: Type.String({ description: 'Message for people.' }),
+      from: Type.Optional(Extent),
+      to: Type.Optional(Extent),
+    }),
+    {
+      description:
+        'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
+    },
+  ),
+};
+const exampleConversion = {
+  original: { format: 'jpeg', size: 412_880, width: 1600, height: 1200, kept: false, quality: 81 },
+  warnings: [],
+};
+
 /** A response schema, with its name in the API description and an example. */
 export function answer<T extends TProperties>(
   $id: string,
@@ -140,18 +163,7 @@ export const uploadAnswer = answer(
       description:
         'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
     }),
-    warnings: Type.Array(
-      Type.Object({
-        code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
-        message: Type.String({ description: 'Message for people.' }),
-        from: Type.Optional(Extent),
-        to: Type.Optional(Extent),
-      }),
-      {
-        description:
-          'What differs from the request, such as quality lost in conversion. `resized` and `larger` have `from` and `to`, in pixels or bytes. Usually empty.',
-      },
-    ),
+    ...conversion,
   },
   {
     success: true,
@@ -160,7 +172,7 @@ export const uploadAnswer = answer(
     delete_token: exampleToken,
     delete_url: `${exampleLinks.url}/delete?token=${exampleToken}`,
     removed: ['location', 'metadata'],
-    warnings: [],
+    ...exampleConversion,
   },
 );
 
@@ -204,13 +216,14 @@ export const uploadsAnswer = answer(
 
 export const infoAnswer = answer(
   'ImageInfo',
-  { success, ...facts, ...snippets, ...preview, ...lastAccess },
+  { success, ...facts, ...snippets, ...preview, ...lastAccess, ...conversion },
   {
     success: true,
     ...exampleFacts,
     ...exampleLinks,
     thumbhash: exampleHash,
     last_access: '2026-02-01 10:00:00',
+    ...exampleConversion,
   },
 );
 

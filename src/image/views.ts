@@ -1,8 +1,10 @@
 import type { Static } from '@sinclair/typebox';
+import type { Warning } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
 import { acceptedFormats } from '../codec/formats.ts';
+import type { Original } from '../codec/workers/protocol.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { type ImageRecord, NEVER, visibilityOf } from './image.ts';
+import { type Conversion, type ImageRecord, NEVER, visibilityOf } from './image.ts';
 import { formatCursor } from './records/cursor.ts';
 import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './records/links.ts';
 import type {
@@ -40,6 +42,13 @@ export function audience(image: ImageRecord) {
   };
 }
 
+/** Returns what an image was made from. */
+function conversionOf({ made }: ImageRecord): { original: Original | null; warnings: Warning[] } {
+  const { original, warnings } =
+    made === null ? { original: null, warnings: [] } : (JSON.parse(made) as Conversion);
+  return { original, warnings: [...warnings] };
+}
+
 /** Returns the answer to an upload. `base`: scheme, host and base path. */
 export function uploadView(
   base: string,
@@ -54,6 +63,7 @@ export function uploadView(
     ...(album !== undefined && { album }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
+    ...conversionOf(image),
     removed: [...removed],
     warnings: [...warnings],
   };
@@ -85,6 +95,7 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
     // A picture with limited views must not be shown here, not even as a thumbhash.
     thumbhash: image.maxViews === null ? image.thumbhash : null,
     last_access: formatTimestamp(image.lastAccess),
+    ...conversionOf(image),
   };
 }
 

@@ -129,6 +129,13 @@ export const TOOLS: readonly Tool[] = [
       url: text('URL of the picture, instead of image, if this server fetches pictures.'),
       filename: text('File name.', 255),
       format: text('webp, jpeg, png, avif, gif or auto. Default: webp.'),
+      quality: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 100,
+          description: 'Quality of webp, jpeg and avif. Default: as the picture needs.',
+        }),
+      ),
       password: text('Password to protect the picture with.', 1024),
       expires_in: text('Time until it is deleted, such as 1h or 30d.', 20),
       max_views: Type.Optional(

@@ -31,6 +31,7 @@ const codec = {
       look: null,
       exif: null,
       removed: [],
+      original: { format: 'png' as const, size: 1, width: 1, height: 1, kept: false, quality: null },
       warnings: [],
     };
   },

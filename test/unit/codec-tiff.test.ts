@@ -157,3 +157,18 @@ test('files that libvips can read are left to it', async () => {
     expect(decodeTiff(bytesIn(await picture.clone().tiff({ tile }).toBuffer()), LIMITS)).toBeNull();
   expect(decodeTiff(bytesIn(Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1')), LIMITS)).toBeNull();
 });
+
+test('compression that is not read is named, with what to do instead', async () => {
+  const picture = await sharp(await photo(40, 30))
+    .tiff({ compression: 'none' })
+    .toBuffer();
+  const bench = await startCodec();
+  // The entry of tag 259, compression: SHORT, one value.
+  const at = picture.indexOf(Buffer.from([3, 1, 3, 0, 1, 0, 0, 0]));
+  for (const compression of [6, 34_925]) {
+    picture.writeUInt16LE(compression, at + 8);
+    const fault = await bench.convert(picture).catch((error) => error);
+    expect(fault.message).toContain('save it with LZW, or as PNG');
+  }
+  await bench.stop();
+});

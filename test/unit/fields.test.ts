@@ -63,6 +63,7 @@ describe('records of the first version in Redis', () => {
         thumbhash: null,
         phash: null,
         exif: null,
+        made: null,
       },
     });
   });

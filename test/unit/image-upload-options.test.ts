@@ -4,6 +4,7 @@ import { parseUploadOptions } from '../../src/image/upload/upload-options.ts';
 
 const DEFAULTS = {
   format: 'webp',
+  quality: null,
   stripExif: true,
   password: null,
   maxWidth: 4096,
@@ -40,6 +41,7 @@ describe('the options of an upload', () => {
     [{ strip_exif: 'false' }, { stripExif: false }],
     [{ strip_exif: '0' }, { stripExif: false }],
     [{ strip_exif: 'Off' }, { stripExif: false }],
+    [{ quality: '62' }, { quality: 62 }],
     [{ strip_exif: 'on' }, { stripExif: true }],
     [
       { max_width: '1', max_height: '16384' },

@@ -9,6 +9,8 @@ export interface UploadOptions {
   /** Larger pictures are scaled down. Default: 4096. */
   maxWidth?: number;
   maxHeight?: number;
+  /** Of WebP, JPEG and AVIF, from 1 to 100. By default it follows from the picture. */
+  quality?: number;
   /** Keeps EXIF metadata, including the location. Removed by default. */
   keepExif?: boolean;
   /** Replaces the file's own name. */
@@ -60,13 +62,14 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
 }
 
 function formOf(picture: Blob, options: UploadOptions): FormData {
-  const { filename, format, password, maxWidth, maxHeight, keepExif } = options;
+  const { filename, format, password, maxWidth, maxHeight, quality, keepExif } = options;
   const form = new FormData();
   const fields = {
     format,
     password,
     max_width: maxWidth,
     max_height: maxHeight,
+    quality,
     strip_exif: keepExif ? 'false' : undefined,
   };
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, String(value));

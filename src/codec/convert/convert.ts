@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { stat, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { storageFull } from '../../lib/storage-full.ts';
 import { parseApng } from '../decoders/apng.ts';
 import { writeApng } from '../decoders/apng-write.ts';
@@ -8,12 +8,14 @@ import { hasGainMap } from '../decoders/jpeg-parts.ts';
 import { inOnePass, pixelsOf, smallPixelsOf } from '../decoders/pixels.ts';
 import { type Format, isFormat } from '../format.ts';
 import { MOVING } from '../formats.ts';
-import type { Converted, ConvertJob, InputLimits } from '../workers/protocol.ts';
+import { bareFile } from '../kept/bare.ts';
+import type { Converted, ConvertJob, InputLimits, Original } from '../workers/protocol.ts';
 import { drawStrip, type Strip } from './animation.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
+import { isLossy, type Lossy, lowered, qualityFor } from './quality.ts';
 import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
-import { decoding, INPUT, openSource, type Source } from './source.ts';
+import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
 import { privatePartsOf } from './warnings.ts';
 
 /** A picture in its new format. */
@@ -27,6 +29,8 @@ interface Made {
   xmpKept: boolean;
   iptcKept: boolean;
   gainMapKept: boolean;
+  /** Of the encoder; `null` if it has none. */
+  quality: number | null;
   /** Set if they were decoded already. */
   pixels?: Pixels | null;
 }
@@ -39,6 +43,10 @@ interface Plan {
   box: { width: number; height: number };
   /** 1 at most. */
   scale: number;
+  /** The encoder's quality, if it does not follow from the picture. */
+  quality?: number | undefined;
+  /** True for WebP without loss. */
+  lossless?: boolean;
 }
 
 /**
@@ -53,10 +61,16 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const plan = planFor(source, job);
   const { format, animated } = plan;
   const byFrames = animated && (source.animation !== null || format === 'png');
-  const made = await (byFrames
-    ? decoding(source.kind, () => convertFrames(source, plan, sharp))
-    : convertWhole(source, plan, job, sharp));
-  const { data, width, height, frames } = made;
+  const encodedAs = (asked: Plan) =>
+    byFrames
+      ? decoding(source.kind, () => convertFrames(source, asked, sharp))
+      : convertWhole(source, asked, job, sharp);
+  const first = await encodedAs(plan);
+  const kept = first.data.length < source.bytes ? null : await keptFile(source, plan, job, sharp);
+  const smaller = kept || job.quality !== undefined ? null : smallerPlan(source, plan, first);
+  const second = smaller && (await encodedAs(smaller));
+  const made = kept ?? (second && second.data.length < first.data.length ? second : first);
+  const { data, width, height, frames, quality } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
   return {
     format,
@@ -65,6 +79,10 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     frames,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
+    original: {
+      ...{ format: kindOf(source), size: source.bytes, ...source.upright },
+      ...{ kept: kept !== null, quality },
+    },
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
     exif: !job.stripExif && made.exifKept && source.header.exif ? takenWith(source.header.exif) : null,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
@@ -75,32 +93,93 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       frames: source.frames,
       animated,
       keeps: !job.stripExif,
-      sides: { from: animated ? source.header : source.header.autoOrient, to: { width, height } },
-      bytes: { from: (await stat(job.input)).size, to: data.length },
+      sides: { from: source.upright, to: { width, height } },
+      bytes: { from: source.bytes, to: data.length },
     }),
   };
 }
 
 function planFor(source: Source, job: ConvertJob): Plan {
-  const { header, moves, frames } = source;
+  const { upright, moves, frames } = source;
   const format = job.format === 'auto' ? keptFormat(source) : job.format;
   const animated = moves && frames > 1 && MOVING.includes(format);
   const box = {
     width: Math.min(job.maxWidth, MAX_OUTPUT_SIDE[format]),
     height: Math.min(job.maxHeight ?? Number.POSITIVE_INFINITY, MAX_OUTPUT_SIDE[format]),
   };
-  const upright = animated ? header : header.autoOrient;
   return {
     format,
     animated,
     box,
     scale: Math.min(1, box.width / upright.width, box.height / upright.height),
+    quality: job.quality,
   };
 }
 
-function keptFormat({ kind, header }: Source): Format {
-  if (kind === 'heif') return header.compression === 'av1' ? 'avif' : 'webp';
+function kindOf({ kind, header }: Source): Original['format'] {
+  if (kind === 'heif') return header.compression === 'av1' ? 'avif' : 'heic';
+  return kind;
+}
+
+function keptFormat(source: Source): Format {
+  const kind = kindOf(source);
   return isFormat(kind) ? kind : 'webp';
+}
+
+/** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
+function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
+  const { format, scale } = plan;
+  const share = source.bytes / data.length;
+  if (share >= 1 || scale < 1 || quality === null || !isLossy(format)) return null;
+  // Few colours and hard edges take fewer bytes without loss.
+  if (source.kind === 'gif') return format === 'webp' ? { ...plan, lossless: true } : null;
+  return { ...plan, quality: lowered(quality, share, format) };
+}
+
+/**
+ * Returns the file itself without the parts that no picture needs, if its format may stay and it is upright; otherwise, and if decoders
+ * complain about it or bytes are left over, `null`.
+ */
+async function keptFile(
+  source: Source,
+  plan: Plan,
+  job: ConvertJob,
+  sharp: SharpConstructor,
+): Promise<Made | null> {
+  const { format, scale, animated } = plan;
+  const { orientation = 1 } = source.header;
+  const mayStay =
+    format === kindOf(source) && scale === 1 && source.complete && (animated || source.frames === 1);
+  // Many viewers do not read the colours of a picture that our own code has to draw.
+  if (
+    !mayStay ||
+    (typeof source.input !== 'string' && job.format !== 'auto') ||
+    orientation !== 1 ||
+    (!job.stripExif && !isPlain(source))
+  )
+    return null;
+  const bare = bareFile(await readFile(job.input), format, !job.stripExif);
+  if (!bare || bare.file.length > source.bytes) return null;
+  const drawn = async (file: string | Buffer, failOn: 'error' | 'warning') => {
+    const pixels = sharp(file, { ...INPUT, failOn, animated })
+      .raw()
+      .toBuffer();
+    return pixels.then((data) => createHash('sha256').update(data).digest('hex')).catch(() => null);
+  };
+  const shown = await drawn(bare.file, 'warning');
+  if (shown === null || shown !== (await drawn(job.input, 'error'))) return null;
+  for (const file of bare.shortened()) if ((await drawn(file, 'error')) === shown) return null;
+  const { exif, xmp, iptc } = await sharp(bare.file).metadata();
+  return {
+    data: bare.file,
+    ...source.upright,
+    frames: animated ? source.frames : 1,
+    exifKept: exif !== undefined,
+    xmpKept: xmp !== undefined,
+    iptcKept: iptc !== undefined,
+    gainMapKept: false,
+    quality: null,
+  };
 }
 
 /** The path of most pictures: sharp decodes, fits and encodes. */
@@ -111,21 +190,21 @@ async function convertWhole(
   sharp: SharpConstructor,
 ): Promise<Made> {
   const { format, animated, box, scale } = plan;
-  const opened = sharp(source.input, { ...INPUT, animated });
-  const turned = animated ? opened : opened.autoOrient();
+  const turned = openUpright(source, animated, sharp);
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
   const picture = job.stripExif ? fitted : keepMetadata(fitted, source, format);
   const encoding = encodingOf(source, plan);
-  const pixels = inOnePass(source, { ...encoding, animated }, job)
-    ? await pixelsOf(picture, source.kind)
-    : null;
-  const encodable = pixels ? sharp(pixels.data, { raw: pixels }) : picture;
+  const follows = isLossy(format) && encoding.quality === undefined;
+  const isTaken = inOnePass(source, { ...encoding, animated }) && (follows || job.stripExif);
+  const pixels = isTaken ? await pixelsOf(picture, source.kind) : null;
+  if (follows) encoding.quality = await qualityOf(pixels, format, encoding, sharp);
+  const encodable = pixels && job.stripExif ? sharp(pixels.data, { raw: pixels }) : picture;
   const encoded = (flat: boolean) =>
     decoding(source.kind, () =>
       encode(encodable.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }),
     );
   const wantsGainMap = source.parts?.gainMap === true && format === 'jpeg' && !job.stripExif;
-  const withGainMap = wantsGainMap ? await jpegWithGainMap(picture) : null;
+  const withGainMap = wantsGainMap ? await jpegWithGainMap(picture, encoding.quality) : null;
   let { data, info } = withGainMap ?? (await encoded(encoding.flat));
   if (job.smallest && encoding.flat && format === 'webp' && scale < 1) {
     const lossy = await encoded(false);
@@ -143,8 +222,26 @@ async function convertWhole(
     xmpKept: isPlain(source) && told?.xmp !== undefined,
     iptcKept: told?.iptc !== undefined,
     gainMapKept: withGainMap !== null,
+    quality: isLossy(format) && !(format === 'webp' && encoding.flat) ? (encoding.quality ?? null) : null,
     pixels,
   };
+}
+
+/** Returns the quality for a picture from a sample of its pixels. */
+function qualityOf(
+  pixels: Pixels | null,
+  format: Lossy,
+  encoding: Encoding,
+  sharp: SharpConstructor,
+): Promise<number> {
+  return qualityFor(pixels, format, async ({ data, width, height }, quality) => {
+    const encoded = await encode(sharp(data, { raw: { width, height, channels: 3 } }), {
+      ...encoding,
+      quality,
+    }).toBuffer();
+    const decoded = await sharp(encoded, INPUT).removeAlpha().toColourspace('srgb').raw().toBuffer();
+    return { made: { data: decoded, width, height }, bytes: encoded.length };
+  });
 }
 
 /** Handles animations that sharp cannot read or write: draws all frames, and then encodes them. */
@@ -162,7 +259,8 @@ async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor
           { ...encodingOf(source, plan), motion: { delay, loop } },
         ).toBuffer();
   const frames = await framesIn(data, plan.format, sharp);
-  const kept = { exifKept: false, xmpKept: false, iptcKept: false, gainMapKept: false };
+  const quality = plan.format === 'webp' && !plan.lossless ? (plan.quality ?? FIXED_QUALITY.webp) : null;
+  const kept = { quality, exifKept: false, xmpKept: false, iptcKept: false, gainMapKept: false };
   return { data, width, height, frames, ...kept };
 }
 
@@ -184,12 +282,15 @@ async function stripOf(
   return { pixels: data, width: info.width, height, delay, loop: header.loop ?? 0 };
 }
 
-function encodingOf({ header, isFlat, frames }: Source, { format, animated, scale }: Plan): Encoding {
+function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
+  const { format, animated, scale, quality } = plan;
+  const flat = isFlat && !animated;
   return {
     format,
     pixels: header.width * header.height * scale * scale * (animated ? frames : 1),
-    flat: isFlat && !animated,
+    flat: plan.lossless ?? (flat && (format !== 'webp' || quality === undefined)),
     palette: header.isPalette === true && scale === 1,
+    quality: quality ?? (isLossy(format) && (flat || animated) ? FIXED_QUALITY[format] : undefined),
   };
 }
 
@@ -235,6 +336,8 @@ interface Encoding {
   flat: boolean;
   /** True if the input was a PNG with a palette and keeps its size, so that its colours fit into a palette again. */
   palette: boolean;
+  /** From 1 to 100, for the formats that have it. If missing, it follows from the picture. */
+  quality?: number | undefined;
   /** For frames given as raw pixels: how long each is shown, in ms, and how many times the animation plays. */
   motion?: { delay: number[]; loop: number };
 }
@@ -251,16 +354,19 @@ const MAX_OUTPUT_SIDE: Record<Format, number> = {
   gif: 65_535,
 };
 
+/** For drawings, screenshots and animations. */
+const FIXED_QUALITY: Record<Lossy, number> = { webp: 80, jpeg: 82, avif: 50 };
+
 /** Adds the encoder. The settings were measured with bench/encoders.ts. */
-function encode(pipeline: Sharp, { format, pixels, flat, palette, motion }: Encoding): Sharp {
+function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, motion }: Encoding): Sharp {
   switch (format) {
     case 'webp':
       // Effort 4 costs 2.2 times the CPU of 2 for 5 to 9% fewer bytes; effort 0 saves a third of it for 10 to 20% more.
-      return pipeline.webp({ quality: 80, effort: 2, lossless: flat, ...motion });
+      return pipeline.webp({ quality, effort: 2, lossless: flat, ...motion });
     case 'jpeg':
       // mozjpeg: a quarter fewer bytes for 4 times the CPU, 0.1 s a megapixel. Images are encoded once and served
       // often.
-      return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality: 82, mozjpeg: true });
+      return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality, mozjpeg: true });
     case 'png':
       if (palette) return pipeline.png({ palette: true, quality: 100, dither: 0, effort: 4 });
       // Row filters save 40% of a photo and cost 40% on a screenshot; with them level 4 is as small as 6.
@@ -269,7 +375,7 @@ function encode(pipeline: Sharp, { format, pixels, flat, palette, motion }: Enco
         : pipeline.png({ compressionLevel: 4, adaptiveFiltering: true });
     case 'avif':
       // Per megapixel: effort 3 about 400 ms, 1 about 200, 0 about 100; 2 is no smaller than 1.
-      return pipeline.avif({ quality: 50, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 });
+      return pipeline.avif({ quality, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 });
     case 'gif':
       return pipeline.gif({ effort: pixels <= 2e6 ? 7 : 3, ...motion });
   }
@@ -286,8 +392,9 @@ interface WithGainMap extends Sharp {
  */
 async function jpegWithGainMap(
   picture: Sharp,
+  quality = FIXED_QUALITY.jpeg,
 ): Promise<{ data: Buffer<ArrayBuffer>; info: OutputInfo } | null> {
-  const pipeline = (picture.clone() as WithGainMap).keepGainMap().jpeg({ quality: 82 });
+  const pipeline = (picture.clone() as WithGainMap).keepGainMap().jpeg({ quality });
   const made = await withGainMaps(() => pipeline.toBuffer({ resolveWithObject: true })).catch(() => null);
   return made && hasGainMap(made.data) ? made : null;
 }

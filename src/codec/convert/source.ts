@@ -19,11 +19,13 @@ import type { Animation } from './animation.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
-import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
+import type { Metadata, Sharp, SharpConstructor, SharpOptions } from './sharp.ts';
 
 /** A picture whose header was read and whose limits were checked. */
 export interface Source {
   kind: Header['kind'];
+  /** Bytes of the file. */
+  bytes: number;
   /** What sharp decodes: the file itself, or the output of another decoder. */
   input: string | Buffer;
   /** sharp's metadata of that input; for HEIC, of the file. */
@@ -31,6 +33,8 @@ export interface Source {
   /** Frames of the animation, or pictures in the file. */
   frames: number;
   moves: boolean;
+  /** Size of one frame as viewers show it. They turn still pictures by their EXIF, but not animations. */
+  upright: { width: number; height: number };
   /** False if the file ends too early. */
   complete: boolean;
   /** True if it is lossless and compresses so well that it is a drawing or a screenshot. */
@@ -125,16 +129,28 @@ export async function openSource(
       );
   return {
     kind,
+    bytes: (await stat(path)).size,
     input: redrawn ?? input,
     header,
     frames,
     moves,
+    upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header),
     animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
     ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
   };
+}
+
+/** Opens the picture for sharp as viewers show it; `animated`: with all frames. */
+export function openUpright(
+  { input, moves, frames }: Source,
+  animated: boolean,
+  sharp: SharpConstructor,
+): Sharp {
+  const opened = sharp(input, { ...INPUT, animated });
+  return moves && frames > 1 ? opened : opened.autoOrient();
 }
 
 async function isFlat(

@@ -1,26 +1,22 @@
 import type { Pixels } from '../convert/look.ts';
 import type { Sharp, SharpConstructor } from '../convert/sharp.ts';
-import { decoding, INPUT, type Source } from '../convert/source.ts';
+import { decoding, openUpright, type Source } from '../convert/source.ts';
 import type { Format } from '../format.ts';
-import type { ConvertJob } from '../workers/protocol.ts';
 
 /** Takes some 80 MB of memory. */
 const MOST_PIXELS_TAKEN = 20e6;
 const LOOK_SIDE = 128;
 
 /**
- * Decides whether all decoded pixels are read into memory, for both the hashes and the encoder, so that nothing is
- * decoded twice. A JPEG can be decoded small at a tenth of the cost. Pictures that keep metadata, frames or 16 bits
- * go straight to the encoder, and so do those that lose their transparency: the stored picture is the same whether it
- * is hashed or not.
+ * Decides whether all decoded pixels are read into memory, for the hashes, the choice of quality and the encoder, so that
+ * nothing is decoded twice. Pictures that keep frames or 16 bits go straight to the encoder, and so do those that lose their
+ * transparency: the stored picture is the same whether it is hashed or not.
  */
 export function inOnePass(
-  { kind, header: { depth, hasAlpha } }: Source,
+  { header: { depth, hasAlpha } }: Source,
   { format, animated, pixels }: { format: Format; animated: boolean; pixels: number },
-  { look, stripExif }: ConvertJob,
 ): boolean {
-  const isPlain = depth === 'uchar' && !animated && stripExif && !(hasAlpha && format === 'jpeg');
-  return look === true && isPlain && kind !== 'jpeg' && pixels <= MOST_PIXELS_TAKEN;
+  return depth === 'uchar' && !animated && !(hasAlpha && format === 'jpeg') && pixels <= MOST_PIXELS_TAKEN;
 }
 
 /** Returns the pixels of a picture in sRGB. */
@@ -36,8 +32,8 @@ export function pixelsOf(picture: Sharp, kind: Source['kind']): Promise<Pixels> 
 }
 
 /** Returns the pixels of a small version of the first frame, large enough for the hashes. */
-export function smallPixelsOf({ input, kind }: Source, sharp: SharpConstructor): Promise<Pixels> {
-  const picture = sharp(input, INPUT).autoOrient();
+export function smallPixelsOf(source: Source, sharp: SharpConstructor): Promise<Pixels> {
+  const picture = openUpright(source, false, sharp);
   const box = { width: LOOK_SIDE, height: LOOK_SIDE, fit: 'inside', withoutEnlargement: true } as const;
-  return pixelsOf(picture.resize(box), kind);
+  return pixelsOf(picture.resize(box), source.kind);
 }

@@ -40,6 +40,10 @@ const TILE = { spare: 2 ** 20, times: 4 };
 
 const [GREY, RGB, LAB] = [1, 2, 8];
 const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
+/** Old-style JPEG and LZMA. */
+const UNREAD = [6, 34925];
+const COMPRESSED =
+  'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.';
 const [PREMULTIPLIED, SEPARATE] = [1, 2];
 
 /** The first picture of a file. */
@@ -124,6 +128,7 @@ function readLayout(file: Bytes): Layout | null {
     (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
   const compression = one(TAG.compression, RAW);
+  if (UNREAD.includes(compression)) throw new AppError('undecodable_image', COMPRESSED);
   const isReadable =
     (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
     [8, 12, 16].includes(depth) &&

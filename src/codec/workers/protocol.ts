@@ -16,6 +16,8 @@ export interface ConvertJob {
    * IPTC. The result is upright either way.
    */
   stripExif: boolean;
+  /** Of the encoder, from 1 to 100. If missing, it follows from the picture. */
+  quality?: number;
   /** In pixels, after rotation. Larger pictures are scaled down to fit; smaller ones are never scaled up. */
   maxWidth: number;
   /** If missing, only the width counts. */
@@ -42,6 +44,25 @@ export interface WorkerRequest {
   limits: InputLimits;
 }
 
+/** Formats of uploads: `heic` stands for HEIF with anything but AV1. */
+export const SOURCE_FORMATS = [...FORMATS, 'heic', 'tiff', 'jxl', 'bmp', 'ico'] as const;
+
+/** The file that a stored picture was made from, and how. */
+export const Original = Type.Object({
+  format: oneOf(SOURCE_FORMATS, { description: 'Format of the uploaded file.' }),
+  size: Type.Integer({ minimum: 1, description: 'Its size in bytes.' }),
+  width: Type.Integer({ minimum: 1, description: 'Its width in pixels, upright.' }),
+  height: Type.Integer({ minimum: 1, description: 'Its height in pixels, upright.' }),
+  kept: Type.Boolean({
+    description:
+      'Whether the stored file is the uploaded one without metadata and other parts that the picture does not need.',
+  }),
+  quality: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: 100 })], {
+    description: 'Quality of the encoder. null: kept, or encoded without one.',
+  }),
+});
+export type Original = Static<typeof Original>;
+
 /** The stored picture. */
 export const Converted = Type.Object({
   format: oneOf(FORMATS),
@@ -54,6 +75,7 @@ export const Converted = Type.Object({
   size: Type.Integer({ minimum: 1 }),
   /** SHA-256 of the output in hexadecimal. */
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  original: Original,
   /** Set if requested. */
   look: Type.Union([
     Type.Null(),

@@ -58,7 +58,7 @@ export async function readReviews(state: Pick<StateStore, 'get'>): Promise<Image
   const text = await state.get(KEY);
   const held: ImageRecord[] = text === null ? [] : JSON.parse(text);
   // Entries of older versions lack newer fields.
-  return held.map((image) => ({ ...image, exif: image.exif ?? null }));
+  return held.map((image) => ({ ...image, exif: image.exif ?? null, made: image.made ?? null }));
 }
 
 /**

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type DeletionRights, hashOf, type Uploader } from '../access/deletion-rights.ts';
 import type { PasswordHasher } from '../access/password.ts';
-import type { ImageRecord, UploadOptions } from '../image.ts';
+import type { Conversion, ImageRecord, UploadOptions } from '../image.ts';
 import { isUnclear, type Unfinished } from '../maintenance/unfinished.ts';
 import { type AudienceRules, audienceOf } from '../records/audience.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
@@ -104,17 +104,20 @@ export function createStoring(options: StoringOptions): Storing {
     },
 
     async upload({ path, filename, hash: source }, wanted, from, signal) {
-      const { format, stripExif, maxWidth, maxHeight, password } = wanted;
+      const { format, quality, stripExif, maxWidth, maxHeight, password } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
         const made = await codec.convert(
-          { input: path, output, format, stripExif, maxWidth, maxHeight, look: true },
+          {
+            ...{ input: path, output, format, stripExif, maxWidth, maxHeight, look: true },
+            ...(quality !== null && { quality }),
+          },
           { client: from.payer, ...(signal && { signal }) },
         );
-        const { width, height, frames, size, hash, look, exif, removed, warnings } = made;
+        const { width, height, frames, size, hash, look, exif, removed, warnings, original } = made;
         const deleteToken = createDeleteToken(random);
         const at = stamp();
         const image: ImageRecord = {
@@ -133,6 +136,7 @@ export function createStoring(options: StoringOptions): Storing {
           lastAccess: at,
           ...(look ?? { thumbhash: null, phash: null }),
           exif: exif && JSON.stringify(exif),
+          made: JSON.stringify({ original, warnings } satisfies Conversion),
           ...audience,
         };
         await mayStore(hash, image.phash);

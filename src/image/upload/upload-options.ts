@@ -21,8 +21,20 @@ export const uploadOptions = Type.Object({
         'Output format. `auto` keeps the uploaded format if it is one of the five, otherwise uses webp. `jpg` means jpeg.',
     }),
   ),
+  quality: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description:
+        'Quality of the encoder for webp, jpeg and avif. By default it follows from the picture, so that all three look alike.',
+    }),
+  ),
   strip_exif: Type.Optional(
-    Type.Boolean({ default: true, description: 'Remove EXIF metadata and the colour profile.' }),
+    Type.Boolean({
+      default: true,
+      description:
+        'Remove EXIF and other metadata. Colours are converted to sRGB, unless the file is kept as it came, with its profile.',
+    }),
   ),
   password: Type.Optional(
     Type.String({ description: `Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.` }),
@@ -72,6 +84,7 @@ function side(description: string) {
 /** What a valid value is, for each option that can be invalid. */
 const EXPECTATIONS: Record<string, Said> = {
   format: message('must be one of {choices}', { choices: [...FORMATS, 'auto'].join(', ') }),
+  quality: message('must be an integer from {least} to {most}', { least: 1, most: 100 }),
   strip_exif: 'must be true or false',
   max_width: message('must be an integer from {least} to {most}', { least: 1, most: MAX_SIDE }),
   max_height: message('must be an integer from {least} to {most}', { least: 1, most: MAX_SIDE }),
@@ -115,6 +128,7 @@ export function parseUploadOptions(fields: Readonly<Record<string, string>>): Pa
   }
   return {
     format: options.format ?? 'webp',
+    quality: options.quality ?? null,
     stripExif: options.strip_exif ?? true,
     password: options.password ?? null,
     maxWidth: options.max_width ?? DEFAULT_SIDE,

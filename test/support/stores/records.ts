@@ -25,6 +25,7 @@ export function image(fields: Partial<ImageRecord> = {}): ImageRecord {
     thumbhash: null,
     phash: null,
     exif: null,
+    made: null,
     ...fields,
   };
 }

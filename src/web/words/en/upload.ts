@@ -4,7 +4,7 @@ import type { Plural } from '../formats.ts';
 /** The upload form, and its results. */
 export const upload = {
   title: 'Drop a picture, get a link.',
-  lead: 'Smaller, the right way up, and with your location removed.',
+  lead: 'Ready for the web, the right way up, and with your location removed.',
   promises: [
     'Location, time, and camera details are removed',
     'Links for chats, Markdown, HTML, and forums',
@@ -46,10 +46,10 @@ export const upload = {
   formats: {
     webp: 'WebP: small, works everywhere',
     jpeg: 'JPEG',
-    png: 'PNG: lossless',
+    png: 'PNG: for drawings and screenshots',
     avif: 'AVIF: smallest, slower to convert',
     gif: 'GIF',
-    auto: 'Same as the original',
+    auto: 'Keep the format',
   },
   maxWidth: 'Maximum width',
   maxHeight: 'Maximum height',

@@ -3,7 +3,7 @@ import type { Words } from '../en.ts';
 
 export const upload: Words['upload'] = {
   title: '拖入图片，即得链接。',
-  lead: '体积更小，方向正确，不含拍摄位置。',
+  lead: '适合网络分享，方向正确，不含拍摄位置。',
   promises: [
     '自动移除位置、时间和相机信息',
     '适用于聊天、Markdown、HTML 和论坛的链接',
@@ -45,10 +45,10 @@ export const upload: Words['upload'] = {
   formats: {
     webp: 'WebP：体积小，兼容性好',
     jpeg: 'JPEG',
-    png: 'PNG：无损',
+    png: 'PNG：适合图形和截图',
     avif: 'AVIF：体积最小，转换较慢',
     gif: 'GIF',
-    auto: '与原图相同',
+    auto: '保留原格式',
   },
   maxWidth: '最大宽度',
   maxHeight: '最大高度',

@@ -1,0 +1,170 @@
+import type { Format } from '../format.ts';
+import { likenessOf, type Rgb } from './likeness.ts';
+import type { Pixels } from './look.ts';
+
+/** The quality at which a sample is encoded. */
+export const SAMPLE_QUALITY = { webp: 80, jpeg: 70, avif: 57 };
+/** Formats whose encoder has a quality. */
+export type Lossy = keyof typeof SAMPLE_QUALITY;
+
+/** The median of what photos need, for pictures that are too small for a sample. */
+const USUAL_QUALITY: Record<Lossy, number> = { webp: 82, jpeg: 74, avif: 57 };
+
+/** Reports whether the encoder of a format has a quality. */
+export function isLossy(format: Format): format is Lossy {
+  return format in SAMPLE_QUALITY;
+}
+
+/** Side of a tile in pixels: the encoders' blocks at its edges must not count much. */
+const TILE = 128;
+const MOST_TILES = 12;
+/** A sample of fewer says too little. */
+const LEAST_TILES = 8;
+/** The share of the pixels in a sample, between these limits. */
+const SHARE = 1 / 16;
+/** Smaller pictures have no sample: it would cost nearly as much as the picture. */
+const LEAST_PIXELS = 1e6;
+
+/**
+ * Coefficients of the factors that `factorsOf` returns, for SSIMULACRA2 of 74.5. Fitted by `bun bench/quality.ts tune` to 218 parts and reductions of
+ * photos; the first of WebP and JPEG were then lowered by 1 and 2, by 37 whole photos of the same half.
+ */
+const MODELS: Record<Lossy, readonly number[]> = {
+  webp: [
+    162.9, -0.06123, 5.329, -1.333, 3.233, 2.879, -1.718, 2.951, -1.437, -0.09708, 3.015, 1.011, 2.059,
+    -2.053, -2.753, 1.155,
+  ],
+  jpeg: [
+    141.9, -1.49, 3.705, -1.014, 1.714, 1.682, -0.9301, 2.77, -0.7241, -0.2423, 3.135, -0.292, 6.949, -2.397,
+    -3.587, 1.526,
+  ],
+  avif: [
+    135, -4.363, 4.124, -2.515, 4.677, 0.4442, -1.543, 1.328, -0.7489, 0.2114, 0.6832, 3.442, 4.39, -3.007,
+    -6.875, 1.271,
+  ],
+};
+/** Quality is chosen within these bounds, whatever the model says. */
+const BOUNDS: Record<Lossy, readonly [least: number, most: number]> = {
+  webp: [60, 92],
+  jpeg: [48, 86],
+  avif: [35, 70],
+};
+
+/** Returns tiles from all over a picture as one picture, or `null` if it is too small for that. */
+export function sampleOf({ data, width, height, channels }: Pixels): Rgb | null {
+  if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
+  const count = Math.min(MOST_TILES, Math.max(LEAST_TILES, (width * height * SHARE) / TILE ** 2));
+  const across = Math.max(
+    1,
+    Math.min(Math.floor(width / TILE), Math.round(Math.sqrt((count * width) / height))),
+  );
+  const down = Math.max(1, Math.min(Math.floor(height / TILE), Math.round(count / across)));
+  const tiles = across * down;
+  const sample = new Uint8Array(tiles * TILE * TILE * 3);
+  let to = 0;
+  for (let tile = 0; tile < tiles; tile++) {
+    const left = Math.floor(((width - TILE) * ((tile % across) + 0.5)) / across);
+    const top = Math.floor(((height - TILE) * (Math.floor(tile / across) + 0.5)) / down);
+    for (let y = top; y < top + TILE; y++) {
+      let from = (y * width + left) * channels;
+      for (let x = 0; x < TILE; x++, from += channels) {
+        sample[to++] = data[from] as number;
+        sample[to++] = data[from + 1] as number;
+        sample[to++] = data[from + 2] as number;
+      }
+    }
+  }
+  return { data: sample, width: TILE, height: tiles * TILE };
+}
+
+/** Returns the factors of the model: how a sample looks after encoding, its bytes, what it shows, and the picture's pixels. */
+export function factorsOf(sample: Rgb, made: Rgb, bytes: number, pixels: number): number[] {
+  const { score, parts } = likenessOf(sample, made);
+  return [
+    1,
+    score / 10,
+    ...parts,
+    Math.log((bytes * 8) / (sample.width * sample.height)),
+    ...textureOf(sample),
+    Math.log(pixels / 1e6),
+  ];
+}
+
+/**
+ * Returns the quality at which a picture looks as it should, after encoding a sample of it at `SAMPLE_QUALITY` and decoding that.
+ * `encoded` does both.
+ */
+export async function qualityFor(
+  picture: Pixels | null,
+  format: Lossy,
+  encoded: (sample: Rgb, quality: number) => Promise<{ made: Rgb; bytes: number }>,
+): Promise<number> {
+  const sample = picture && sampleOf(picture);
+  if (!sample) return USUAL_QUALITY[format];
+  const { made, bytes } = await encoded(sample, SAMPLE_QUALITY[format]);
+  return qualityFrom(factorsOf(sample, made, bytes, picture.width * picture.height), format);
+}
+
+/** Least quality with which a file is made as small as its source. */
+const LEAST_QUALITY: Record<Lossy, number> = { webp: 30, jpeg: 35, avif: 28 };
+/** By how much one step of quality changes the logarithm of the bytes, above a quality; in photos. */
+const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]> = {
+  webp: [
+    [82, 0.07],
+    [75, 0.045],
+    [0, 0.016],
+  ],
+  jpeg: [
+    [75, 0.045],
+    [64, 0.028],
+    [0, 0.0144],
+  ],
+  avif: [[0, 0.045]],
+};
+
+/** Returns the quality at which about `share` of the bytes are left. */
+export function lowered(quality: number, share: number, format: Lossy): number {
+  let [lower, excess] = [quality, -Math.log(share * 0.97)];
+  for (; excess > 0 && lower > LEAST_QUALITY[format]; lower--)
+    excess -= STEPS[format].find(([above]) => lower > above)?.[1] ?? 0;
+  return lower;
+}
+
+function qualityFrom(factors: readonly number[], format: Lossy): number {
+  const quality = MODELS[format].reduce(
+    (sum, coefficient, index) => sum + coefficient * (factors[index] ?? 0),
+    0,
+  );
+  const [least, most] = BOUNDS[format];
+  return Math.round(Math.min(most, Math.max(least, quality)));
+}
+
+const BLOCK = 8;
+
+/** Returns the logarithm of fine detail in green, the mean logarithm of the variance in blocks, and the share of flat blocks. */
+function textureOf({ data, width, height }: Rgb): number[] {
+  let [detail, rough, flat] = [0, 0, 0];
+  const green = (x: number, y: number) => data[(y * width + x) * 3 + 1] as number;
+  for (let top = 0; top < height; top += BLOCK) {
+    for (let left = 0; left < width; left += BLOCK) {
+      let [sum, squares] = [0, 0];
+      for (let y = top; y < top + BLOCK; y++) {
+        for (let x = left; x < left + BLOCK; x++) {
+          const value = green(x, y);
+          sum += value;
+          squares += value * value;
+          const isInside = x > left && y > top && x < left + BLOCK - 1 && y < top + BLOCK - 1;
+          if (isInside)
+            detail += Math.abs(
+              4 * value - green(x - 1, y) - green(x + 1, y) - green(x, y - 1) - green(x, y + 1),
+            );
+        }
+      }
+      const variance = Math.max(0, squares / BLOCK ** 2 - (sum / BLOCK ** 2) ** 2);
+      rough += Math.log(variance + 1);
+      if (variance < 2) flat++;
+    }
+  }
+  const blocks = (width * height) / BLOCK ** 2;
+  return [Math.log(detail / blocks / (BLOCK - 2) ** 2 + 0.3), rough / blocks, flat / blocks];
+}

@@ -1,0 +1,97 @@
+/** Blocks of GIF89a, sections 18 to 27. */
+const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf9, 0xff];
+const MOST_CODES = 4096;
+
+/** Returns header, colour tables, frames with their times, and the number of loops. */
+export function bareGif(file: Buffer): Buffer | null {
+  const parts = [file.subarray(0, 13 + tableBytes(file.readUInt8(10)))];
+  let control: Buffer | null = null;
+  let loops = false;
+  for (let at = parts[0]?.length ?? 0; ; ) {
+    const label = file.readUInt8(at);
+    if (label === TRAILER) return Buffer.concat([...parts, Buffer.from([TRAILER])]);
+    if (label === EXTENSION) {
+      const { data, end } = blocksAt(file, at + 2);
+      const kind = file.readUInt8(at + 1);
+      if (kind === CONTROL && data.length === 4) control = file.subarray(at, end);
+      const isLoop =
+        kind === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)\x01$/.test(data.toString('latin1', 0, 12));
+      if (isLoop && data.length === 14 && end - at === 19 && !loops) {
+        loops = true;
+        parts.push(file.subarray(at, end));
+      }
+      at = end;
+    } else if (label === IMAGE) {
+      const start = at + 10 + tableBytes(file.readUInt8(at + 9));
+      const { data, end } = blocksAt(file, start + 1);
+      const length = codesEnd(
+        data,
+        file.readUInt8(start),
+        file.readUInt16LE(at + 5) * file.readUInt16LE(at + 7),
+      );
+      if (length === null) return null;
+      parts.push(
+        ...(control ? [control] : []),
+        file.subarray(at, start + 1),
+        ...inBlocks(data.subarray(0, length)),
+      );
+      control = null;
+      at = end;
+    } else return null;
+  }
+}
+
+function tableBytes(packed: number): number {
+  return packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0;
+}
+
+/** Joins the blocks from there to the empty one. */
+function blocksAt(file: Buffer, from: number): { data: Buffer; end: number } {
+  const blocks: Buffer[] = [];
+  for (let at = from; ; ) {
+    const size = file.readUInt8(at);
+    if (size === 0) return { data: Buffer.concat(blocks), end: at + 1 };
+    blocks.push(file.subarray(at + 1, at + 1 + size));
+    at += 1 + size;
+  }
+}
+
+function inBlocks(data: Buffer): Buffer[] {
+  const blocks: Buffer[] = [];
+  for (let at = 0; at < data.length; at += 255) {
+    const block = data.subarray(at, at + 255);
+    blocks.push(Buffer.from([block.length]), block);
+  }
+  return [...blocks, Buffer.from([0])];
+}
+
+/** Returns where the codes of that many pixels end, with their end mark (appendix F); `null` if they do not fit. */
+function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
+  if (bits < 1 || bits > 11) return null;
+  const clear = 1 << bits;
+  const lengths = new Uint32Array(MOST_CODES).fill(1, 0, clear);
+  let [next, width, previous, drawn, at] = [clear + 2, bits + 1, -1, 0, 0];
+  for (; at + width <= data.length * 8; ) {
+    const byte = at >> 3;
+    const window = (data[byte] ?? 0) | ((data[byte + 1] ?? 0) << 8) | ((data[byte + 2] ?? 0) << 16);
+    const code = (window >> (at & 7)) & ((1 << width) - 1);
+    if (drawn >= pixels && code !== clear + 1) break;
+    at += width;
+    // Some files end a few pixels early, or late.
+    if (code === clear + 1) return Math.ceil(at / 8);
+    if (code === clear) {
+      // A second one says nothing.
+      if (previous < 0 && at > width) return null;
+      [next, width, previous] = [clear + 2, bits + 1, -1];
+      continue;
+    }
+    if (code > next || (code === next && previous < 0) || (previous < 0 && code >= clear)) return null;
+    if (previous >= 0 && next < MOST_CODES) {
+      lengths[next++] = (lengths[previous] ?? 0) + 1;
+      if (next === 1 << width && width < 12) width++;
+    }
+    drawn += lengths[code] ?? 0;
+    previous = code;
+  }
+  return drawn >= pixels ? Math.ceil(at / 8) : null;
+}
