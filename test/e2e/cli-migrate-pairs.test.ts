@@ -115,7 +115,8 @@ async function contentsOf({ images, albums, proxies, state }: Stores) {
   const ids = (records: readonly { id: string }[]) => records.map(({ id }) => id);
   const { formats, ...counts } = await images.summary();
   // Not copied: the mark of both stores, and what the command keeps for itself.
-  const keys = (await state.keys()).filter((key) => key !== IDENTITY_STATE && key !== 'migrated-albums');
+  const own = [IDENTITY_STATE, 'migrated-albums', 'migrated-to'];
+  const keys = (await state.keys()).filter((key) => !own.includes(key));
   return {
     images: await images.recent({ offset: 0, limit: 1000 }),
     listed: ids((await images.list({ offset: 0, limit: 1000 })).items),

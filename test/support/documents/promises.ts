@@ -34,6 +34,15 @@ export const PROMISES: readonly Promised[] = [
   },
   { command: /^(scripts\/verify-release|ssh-keygen -Y verify|sha256sum --check) /, notRun: NEEDS_RELEASE },
   { command: /^echo "picpool \$\(cat keys\.pub\)"/, notRun: NEEDS_RELEASE },
+  {
+    command: /^picpool (backup|restore) /,
+    notRun: 'it needs a place for backups; test/faults/backup-drill.test.ts runs both',
+  },
+  {
+    command: /^mv picpool\.db-schema9 /,
+    notRun:
+      'it needs a copy of an older version; test/adapters/sqlite-upgrade.suite.ts makes one and opens it',
+  },
   // The pool.
   { command: /-X POST \S+\/api\/refresh$/, shows: /"state":"(running|done)"/ },
   { command: /\/api\/refresh\/events$/, shows: /^data: \{[^[]*"state":"done"/m, endless: true },

@@ -96,7 +96,8 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     firstSeen: now - random() * 20 * 86_400_000,
     lastChecked: now - random() * 50 * 60_000,
     lastAlive: alive ? now - 60_000 : null,
-    nextCheck: now + 86_400_000,
+    // Later than any test takes, and no later than a working proxy can be planned for.
+    nextCheck: now + 3_600_000,
     checks: 40,
     successes: alive ? 34 : 2,
     run: alive ? 6 : -4,
