@@ -235,9 +235,10 @@ export class Client implements TcpListener {
   }
 
   #http(): void {
-    this.#answering(HTTP_VOICE, () => {
-      // Some clients end a body with one more line (RFC 9112, 2.2).
-      while (this.inbox.peek(2)?.equals(BLANK_LINE)) this.take(2);
+    // Some clients end a body with one more line (RFC 9112, 2.2).
+    while (this.inbox.peek(2)?.equals(BLANK_LINE)) this.take(2);
+    const method = this.inbox.peek(5)?.toString('latin1').trimEnd() ?? '';
+    this.#answering(voiceFor(method), () => {
       const head = this.#readHead(this.inbox.view());
       if (head === undefined) return;
       this.#readHead = headReader();

@@ -70,9 +70,11 @@ function keepsAlive(head: Head, status: number, framing: Framing): boolean {
 const OWN = /^x-picpool-(error|exit|proxy|session): |^proxy-status: .*picpool/i;
 
 /** Returns the head as the client gets it, without what a site or a proxy says in the gateway's name. */
-export function answerHead({ head, framing }: Answer, added: readonly string[]): Buffer {
+export function answerHead({ head, framing, status }: Answer, added: readonly string[]): Buffer {
   const line = head.line.replace(/^HTTP\/1\.0/, 'HTTP/1.1');
   const fields = endToEnd(head, framing)
+    // It never has a body, and so no length (RFC 9110, 8.6).
+    .filter(([name]) => status !== 204 || name !== 'Content-Length')
     .map(([name, value]) => `${name}: ${value}`)
     .filter((field) => !OWN.test(field));
   return Buffer.from(`${[line, ...fields, ...added].join('\r\n')}\r\n\r\n`, 'latin1');

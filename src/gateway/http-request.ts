@@ -23,7 +23,7 @@ type HttpAsk =
   | { kind: 'tunnel'; target: Target; login: LoginParts | null }
   | { kind: 'plain'; request: PlainRequest; login: LoginParts | null };
 
-const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) (\S+) HTTP\/1\.([01])$/;
+const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) ([^ \t]+) HTTP\/1\.([01])$/;
 
 /**
  * Parses what the head of a request to a proxy asks for.
@@ -54,6 +54,8 @@ export function plainRequest(
 ): PlainRequest {
   const { target, authority, path } = splitUrl(uri);
   const framing = framingOf(head, 'none');
+  // Servers of that version end the body where the head does, and take the rest for a request.
+  if (old && framing === 'chunked') throw badRequest('HTTP/1.0 has no chunked bodies.');
   const fields = endToEnd(head, framing).filter(([name]) => !/^(host|expect)$/i.test(name));
   // About the server as a whole (RFC 9112, 3.2.4).
   const isForAll = method === 'OPTIONS' && /^http:\/\/[^/?#]*$/i.test(uri);

@@ -82,7 +82,7 @@ export function sendPlain(options: PlainOptions): void {
 
 /** Reports whether the body has arrived, of which nothing was taken yet. */
 function isWhole({ framing }: PlainRequest, { inbox }: Client): boolean {
-  const end = bodyEnd(framing);
+  const end = bodyEnd(framing, { of: 'request' });
   try {
     end.take(inbox.view());
     return end.done;
@@ -138,7 +138,7 @@ class Exchange implements Carrier, Served {
     this.#upstream = socket;
     this.#received.add(received);
     this.#readAnswer = answerReader(options.request.method);
-    this.#requestEnd = bodyEnd(options.request.framing);
+    this.#requestEnd = bodyEnd(options.request.framing, { of: 'request' });
   }
 
   begin(sent: boolean): void {

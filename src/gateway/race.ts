@@ -90,8 +90,11 @@ export class Race implements Running {
   readonly #doubtful: Doubtful[] = [];
   /** Questions for a host that does not exist. */
   readonly #canaries = new Set<Attempt>();
-  /** The exit of the session when it was last looked at. */
+  /** The exit of the session when the race began, and when it was last looked at. */
+  readonly #own: string | null;
   #pinned: string | null;
+  /** Whether one more may be tried without a token, because the session's exit keeps its request waiting. */
+  #mayMove = false;
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Those that have not answered after this time had enough of it. */
@@ -115,7 +118,8 @@ export class Race implements Running {
       // What is sent only once must not be lost to find out more.
       careful: !wide,
     };
-    this.#pinned = session?.pinned ?? null;
+    this.#own = session?.pinned ?? null;
+    this.#pinned = this.#own;
     this.#deadline = monotonic() + timeoutMs;
     this.#hedgeMs = evidence.hedges[kind].afterMs(site);
     this.#enoughMs = this.#hedgeMs;
@@ -129,16 +133,17 @@ export class Race implements Running {
     const { kind, wide, admission } = wish;
     const { session, rotation } = admission;
     const lane = evidence.lanes[kind];
-    if (lane.learned) {
-      const first = this.#try(!session && lane.explores(rotation) ? 'first' : 'last');
+    const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
+    if (first !== undefined && first.upstream.key === this.#own) {
+      this.#enoughMs = timeoutMs * PATIENCE;
+      this.#mayMove = session?.locked === false;
+    } else if (lane.learned) {
       // Another tunnel costs the target nothing; a second request does.
       const joins = kind === 'tunnel' && wide && first !== undefined && !lane.trusts(first.upstream);
       if (joins && !session) this.#enoughMs = HEAD_START * evidence.hedges[kind].usualMs(this.#site);
     } else {
-      this.#try('last');
-      for (let place = 1; wide && place < COLD_WIDTH && this.#pinned === null; place++) this.#try('only');
+      for (let place = 1; wide && place < COLD_WIDTH; place++) this.#try('only');
     }
-    if (this.#pinned !== null) this.#enoughMs = timeoutMs * PATIENCE;
   }
 
   cancel(): void {
@@ -200,7 +205,9 @@ export class Race implements Running {
     const learn = (canary: Attempt, isOwn: boolean) => {
       canary.cancel();
       if (!this.#canaries.delete(canary)) return;
-      this.#doubtful.splice(this.#doubtful.indexOf(doubtful), 1);
+      const at = this.#doubtful.indexOf(doubtful);
+      if (at < 0) return;
+      this.#doubtful.splice(at, 1);
       this.#running.set(attempt, member);
       // It is the target's, and may still be meant for this exit alone.
       if (!isOwn && refusal) this.answered(attempt, { look: look.slice(0, 3), mayBeOwn: false, refusal });
@@ -247,12 +254,23 @@ export class Race implements Running {
     const { evidence, suits, tried, wish } = this.#options;
     const { kind, admission } = wish;
     const { session } = admission;
-    const key = session?.next(tried) ?? null;
-    const exit =
-      key === null ? undefined : (evidence.lanes[kind].take(key) ?? evidence.lanes.tunnel.take(key));
-    if (exit || (session?.locked && this.#pinned !== null)) return exit;
+    for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
+      const exit = evidence.lanes[kind].take(key) ?? evidence.lanes.tunnel.take(key);
+      if (exit) {
+        this.#leaning.visits?.note(exitOf(exit.upstream));
+        return exit;
+      }
+      // It has left the pool. Another request may already try one in its place.
+      tried.add(key);
+    }
+    if (this.#isLocked) return undefined;
     const untried: Suits = (upstream) => !tried.has(upstream.key) && suits(upstream, kind);
     return evidence.lanes[kind].choose(untried, this.#leaning, unknown);
+  }
+
+  /** Whether nothing but the exit of the session may be tried. */
+  get #isLocked(): boolean {
+    return this.#options.wish.admission.session?.locked === true && this.#pinned !== null;
   }
 
   /** Sets the timer to the next hedge or the end. */
@@ -275,7 +293,10 @@ export class Race implements Running {
       this.#settle(true);
       return;
     }
-    if (this.#tries < tries && evidence.hedges[wish.kind].take()) this.#try('last');
+    if (this.#tries < tries && !this.#isLocked && (this.#mayMove || evidence.hedges[wish.kind].take())) {
+      this.#mayMove = false;
+      this.#try('last');
+    }
     this.#wait(this.#hedgeMs);
   }
 
@@ -284,12 +305,11 @@ export class Race implements Running {
     const best = this.#doubtful.shift();
     if (best) {
       this.#running.set(best.attempt, best.member);
-      this.#win(best.attempt, best.member, { doubtful: true });
+      this.#win(best.attempt, best.member, { doubtful: true }, true);
       return;
     }
     this.#end();
-    const isLocked = this.#options.wish.admission.session?.locked === true;
-    this.#onEnd(null, this.#tries, isLocked && this.#pinned !== null && !timedOut);
+    this.#onEnd(null, this.#tries, this.#isLocked && !timedOut);
   }
 
   /** Reports whether equal answers are the target's. Proxies of which nothing is known may all answer with their own. */
@@ -302,12 +322,15 @@ export class Race implements Running {
     return upstreams.length >= ALIKE && upstreams.some(isKnown);
   }
 
-  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}): void {
+  /** `isLast`: nothing else can be delivered. */
+  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}, isLast = false): void {
     const { monotonic, evidence, wish } = this.#options;
     const { session } = wish.admission;
     const now = monotonic();
     this.#running.delete(attempt);
-    if (session && !session.pin(member.upstream, this.#pinned)) {
+    // What its own exit has answered is delivered, even if the session has left it meanwhile.
+    const hasLeft = member.upstream.key === this.#own && session?.pinned !== this.#own;
+    if (session && !hasLeft && !session.pin(member.upstream, this.#pinned) && !isLast) {
       // Another request of the session has found an exit meanwhile, which is now that of all.
       attempt.cancel();
       member.busy--;

@@ -53,9 +53,10 @@ export class Session {
     return [this.pinned, this.#tried].find((key) => key !== null && !tried.has(key)) ?? null;
   }
 
-  /** Keeps other sessions of the account from an upstream's exit, while this one finds out whether it works. */
+  /** Has all requests that look for an exit try this one, which other sessions of the account leave to it unless it has another. */
   hold(upstream: Upstream): void {
     this.#tried = upstream.key;
+    if (this.pinned !== null && this.pinned !== upstream.key) return;
     this.#held = exitOf(upstream);
     this.#common.holders.set(this.#account, this.#held, this);
   }

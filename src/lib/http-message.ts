@@ -56,12 +56,16 @@ function tooLarge(): MessageFault {
   return new MessageFault('The head is longer than 64 KB, or one of its lines than 16 KB.', true);
 }
 
-/** Parses a head without the empty line at its end, with one character for each byte. */
-export function parseHead(text: string, bytes = text.length): Head {
+/**
+ * Parses a head without the empty line at its end, with one character for each byte. `odd`: whether lines that are malformed are
+ * left out, by a reader that passes nothing on.
+ */
+export function parseHead(text: string, bytes = text.length, odd: 'refuse' | 'skip' = 'refuse'): Head {
   const [line = '', ...lines] = text.split('\r\n');
   if (line.length > MAX_LINE_BYTES) throw tooLarge();
   if (BREAK.test(line)) throw new MessageFault('The first line contains a bare line break.');
-  return { line: line.replace(CONTROLS, ' '), fields: lines.map(parseField), bytes };
+  const kept = odd === 'skip' ? lines.filter((one) => /^[^\s:]+:/.test(one) && !BREAK.test(one)) : lines;
+  return { line: line.replace(CONTROLS, ' '), fields: kept.map(parseField), bytes };
 }
 
 function parseField(text: string): [name: string, value: string] {
@@ -133,12 +137,16 @@ export interface BodyEnd {
 /** Takes a part of a body, which is a view. */
 type Sink = (part: Buffer) => void;
 
-/**
- * Detects the end of a body with this framing. A body that ends with the connection is never done. `sink`: gets what it
- * contains.
- */
-export function bodyEnd(framing: Framing, sink?: Sink): BodyEnd {
-  if (framing === 'chunked') return new ChunkedEnd(sink);
+interface BodyOptions {
+  /** Gets what the body contains. */
+  sink?: Sink;
+  /** Servers pad sizes, and their clients read that; in a request, it could mean something else to the next reader. */
+  of?: 'request' | 'answer';
+}
+
+/** Detects the end of a body with this framing. A body that ends with the connection is never done. */
+export function bodyEnd(framing: Framing, { sink, of = 'answer' }: BodyOptions = {}): BodyEnd {
+  if (framing === 'chunked') return new ChunkedEnd(of === 'request' ? STRICT_SIZE : CHUNK_SIZE, sink);
   let left = framing === 'none' ? 0 : framing === 'until close' ? Number.POSITIVE_INFINITY : framing.length;
   return {
     take(bytes) {
@@ -157,8 +165,9 @@ export function bodyEnd(framing: Framing, sink?: Sink): BodyEnd {
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~\\w-]+";
-/** With its extensions, which are strict because the next reader may be. */
-const CHUNK_SIZE = new RegExp(
+/** With its extensions. */
+const CHUNK_SIZE = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?\r\n$/i;
+const STRICT_SIZE = new RegExp(
   `^([0-9a-f]{1,12})(?:;${TOKEN}(?:=(?:${TOKEN}|"[^"\\\\\\x00-\\x1f\\x7f]*"))?)*\r\n$`,
   'i',
 );
@@ -175,6 +184,7 @@ function checkTrailer(line: string): void {
 /** Chunks (RFC 9112, 7.1), parsed as strictly as their readers should: only CR LF ends a line. */
 class ChunkedEnd implements BodyEnd {
   done = false;
+  readonly #size: RegExp;
   readonly #sink: Sink | undefined;
   #state: 'size' | 'data' | 'trailer' = 'size';
   #line = '';
@@ -182,7 +192,8 @@ class ChunkedEnd implements BodyEnd {
   #left = 0;
   #trailerBytes = 0;
 
-  constructor(sink: Sink | undefined) {
+  constructor(size: RegExp, sink: Sink | undefined) {
+    this.#size = size;
     this.#sink = sink;
   }
 
@@ -238,7 +249,7 @@ class ChunkedEnd implements BodyEnd {
       if (!this.done) checkTrailer(line.slice(0, -2));
       return;
     }
-    const size = CHUNK_SIZE.exec(line)?.[1];
+    const size = this.#size.exec(line)?.[1];
     if (size === undefined) throw new MessageFault('A chunk is malformed.');
     const length = Number.parseInt(size, 16);
     this.#state = length === 0 ? 'trailer' : 'data';

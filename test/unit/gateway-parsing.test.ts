@@ -110,7 +110,7 @@ describe('the end of a body', () => {
 
   test('is found in chunks, however they are split, without what follows', () => {
     for (let cut = 1; cut <= chunked.length; cut++) {
-      const end = bodyEnd('chunked');
+      const end = bodyEnd('chunked', { of: 'request' });
       const bytes = Buffer.from(`${chunked}GET`);
       let taken = 0;
       for (let at = 0; at < bytes.length; at += cut) {
@@ -126,7 +126,7 @@ describe('the end of a body', () => {
   test.each(['5\nhello\r\n', 'x\r\n', '5\r\nhelloXX', '-1\r\n', '0\r\nA: 1\n\r\n', `${'1'.repeat(300)}`])(
     'is not looked for in malformed chunks: %j',
     (text) => {
-      expect(() => bodyEnd('chunked').take(Buffer.from(text))).toThrow();
+      expect(() => bodyEnd('chunked', { of: 'request' }).take(Buffer.from(text))).toThrow();
     },
   );
 
@@ -386,3 +386,25 @@ async function realHello(): Promise<Buffer> {
   server.close();
   return hello;
 }
+
+test('what is forwarded means the same to every reader', () => {
+  const forwarded = (head: string) => {
+    const ask = readRequest(headOf(head));
+    return ask.kind === 'plain' ? ask.request.forServer.toString('latin1') : '';
+  };
+  const host = 'Host: a.example\r\n';
+  // The second byte of this letter counts as a blank in JavaScript.
+  expect(forwarded(`GET http://a.example/à HTTP/1.1\r\n${host}\r\n`)).toStartWith('GET /%C3%A0 ');
+  const lengths = `POST http://a.example/ HTTP/1.1\r\n${host}Content-Length: \r\nContent-Length: 3, 3\r\n\r\n`;
+  expect(forwarded(lengths).match(/Content-Length: .*/g)).toEqual(['Content-Length: 3']);
+  const old = `POST http://a.example/ HTTP/1.0\r\n${host}Transfer-Encoding: chunked\r\n\r\n`;
+  expect(() => forwarded(old)).toThrow('HTTP/1.0 has no chunked bodies.');
+});
+
+test('padded sizes of chunks are read in answers alone', () => {
+  const padded = Buffer.from('2  \r\nok\r\n0 ; a=b\r\n\r\n');
+  const end = bodyEnd('chunked');
+  end.take(padded);
+  expect(end.done).toBe(true);
+  expect(() => bodyEnd('chunked', { of: 'request' }).take(padded)).toThrow();
+});

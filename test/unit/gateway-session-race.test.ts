@@ -122,7 +122,9 @@ function startSession({
       },
       (result, tries, lost) => found.push({ exit: result?.member.upstream.ip, tries, lost }),
     );
-  return { session, open, add, found, dials, start };
+  /** What the account has seen. */
+  const evidence = () => engine.evidenceOf({ id: 'me', speaksForAll: true } as Asked['admission']['account']);
+  return { session, open, add, found, dials, start, evidence };
 }
 
 const exitOf = (key: string | null) => key?.split(/[/:]+/)[1];
@@ -209,6 +211,55 @@ test('a request that has found another exit than the first of its session takes 
   second?.answer();
   dials[2]?.answer();
   expect(found.map(({ exit }) => exit)).toEqual([A, A]);
+});
+
+test('a session that was moved while its exit still answers does not go back to it', () => {
+  const { session, found, dials, start } = startSession({ pinned: A });
+  start();
+  expect(session.move()).toBe(true);
+  dials[0]?.answer();
+  expect(found).toEqual([{ exit: A, tries: 1, lost: false }]);
+  expect(session.pinned).toBeNull();
+});
+
+test('what the exit of a session has answered is delivered, even if the session has found another one', () => {
+  const { session, add, found, dials, start } = startSession({ pinned: A });
+  start();
+  session.pin(add(B), session.pinned);
+  dials[0]?.answer();
+  expect([found, dials.length]).toEqual([[{ exit: A, tries: 1, lost: false }], 1]);
+  expect(exitOf(session.pinned)).toBe(B);
+});
+
+test('requests whose exit has left the pool try the same one after it', () => {
+  const { session, dials, start } = startSession({ ips: [A, B, C] });
+  session.pin(unknownUpstream({ protocol: 'http', ip: '192.0.2.77', port: 1 }), null);
+  for (let count = 0; count < 4; count++) start();
+  expect(new Set(dials.map(({ ip }) => ip)).size).toBe(1);
+});
+
+test('a session whose exit is silent moves even if its account has no attempts left, and a locked one uses none', async () => {
+  for (const locked of [false, true]) {
+    const { dials, start, evidence } = startSession({ pinned: A, locked, timeoutMs: 300 });
+    const { tunnel: hedges } = evidence().hedges;
+    while (!locked && hedges.take());
+    const before = locked ? hedges.take() : false;
+    const ended = until(() => dials.length > 0 && dials.every(({ cancelled }) => cancelled));
+    start();
+    await ended;
+    expect([locked, dials.map(({ ip }) => ip)]).toEqual([locked, locked ? [A] : [A, B]]);
+    let left = 0;
+    while (hedges.take()) left++;
+    expect([before, left > 390]).toEqual([locked, locked]);
+  }
+});
+
+test('the rotation knows which exits the sessions of its account use', () => {
+  const { dials, start, evidence } = startSession({ pinned: A });
+  start();
+  dials[0]?.answer();
+  const { latest } = evidence().visits('a.example');
+  expect(latest(A)).toBeGreaterThan(latest(B));
 });
 
 test('a session tells of the address that its exit has now, and keeps other sessions from it', () => {

@@ -63,8 +63,10 @@ export function createReader(
       if (isBroken) return true;
       const result = parser.execute(Buffer.from(bytes));
       isBroken = result instanceof Error;
-      // It reads only methods that it knows.
-      return !isBroken || (result as Error & { code?: string }).code === 'HPE_INVALID_METHOD';
+      // It reads only methods that it knows, and no padded sizes of chunks, which servers send and browsers read.
+      const code = isBroken ? (result as Error & { code?: string }).code : '';
+      const isPadded = kind === 'response' && code === 'HPE_INVALID_CHUNK_SIZE';
+      return !isBroken || isPadded || code === 'HPE_INVALID_METHOD';
     },
     /** Call it when the other side has ended well. */
     end(): void {

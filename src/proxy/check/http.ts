@@ -35,6 +35,8 @@ interface Opening {
   text: string;
 }
 
+const fieldsOf = ({ text }: Opening) => parseHead(text, text.length, 'skip');
+
 /** Reads the head of one HTTP answer. Throws `protocol_error` if it is not HTTP/1 or longer than 8 KB. */
 export function headReader(): Reader<Opening> {
   let interim = 0;
@@ -63,8 +65,8 @@ export function answerReader(maxBytes: number): Reader<HttpAnswer> {
       if (head === undefined) return undefined;
       const { status } = head;
       if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(parseHead(head.text)) };
-      readBody = bodyReader(parseHead(head.text), maxBytes);
+      if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(fieldsOf(head)) };
+      readBody = bodyReader(fieldsOf(head), maxBytes);
     }
     const body = readBody(inbox);
     return body === undefined ? undefined : { status: 200, body: body.toString('utf8'), retryAfterMs: null };
@@ -86,10 +88,10 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
       const opening = readHead(inbox);
       if (opening === undefined) return undefined;
       status = opening.status;
-      const head = parseHead(opening.text);
+      const head = fieldsOf(opening);
       const hasText = status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
       const framing = hasText ? framingOf(head, 'until close') : 'none';
-      end = bodyEnd(framing, (part) => body.add(part));
+      end = bodyEnd(framing, { sink: (part) => body.add(part) });
     }
     inbox.take(end?.take(inbox.view()) ?? 0);
     if (!end?.done && body.size < maxBytes && !inbox.ended) return undefined;
@@ -107,7 +109,7 @@ export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
       const head = readHead(inbox);
       if (head === undefined) return undefined;
       if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      const fields = parseHead(head.text);
+      const fields = fieldsOf(head);
       const [place = ''] = listOf(fields, 'content-range');
       const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(place);
       if (head.status !== 206 || Number(range?.[1]) !== from) {
@@ -131,7 +133,7 @@ function bodyReader(head: Head, max: number): Reader<Buffer> {
   if (encoding !== 'identity') throw new CheckFault('bad_answer', 'an encoded body that was not requested');
   const framing = framingOf(head, 'until close');
   const body = new Inbox();
-  const end = bodyEnd(framing, (part) => body.add(part));
+  const end = bodyEnd(framing, { sink: (part) => body.add(part) });
   const announced = () => (framing === 'until close' ? 0 : end.left);
   return (inbox) => {
     inbox.take(end.take(inbox.view()));
