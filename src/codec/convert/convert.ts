@@ -137,8 +137,8 @@ function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan 
 }
 
 /**
- * Returns the file itself without the parts that no picture needs, if its format may stay and it is upright; otherwise, and if decoders
- * complain about it or bytes are left over, `null`.
+ * Returns the file itself without the parts that no picture needs, if it is a PNG or GIF that may stay one and is upright; otherwise, and
+ * if decoders complain about it or bytes are left over, `null`.
  */
 async function keptFile(
   source: Source,
@@ -159,19 +159,18 @@ async function keptFile(
   )
     return null;
   const bare = bareFile(await readFile(job.input), format, !job.stripExif);
-  if (!bare || bare.file.length > source.bytes) return null;
+  if (!bare || bare.length > source.bytes) return null;
   const drawn = async (file: string | Buffer, failOn: 'error' | 'warning') => {
     const pixels = sharp(file, { ...INPUT, failOn, animated })
       .raw()
       .toBuffer();
     return pixels.then((data) => createHash('sha256').update(data).digest('hex')).catch(() => null);
   };
-  const shown = await drawn(bare.file, 'warning');
+  const shown = await drawn(bare, 'warning');
   if (shown === null || shown !== (await drawn(job.input, 'error'))) return null;
-  for (const file of bare.shortened()) if ((await drawn(file, 'error')) === shown) return null;
-  const { exif, xmp, iptc } = await sharp(bare.file).metadata();
+  const { exif, xmp, iptc } = await sharp(bare).metadata();
   return {
-    data: bare.file,
+    data: bare,
     ...source.upright,
     frames: animated ? source.frames : 1,
     exifKept: exif !== undefined,

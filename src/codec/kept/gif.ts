@@ -1,6 +1,7 @@
 /** Blocks of GIF89a, sections 18 to 27. */
 const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf9, 0xff];
 const MOST_CODES = 4096;
+type Sides = [left: number, top: number, width: number, height: number];
 
 /** Returns header, colour tables, frames with their times, and the number of loops. */
 export function bareGif(file: Buffer): Buffer | null {
@@ -22,13 +23,12 @@ export function bareGif(file: Buffer): Buffer | null {
       }
       at = end;
     } else if (label === IMAGE) {
+      const [left, top, width, height] = [1, 3, 5, 7].map((place) => file.readUInt16LE(at + place)) as Sides;
+      // What is outside the screen is never seen.
+      if (left + width > file.readUInt16LE(6) || top + height > file.readUInt16LE(8)) return null;
       const start = at + 10 + tableBytes(file.readUInt8(at + 9));
       const { data, end } = blocksAt(file, start + 1);
-      const length = codesEnd(
-        data,
-        file.readUInt8(start),
-        file.readUInt16LE(at + 5) * file.readUInt16LE(at + 7),
-      );
+      const length = codesEnd(data, file.readUInt8(start), width * height);
       if (length === null) return null;
       parts.push(
         ...(control ? [control] : []),

@@ -65,10 +65,11 @@ function writeProfile(head: Buffer, tags: readonly { name: string; data: Buffer 
   }
   const header = Buffer.from(head);
   header.writeUInt32BE(end, 0);
-  // Maker, model, creator, checksum and what is reserved.
+  // Maker, model, time, platform, flags, attributes, creator, checksum and what is reserved.
   for (const [from, to] of [
     [4, 8],
-    [48, 56],
+    [24, 36],
+    [40, 64],
     [80, 128],
   ])
     header.fill(0, from, to);

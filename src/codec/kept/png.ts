@@ -19,57 +19,36 @@ const PASSES = [
 /** Rows of more bytes are not looked through. */
 const MOST_BYTES = 2 ** 28;
 
-/** The pixels of a frame, which several chunks may hold. */
-interface Frame {
-  type: string;
-  /** Width and height, 4 bytes each. */
-  size: Buffer;
-  streams: Buffer[];
-}
-
-/** Returns the chunks that say what the pixels are, and the pixels of all frames, whose streams must end with the last row. */
+/** Returns the chunks that say what the pixels are, and the pixels, whose stream must end with the last row. */
 export function barePng(file: Buffer, keepsExif: boolean): Buffer | null {
   const parts: Buffer[] = [];
   const seen = new Set<string>();
-  const state: { head: Buffer | null; open: Frame | null } = { head: null, open: null };
-  let sequence = 0;
-  const numbered = (data: Buffer) => {
-    const number = Buffer.alloc(4);
-    number.writeUInt32BE(sequence++);
-    return Buffer.concat([number, data]);
-  };
+  const streams: Buffer[] = [];
+  let head: Buffer | null = null;
   for (const { type, data } of chunksOf(file)) {
-    const { head, open } = state;
     if (head === null && type !== 'IHDR') return null;
-    if (type === 'IDAT' || type === 'fdAT') {
-      if (type === 'IDAT' && open === null && !seen.has(type))
-        state.open = { type, size: head as Buffer, streams: [data] };
-      else if (open?.type === type) open.streams.push(type === 'fdAT' ? data.subarray(4) : data);
-      else return null;
-      seen.add(type);
+    // Viewers draw the frames of an animation, which others do not see.
+    if (['acTL', 'fcTL', 'fdAT'].includes(type)) return null;
+    if (type === 'IDAT') {
+      if (seen.has('behind')) return null;
+      streams.push(data);
       continue;
     }
-    if (open && head && open.streams.length > 0) {
-      const stream = Buffer.concat(open.streams);
-      const bytes = bytesOf(head, open.size.readUInt32BE(0), open.size.readUInt32BE(4));
-      if (!endsWithPixels(stream, bytes)) return null;
-      parts.push(...writeChunk(open.type, open.type === 'fdAT' ? numbered(stream) : stream));
-      state.open = null;
-    }
+    if (streams.length > 0) seen.add('behind');
     if (type === 'IEND') {
-      const isWhole = seen.has('IDAT') && data.length === 0 && state.open === null;
-      return isWhole ? Buffer.concat([PNG_SIGNATURE, ...parts, ...writeChunk(type, data)]) : null;
-    }
-    if (type === 'fcTL') {
-      if (data.length !== 26 || state.open || !seen.has('acTL')) return null;
-      parts.push(...writeChunk(type, numbered(data.subarray(4))));
-      state.open = { type: seen.has('IDAT') ? 'fdAT' : 'IDAT', size: data.subarray(4, 12), streams: [] };
-      continue;
+      const stream = Buffer.concat(streams);
+      if (head === null || data.length > 0 || !endsWithPixels(stream, bytesOf(head))) return null;
+      return Buffer.concat([
+        PNG_SIGNATURE,
+        ...parts,
+        ...writeChunk('IDAT', stream),
+        ...writeChunk(type, data),
+      ]);
     }
     const kept = keptData(type, data, head, keepsExif);
     if (kept === undefined) continue;
     if (kept === null || seen.has(type)) return null;
-    if (type === 'IHDR') state.head = data;
+    if (type === 'IHDR') head = data;
     seen.add(type);
     parts.push(...writeChunk(type, kept));
   }
@@ -88,7 +67,6 @@ function keptData(
   if (type === 'PLTE') return colourType !== 3 ? undefined : data.length <= 768 ? data : null;
   if (type === 'tRNS')
     return data.length <= (colourType === 3 ? 256 : colourType === 2 ? 6 : 2) ? data : null;
-  if (type === 'acTL') return data.length === 8 ? data : null;
   if (type in COLOURS) return data.length === COLOURS[type] ? data : null;
   if (type === 'iCCP') {
     const { buffer } = inflateSync(data.subarray(data.indexOf(0) + 2), {
@@ -103,7 +81,8 @@ function keptData(
 }
 
 /** Returns the length of all rows with their filters. */
-function bytesOf(head: Buffer, width: number, height: number): number {
+function bytesOf(head: Buffer): number {
+  const [width, height] = [head.readUInt32BE(0), head.readUInt32BE(4)];
   const bits = (CHANNELS[head.readUInt8(9)] ?? Infinity) * head.readUInt8(8);
   const passes = head.readUInt8(12) === 0 ? [[0, 1, 0, 1] as const] : PASSES;
   return passes.reduce((sum, [left, across, top, down]) => {
