@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
@@ -151,6 +151,7 @@ describe.each(KINDS)('with %s', (_, install) => {
             await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE', headers: admin });
         }
       })();
+      if (!target.includes(':')) await mkdir(target);
       const made = await cli(['backup', target, '--check'], { env: settings });
       expect([made.code, made.stderr]).toEqual([0, '']);
       const hash = createHash('sha256').update(blocked).digest('hex');
