@@ -8,7 +8,7 @@ import type { BlobInfo } from '../image/store.ts';
 import { countOf } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { credentialsOf } from '../start/credentials.ts';
-import { backupsIn, filesIn, openBackup, placeOf, prune, storeBackup } from './backups.ts';
+import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
 import { CopyFault, copyFile, hashOf, pages } from './copy-images.ts';
 import { BEGAN } from './copy-records.ts';
@@ -48,10 +48,11 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
       async (source) => {
         const { terminal, runtime } = surroundings;
         const { config } = source;
-        const images = filesAdapter(config.BLOBS_URL).path(config.BLOBS_URL);
-        const place = await placeOf(operands[0] ?? '', [images, config.DATA_DIR]);
+        const place = await placeOf(operands[0] ?? '');
         if (await isSameStore(place, config.BLOBS_URL))
           throw usageError('TARGET holds the images themselves.');
+        const images = filesAdapter(config.BLOBS_URL).path(config.BLOBS_URL);
+        await refuseWithin(place, [images, config.DATA_DIR]);
         return withWorkFolder(config.DATA_DIR, async (folder) => {
           const began = new Date();
           const opening = { runtime, credentials: credentialsOf(config), folder };

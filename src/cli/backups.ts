@@ -25,23 +25,31 @@ export interface Backup {
 }
 
 /**
- * Returns the URL of a place for backups, which may be given as a path. It must not be within the other folders.
+ * Returns the URL of a place for backups, which may be given as a path.
  * @throws {CommandError} if it is neither, or no such folder exists: a disk may not be mounted.
  */
-export async function placeOf(text: string, others: readonly (string | null)[] = []): Promise<string> {
+export async function placeOf(text: string): Promise<string> {
   if (text.trim() === '') throw usageError('TARGET is empty.');
   const place = decoded(text);
   const folder = filesAdapter(place).path(place);
-  if (folder === null) return place;
-  if (!(await stat(folder).catch(() => null))?.isDirectory()) {
+  if (folder !== null && !(await stat(folder).catch(() => null))?.isDirectory()) {
     throw usageError(`There is no folder ${folder}. Mount it, or create it first.`);
   }
+  return place;
+}
+
+/**
+ * Rejects a place within one of the folders.
+ * @throws {CommandError}
+ */
+export async function refuseWithin(place: string, others: readonly (string | null)[]): Promise<void> {
+  const folder = filesAdapter(place).path(place);
+  if (folder === null) return;
   for (const other of others) {
     const root = other === null ? null : await realpath(other).catch(() => null);
     if (root === null || /^\.\.(\/|$)/.test(relative(root, await realpath(folder)))) continue;
     throw usageError(`TARGET is within ${other}, and would be lost with it.`);
   }
-  return place;
 }
 
 function decoded(text: string): string {

@@ -13,6 +13,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
@@ -78,13 +79,15 @@ test('a backup goes to no place of another installation, nor over its images, an
 }, 180_000);
 
 test('a clock that was wrong, or a damaged backup, costs no good one', async () => {
-  const server = await startServer('bun', SETTINGS);
+  const server = await startServer('bun', SETTINGS, await place('data-1'));
   const id = await upload(server.url);
   const target = await place('ahead');
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
   expect((await run('backup', target)).code).toBe(0);
   const first = (await fileOf(target, 'records_')) ?? '';
-  const future = first.replace(/records_\d{8}/, 'records_20990101');
+  const key = basename(first).replace('_', '/').replace(/\d{8}/, '20990101');
+  const { folder, path: future } = placeOf(target, key);
+  await mkdir(folder, { recursive: true });
   await rename(first, future);
   const again = await run('backup', target, '--keep', '1');
   expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('one of 1')]);
@@ -104,7 +107,7 @@ test('a clock that was wrong, or a damaged backup, costs no good one', async () 
 }, 180_000);
 
 test('a backup beside a picture that is lost keeps its own wrong file and says so', async () => {
-  const server = await startServer('bun', SETTINGS);
+  const server = await startServer('bun', SETTINGS, await place('data-2'));
   const id = await upload(server.url);
   const target = await place('last');
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
@@ -119,7 +122,7 @@ test('a backup beside a picture that is lost keeps its own wrong file and says s
 }, 180_000);
 
 test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
-  const server = await startServer('bun', SETTINGS);
+  const server = await startServer('bun', SETTINGS, await place('data-3'));
   const [first, second] = [await upload(server.url), await upload(server.url)];
   const target = await place('unfinished');
   const run = (folder: string, ...words: string[]) => cli(words, { env: { DATA_DIR: folder } });
@@ -145,7 +148,10 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
 }, 180_000);
 
 test('a refused restore leaves no mark in the records', async () => {
-  const [one, other] = [await startServer('bun', SETTINGS), await startServer('bun', SETTINGS)];
+  const [one, other] = [
+    await startServer('bun', SETTINGS, await place('one')),
+    await startServer('bun', SETTINGS, await place('other')),
+  ];
   await upload(one.url);
   const file = await upload(other.url);
   const target = await place('refused');
@@ -163,7 +169,7 @@ test('a refused restore leaves no mark in the records', async () => {
 }, 180_000);
 
 test('a place that is empty, missing or within the data is refused, and so is a data folder that nobody named', async () => {
-  const server = await startServer('bun', SETTINGS);
+  const server = await startServer('bun', SETTINGS, await place('data-4'));
   expect(await server.stop()).toBe(0);
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
   const within = join(server.folder, 'backups');
@@ -187,7 +193,7 @@ test('a place that is empty, missing or within the data is refused, and so is a 
 
 test('after a migration, a server of proxies alone ends the refusal of commands, and a backup never was refused', async () => {
   const only = { ...SETTINGS, SERVICES: 'proxy', PROXY_REFRESH: 'off' };
-  const server = await startServer('bun', SETTINGS);
+  const server = await startServer('bun', SETTINGS, await place('data-5'));
   expect(await server.stop()).toBe(0);
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
   const to = `sqlite:${join(await place('new'), 'picpool.db')}`;
