@@ -50,7 +50,7 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw new CommandError(`The log ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
     }
     if (lines === 0) {
-      throw usageError(`${path} is no log of the server: no line is JSON as LOG_FORMAT=json writes it.`);
+      throw usageError(`${path} has no line of a server with LOG_FORMAT=json.`);
     }
   }
   return told;

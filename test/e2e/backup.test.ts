@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { quarters } from '../support/images/images.ts';
-import { cli } from '../support/servers/cli.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
 
 const SETTINGS = { PROXY_JUDGES: 'http://127.0.0.1:9/', RATE_LIMITS: 'off' };
@@ -142,7 +142,7 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
   expect(await listed(begun.url)).toEqual([second]);
   expect(await begun.stop()).toBe(0);
   const later = await run(fresh, 'restore', target, '--log', '/dev/null');
-  expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('is no log of the server')]);
+  expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('has no line of a server')]);
   expect((await run(fresh, 'restore', target)).stdout).toContain('complete, from backup');
   expect(await server.stop()).toBe(0);
 }, 180_000);
@@ -221,6 +221,29 @@ test('the report of the field is created first, and never replaced', async () =>
   expect([code, stdout]).toEqual([1, expect.stringContaining('exists already')]);
   expect(await readFile(path, 'utf8')).toBe('old');
 }, 5_000);
+
+test('a signal leaves a report of what was tried so far, and no folder', async () => {
+  const asked = Promise.withResolvers<void>();
+  const list = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    async fetch() {
+      asked.resolve();
+      return new Promise<Response>(() => {});
+    },
+  });
+  const DATA_DIR = await place('field');
+  const path = join(scratch, 'partial.json');
+  const child = Bun.spawn(cliCommand(['doctor', '--field', path]), {
+    env: cliEnvironment({ DATA_DIR, PROXY_SOURCES: `${list.url}`, PROXY_ALLOW_PRIVATE: 'true' }),
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  await asked.promise;
+  child.kill('SIGTERM');
+  expect(await child.exited).toBe(130);
+  await list.stop(true);
+  expect(JSON.parse(await readFile(path, 'utf8'))).toHaveProperty('machine');
+  expect(await readdir(join(DATA_DIR, 'tmp'))).toEqual([]);
+}, 60_000);
 
 /** Returns a new folder. */
 async function place(name: string): Promise<string> {
