@@ -184,6 +184,9 @@ describe.each(KINDS)('with %s', (_, install) => {
           isLaterLost ? 404 : expect.stringMatching(/^[0-9a-f]{64}$/),
         );
         expect(restored.stdout + restored.stderr).toMatch(/(restored|complete), from backup \d+T/);
+        if (lost.length === 1 && lost[0] === 'files')
+          expect(restored.stderr).toContain('the records were there and know');
+        else if (isLaterLost) expect(restored.stdout).toMatch(/as 1 log said, from \S+Z to \S+Z/);
         expect(restored.code).toBe(lost.length === 1 && lost[0] === 'files' ? 1 : 0);
       } finally {
         await again.stop();
