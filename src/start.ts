@@ -22,6 +22,7 @@ import type { System } from './lib/linux/system.ts';
 import type { Log } from './lib/logger.ts';
 import { lowFileLimit } from './lib/open-files.ts';
 import type { RateLimiter } from './lib/rate-limiter.ts';
+import { removeMarks } from './lib/state.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
 import { credentialsOf } from './start/credentials.ts';
@@ -111,6 +112,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       adminToken: config.ADMIN_TOKEN,
     });
     const web = await openWeb(config);
+    await removeMarks(opened.state).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
     const { stores, blocks, metrics, now } = operations;
     const parts = { web, runtime, config, env, stores, log, operations, system };

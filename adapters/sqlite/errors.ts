@@ -15,7 +15,8 @@ const STORAGE_FAULTS = new Map([
 /** Another process holds the file, or has changed how it is to be locked. */
 const BUSY = [5, 15];
 const FULL = 13;
-const DAMAGED = 11;
+/** A page, or the header of the file. */
+const DAMAGED = [11, 26];
 const UNREADABLE = 10;
 
 /** How long a caller should wait: a busy file is free after one transaction of the other process. */
@@ -26,9 +27,9 @@ export function isBusy(error: unknown): boolean {
   return error instanceof AppError && BUSY.includes(resultCode(error.cause));
 }
 
-/** Reports whether a page of the file is damaged. */
+/** Reports whether the file is damaged. */
 export function isDamage(error: unknown): boolean {
-  return error instanceof AppError && resultCode(error.cause) === DAMAGED;
+  return error instanceof AppError && DAMAGED.includes(resultCode(error.cause));
 }
 
 /** Reports whether a full disk may be the reason: SQLite reports its own files as unreadable if they cannot grow. */

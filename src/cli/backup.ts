@@ -1,15 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
+import { filesAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
 import { originalKey } from '../image/records/blob-keys.ts';
 import type { BlobInfo } from '../image/store.ts';
 import { countOf } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { credentialsOf } from '../start/credentials.ts';
-import { backupsIn, filesIn, openBackup, placeOf, prune, storeBackup } from './backups.ts';
+import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
-import { hashOf, pages } from './copy-images.ts';
+import { CopyFault, copyFile, hashOf, pages } from './copy-images.ts';
+import { BEGAN } from './copy-records.ts';
 import { conclude, copyAll, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
@@ -20,7 +22,7 @@ const MOST_FAULTS = 100;
 
 export const command = defineCommand({
   operands: { form: 'TARGET', least: 1, most: 1 },
-  about: `Adds a backup of the server's records and images to TARGET: a folder, or s3://BUCKET/PREFIX?endpoint=... with
+  about: `Adds a backup of the server's records and images to TARGET: a folder that exists, or s3://BUCKET/PREFIX?endpoint=... with
 the credentials of the server. It works beside a running server, with every kind of stores, and copies only
 images that TARGET does not have; what it copies is compared with its SHA-256 and read back. Smaller versions
 of images are made again on request. The backup holds secrets: keys, and hashes of tokens and passwords.
@@ -41,53 +43,66 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
   },
 
   run: ({ options, operands, ...surroundings }) =>
-    withStores(surroundings, async (source) => {
-      const { terminal, runtime } = surroundings;
-      const { config } = source;
-      const place = placeOf(operands[0] ?? '');
-      if (await isSameStore(place, config.BLOBS_URL)) throw usageError('TARGET holds the images themselves.');
-      return withWorkFolder(config.DATA_DIR, async (folder) => {
-        const began = new Date();
-        const opening = { runtime, credentials: credentialsOf(config), folder };
-        const path = join(folder, 'records.db');
-        const copy = await openStores(`sqlite:${path}`, place, opening);
-        const { blobs } = copy;
-        const files = await filesIn(blobs);
-        const known: typeof blobs = {
-          ...blobs,
-          stat: async (key) => files.get(key) ?? null,
-          async put(key, file, mediaType) {
-            const { size } = await stat(file);
-            await blobs.put(key, file, mediaType);
-            files.set(key, { key, size, modified: began.getTime() });
-          },
-        };
-        const target = { metadata: { ...copy, blobs: known }, blobs: known };
-        const copied = await copyAll(source, target, { verify: false, live: true, folder, terminal });
-        copied.faults.push(...(await verify(copy, files, options.check)));
-        await copy.close();
-        const backup = await storeBackup(known, path, began);
-        if (options.keep !== undefined && copied.faults.length === 0) {
-          const open = (one: typeof backup) => openBackup({ url: place, blobs }, one, opening);
-          const gone = await prune(blobs, files, { keep: options.keep, now: began.getTime(), open });
-          if (gone.backups > 0)
-            copied.done.push(
-              `${countOf(gone.backups, 'old backup')} and ${countOf(gone.files, 'file')} removed`,
-            );
-        }
-        const kept = Math.min(backupsIn(files.keys()).length, options.keep ?? Infinity);
-        const said = `backup ${backup.name}, one of ${kept} in ${masked('BLOBS_URL', place)}`;
-        const advice = `All else is in backup ${backup.name}; no older one was removed.`;
-        return conclude(copied, { said, advice, terminal });
-      });
-    }),
+    withStores(
+      surroundings,
+      async (source) => {
+        const { terminal, runtime } = surroundings;
+        const { config } = source;
+        const place = await placeOf(operands[0] ?? '');
+        if (await isSameStore(place, config.BLOBS_URL))
+          throw usageError('TARGET holds the images themselves.');
+        const images = filesAdapter(config.BLOBS_URL).path(config.BLOBS_URL);
+        await refuseWithin(place, [images, config.DATA_DIR]);
+        return withWorkFolder(config.DATA_DIR, async (folder) => {
+          const began = new Date();
+          const opening = { runtime, credentials: credentialsOf(config), folder };
+          const path = join(folder, 'records.db');
+          const copy = await openStores(`sqlite:${path}`, place, opening);
+          const { blobs } = copy;
+          const files = await filesIn(blobs);
+          const known: typeof blobs = {
+            ...blobs,
+            stat: async (key) => files.get(key) ?? null,
+            async put(key, file, mediaType) {
+              const { size } = await stat(file);
+              await blobs.put(key, file, mediaType);
+              files.set(key, { key, size, modified: began.getTime() });
+            },
+          };
+          const target = { metadata: { ...copy, blobs: known }, blobs: known };
+          const copied = await copyAll(source, target, { verify: false, live: true, folder, terminal });
+          copied.faults.push(...(await verify(source.blobs, copy, { files, hashes: options.check, folder })));
+          await copy.state.set(BEGAN, began.toISOString());
+          await copy.close();
+          const backup = await storeBackup(known, path, { began, files });
+          let { length: kept } = backupsIn(files.keys());
+          if (options.keep !== undefined && copied.faults.length === 0) {
+            const open = (one: typeof backup) => openBackup({ url: place, blobs }, one, opening);
+            const warn = (text: string) => terminal.say(`picpool: ${text}`);
+            const gone = await prune(blobs, files, { keep: options.keep, now: began.getTime(), open, warn });
+            kept -= gone.backups;
+            if (gone.backups > 0)
+              copied.done.push(
+                `${countOf(gone.backups, 'old backup')} and ${countOf(gone.files, 'file')} removed`,
+              );
+          }
+          const said = `backup ${backup.name}, one of ${kept} in ${masked('BLOBS_URL', place)}`;
+          const advice = `All else is in backup ${backup.name}; no older one was removed.`;
+          return conclude(copied, { said, advice, terminal });
+        });
+      },
+      { readsOnly: true },
+    ),
 });
 
-/** Returns a sentence for each image of the backup whose file is missing, or with `hashes` differs. */
+/**
+ * Returns a sentence for each image of the backup whose file is missing, or with `hashes` differed. One that differs is
+ * replaced if the images have a good one.
+ */
 async function verify(
+  from: Stores['blobs'],
   { images, blobs }: Pick<Stores, 'images' | 'blobs'>,
-  files: ReadonlyMap<string, BlobInfo>,
-  hashes: boolean,
+  { files, hashes, folder }: { files: ReadonlyMap<string, BlobInfo>; hashes: boolean; folder: string },
 ): Promise<string[]> {
   const faults: string[] = [];
   for await (const records of pages(images)) {
@@ -95,11 +110,18 @@ async function verify(
       const key = originalKey(image);
       const isThere = files.get(key)?.size === image.size;
       if (isThere && (!hashes || (await hashOf(blobs, key)) === image.hash)) continue;
-      if (isThere) await blobs.remove(key);
-      if (faults.length < MOST_FAULTS)
-        faults.push(
-          `image ${image.id} is not intact in the backup${isThere ? '; the next one copies it again' : ''}`,
-        );
+      let outcome = '';
+      if (isThere) {
+        try {
+          // Nothing is copied if it was only read wrongly.
+          if ((await copyFile(image, { from, to: blobs, key, folder, verify: true })) === 0) continue;
+          outcome = '; it has been replaced';
+        } catch (error) {
+          if (!(error instanceof CopyFault)) throw error;
+          outcome = `, and cannot be replaced: it ${error.message}`;
+        }
+      }
+      if (faults.length < MOST_FAULTS) faults.push(`image ${image.id} is not intact in the backup${outcome}`);
     }
   }
   return faults;

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtemp, realpath, rm, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
-import { FILE_SCHEMES } from '../../adapters/registry.ts';
+import { FILE_SCHEMES, filesAdapter } from '../../adapters/registry.ts';
 import { url } from '../config-values.ts';
 import { ownerOfKey } from '../image/records/blob-keys.ts';
 import { heldKey, readReviews } from '../image/review/reviews.ts';
@@ -9,7 +10,7 @@ import type { BlobInfo, BlobStore } from '../image/store.ts';
 import { digest, hashOf } from './copy-images.ts';
 import { CommandError, usageError } from './exit.ts';
 
-/** Key of a backup's records among the files: when it began, and the beginning of their SHA-256. */
+/** Key of a backup's records among the files: about when it began, and the beginning of their SHA-256. */
 const RECORDS = /^records\/(\d{8}T\d{6}Z)-([0-9a-f]{16})\.db$/;
 const HASH_LENGTH = 16;
 /** A younger file may belong to a backup that still runs. */
@@ -25,9 +26,33 @@ export interface Backup {
 
 /**
  * Returns the URL of a place for backups, which may be given as a path.
- * @throws {CommandError} if it is neither.
+ * @throws {CommandError} if it is neither, or no such folder exists: a disk may not be mounted.
  */
-export function placeOf(text: string): string {
+export async function placeOf(text: string): Promise<string> {
+  if (text.trim() === '') throw usageError('TARGET is empty.');
+  const place = decoded(text);
+  const folder = filesAdapter(place).path(place);
+  if (folder !== null && !(await stat(folder).catch(() => null))?.isDirectory()) {
+    throw usageError(`There is no folder ${folder}. Mount it, or create it first.`);
+  }
+  return place;
+}
+
+/**
+ * Rejects a place within one of the folders.
+ * @throws {CommandError}
+ */
+export async function refuseWithin(place: string, others: readonly (string | null)[]): Promise<void> {
+  const folder = filesAdapter(place).path(place);
+  if (folder === null) return;
+  for (const other of others) {
+    const root = other === null ? null : await realpath(other).catch(() => null);
+    if (root === null || /^\.\.(\/|$)/.test(relative(root, await realpath(folder)))) continue;
+    throw usageError(`TARGET is within ${other}, and would be lost with it.`);
+  }
+}
+
+function decoded(text: string): string {
   try {
     return url(undefined, FILE_SCHEMES, '').decode(/^\w+:/.test(text) ? text : `file:${text}`);
   } catch (error) {
@@ -49,16 +74,29 @@ export function backupsIn(keys: Iterable<string>): Backup[] {
     .reverse()
     .flatMap((key) => {
       const [, name, hash] = RECORDS.exec(key) ?? [];
-      return name === undefined || hash === undefined ? [] : { key, name, hash };
+      const isOne = name !== undefined && hash !== undefined && Number.isFinite(timeOf(name));
+      return isOne ? { key, name, hash } : [];
     });
 }
 
+/** Returns the time that a backup's name says, in ms since 1970; `NaN` if it is none. */
+export function timeOf(name: string): number {
+  return Date.parse(name.replace(/^(....)(..)(.....)(..)/, '$1-$2-$3:$4:'));
+}
+
 /**
- * Stores the closed database at `path`, which is moved, as the records of a backup that began at that time.
+ * Stores the closed database at `path`, which is moved, as the records of a backup that began at that time. Its name is
+ * later than those among the files, whatever the clocks were.
  * @throws {CommandError} if it cannot be read back unchanged.
  */
-export async function storeBackup(blobs: BlobStore, path: string, began: Date): Promise<Backup> {
-  const name = began.toISOString().replace(/[-:]|\.\d+/g, '');
+export async function storeBackup(
+  blobs: BlobStore,
+  path: string,
+  { began, files }: { began: Date; files: ReadonlyMap<string, BlobInfo> },
+): Promise<Backup> {
+  const [newest] = backupsIn(files.keys());
+  const next = newest === undefined ? 0 : timeOf(newest.name) + 1000;
+  const name = new Date(Math.max(began.getTime(), next)).toISOString().replace(/[-:]|\.\d+/g, '');
   const whole = await digest(createReadStream(path));
   const hash = whole.slice(0, HASH_LENGTH);
   const key = `records/${name}-${hash}.db`;
@@ -69,7 +107,7 @@ export async function storeBackup(blobs: BlobStore, path: string, began: Date): 
 }
 
 /**
- * Opens a copy of a backup's records in the folder, with the files of all backups at the place.
+ * Opens a copy of a backup's records in the folder, with the files of all backups at the place. Closing removes the copy.
  * @throws {CommandError} if the records are damaged.
  */
 export async function openBackup(
@@ -77,38 +115,63 @@ export async function openBackup(
   { key, name, hash }: Backup,
   { folder, ...options }: OpenOptions & { folder: string },
 ): Promise<Stores> {
-  const path = join(folder, `${name}.db`);
-  const found = await hashOf(place.blobs, key, path);
-  if (found.startsWith(hash)) return openStores(`sqlite:${path}`, place.url, options);
-  throw new CommandError(`The records of the backup ${name} are damaged. Restore another one with --at.`);
+  const own = await mkdtemp(join(folder, 'backup-'));
+  const remove = () => rm(own, { recursive: true, force: true });
+  try {
+    const path = join(own, 'records.db');
+    const found = await hashOf(place.blobs, key, path);
+    if (!found.startsWith(hash)) {
+      throw new CommandError(`The records of the backup ${name} are damaged. Restore another one with --at.`);
+    }
+    const stores = await openStores(`sqlite:${path}`, place.url, options);
+    return { ...stores, close: () => stores.close().finally(remove) };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 /**
- * Removes all backups but the newest `keep`, and then the files that none of those needs. Returns how many of both.
+ * Removes all backups but the newest `keep` that can be opened, and then the files that none of those needs. If one
+ * among them cannot be opened, it is reported, and all files stay. Returns how many of both were removed.
  * `files`: what is there; `open`: opens a copy of a backup's records.
  */
 export async function prune(
   blobs: BlobStore,
   files: ReadonlyMap<string, BlobInfo>,
-  { keep, now, open }: { keep: number; now: number; open: (backup: Backup) => Promise<Stores> },
+  { keep, now, open, warn }: PruneOptions,
 ): Promise<{ backups: number; files: number }> {
-  const backups = backupsIn(files.keys());
-  const old = backups.slice(keep);
-  if (old.length === 0) return { backups: 0, files: 0 };
-  for (const { key } of old) await blobs.remove(key);
+  const old = backupsIn(files.keys());
+  if (old.length <= keep) return { backups: 0, files: 0 };
   const unneeded = new Map<string, string>();
   for (const { key, modified } of files.values()) {
     const owner = ownerOfKey(key.replace(/^review\//, ''));
     if (owner !== null && modified < now - PRUNE_AGE_MS) unneeded.set(key, owner.id);
   }
-  for (const backup of backups.slice(0, keep)) {
-    if (unneeded.size === 0) break;
-    const { images, state, close } = await open(backup);
-    const needed = await images.existing([...new Set(unneeded.values())]);
-    const held = new Set((await readReviews(state)).map(heldKey));
-    for (const [key, id] of unneeded) if (needed.has(id) || held.has(key)) unneeded.delete(key);
-    await close();
+  for (let good = 0; good < keep && old.length > 0; ) {
+    const [backup] = old.splice(0, 1) as [Backup];
+    try {
+      const { images, state, close } = await open(backup);
+      const needed = await images.existing([...new Set(unneeded.values())]);
+      const held = new Set((await readReviews(state)).map(heldKey));
+      for (const [key, id] of unneeded) if (needed.has(id) || held.has(key)) unneeded.delete(key);
+      await close();
+      good++;
+    } catch (error) {
+      warn(`backup ${backup.name} does not count, and no image is removed: ${(error as Error).message}`);
+      unneeded.clear();
+    }
   }
+  if (old.length === 0) return { backups: 0, files: 0 };
+  for (const { key } of old) await blobs.remove(key);
   for (const key of unneeded.keys()) await blobs.remove(key);
   return { backups: old.length, files: unneeded.size };
+}
+
+interface PruneOptions {
+  keep: number;
+  /** In ms since 1970. */
+  now: number;
+  open: (backup: Backup) => Promise<Stores>;
+  warn: (text: string) => void;
 }

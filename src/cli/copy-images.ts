@@ -210,9 +210,11 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
 }
 
 /**
+ * Copies the file of an image. Replaces another only once a good one has been read.
  * Returns the number of bytes copied; 0 if the file already exists, because files are published whole or not at all.
+ * @throws {CopyFault} if there is no good file to copy, or it cannot be read back.
  */
-async function copyFile(
+export async function copyFile(
   image: ImageRecord,
   {
     from,

@@ -1,5 +1,5 @@
 import type { AlbumStore } from '../image/albums/album.ts';
-import type { StateStore } from '../lib/state.ts';
+import { MOVED, type StateStore, UNFINISHED } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 
@@ -53,12 +53,14 @@ export async function copyAlbums(
   return seen.size;
 }
 
-/** Key in the old store: when everything was copied, and where to, without the password. */
-export const MOVED = 'migrated-to';
+/** Key in a backup: when it began, as ISO 8601. Its name may be later. */
+export const BEGAN = 'backup-began';
+/** What is about one store, and not copied to another. */
+const OWN: readonly string[] = [COPIED_ALBUMS, BEGAN, MOVED, UNFINISHED];
 
 /** Copies secrets, blocks and reports of jobs. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
-  const keys = (await from.keys()).filter((key) => key !== COPIED_ALBUMS && key !== MOVED);
+  const keys = (await from.keys()).filter((key) => !OWN.includes(key));
   for (const key of keys) {
     const value = await from.get(key);
     if (value !== null) await to.set(key, value);

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { text as textOf } from 'node:stream/consumers';
@@ -23,6 +23,8 @@ import { hostOf } from '../proxy/sources/source.ts';
 import { openChecker } from '../start/checker.ts';
 import { lazySafeFetch } from '../start/lazy-fetch.ts';
 import { VERSION } from '../version.ts';
+import { withWorkFolder } from './copying.ts';
+import { CommandError } from './exit.ts';
 
 const CONNECT_MS = 5000;
 /** Time for one request through the gateway. */
@@ -42,22 +44,43 @@ interface Tried {
 
 /**
  * Tries what the server needs of the internet for about that time: lists, judges, witnesses, IPv6, and the gateway with the
- * proxies found. Writes a report without addresses and without anything of the operator's own.
+ * proxies found. Writes a report without addresses and without anything of the operator's own, of what was tried until
+ * an error or a signal.
+ * @throws {CommandError} at once if the report cannot be created.
  */
 export async function examineField(
   { config, env, runtime }: Patient,
   { path, ms }: { path: string; ms: number },
 ): Promise<Finding[]> {
   const end = Date.now() + ms;
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-field-'));
-  try {
+  await writeFile(path, '', { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === 'EEXIST' ? 'it exists already' : error.code;
+    throw new CommandError(`the report ${path} cannot be created: ${why}`);
+  });
+  const machine = `${runtime.name} ${runtime.version}, ${process.platform} ${process.arch}`;
+  const report: Record<string, unknown> = { version: VERSION, machine };
+  const children: ChildProcess[] = [];
+  const finish = () => {
+    for (const child of children) child.kill('SIGTERM');
+    writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
+  };
+  // Also when a signal ends the program.
+  process.once('exit', finish);
+  return withWorkFolder(config.DATA_DIR, async (folder) => {
     const entries = new Set<string>();
     const lists = await tryLists(config, entries);
+    Object.assign(report, { lists, entries: entries.size });
     const judges = await tryJudges(config);
+    report.judges = judges;
     const witnesses = await tryWitnesses(config);
-    const ipv6 = await tryIpv6(config.PROXY_JUDGES ?? BUILT_IN_JUDGES);
+    report.witnesses = witnesses;
+    report.ipv6 = await tryIpv6(config.PROXY_JUDGES ?? BUILT_IN_JUDGES);
     const [program = '', ...before] = runtime.selfCommand();
-    const run = (...words: string[]) => spawn(program, [...before, ...words], { env, stdio: 'pipe' });
+    const run = (...words: string[]) => {
+      const child = spawn(program, [...before, ...words], { env, stdio: 'pipe' });
+      children.push(child);
+      return child;
+    };
     const found = join(folder, 'found');
     await writeFile(found, [...entries].join('\n'));
     const checking = run('check', '--format', 'json', '--quiet', found);
@@ -66,27 +89,15 @@ export async function examineField(
     const alive = (await textOf(checking.stdout)).split('\n').filter(Boolean).map(protocolAndUrl);
     clearTimeout(timer);
     await writeFile(found, alive.map(({ url }) => url).join('\n'));
+    report.alive = Object.fromEntries(
+      [...Map.groupBy(alive, ({ protocol }) => protocol)].map(([name, all]) => [name, all.length]),
+    );
     const pages = (config.PROXY_JUDGES ?? BUILT_IN_JUDGES).filter((url) => url.startsWith('http:'));
     const gateway =
       alive.length === 0
         ? null
         : await tryGateway(run('gateway', '--list', found, '--port', '0', '--ports', 'any'), pages, end);
-    const protocols = Object.fromEntries(
-      [...Map.groupBy(alive, ({ protocol }) => protocol)].map(([name, all]) => [name, all.length]),
-    );
-    const machine = `${runtime.name} ${runtime.version}, ${process.platform} ${process.arch}`;
-    const report = {
-      version: VERSION,
-      machine,
-      lists,
-      judges,
-      witnesses,
-      ipv6,
-      entries: entries.size,
-      alive: protocols,
-      gateway,
-    };
-    await writeFile(path, `${JSON.stringify(report, null, 2)}\n`, { flag: 'wx' });
+    report.gateway = gateway;
     const count = (what: string, all: readonly Tried[]) => {
       const works = all.filter((one) => one.works).length;
       return (works === all.length ? ok : warn)(`${works} of ${all.length} ${what} work`);
@@ -98,9 +109,10 @@ export async function examineField(
         : ok(`${alive.length} proxies work; ${gateway.served} of ${gateway.requests} requests answered`),
       ok(`report in ${path}`),
     ];
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  }).finally(() => {
+    process.off('exit', finish);
+    finish();
+  });
 }
 
 /** Hides addresses and URLs in the error of something built in; that of something else is left out. */

@@ -1,31 +1,34 @@
-import { openStores } from '../../adapters/open.ts';
-import { parseConfig } from '../config.ts';
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { openStores, type Stores } from '../../adapters/open.ts';
+import { adapterOf } from '../../adapters/registry.ts';
+import { type Config, type Environment, parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
 import { IDENTITY_STATE } from '../image/maintenance/store-identity.ts';
 import { systemClock } from '../lib/clock.ts';
 import { countOf } from '../lib/format.ts';
+import { masked } from '../lib/masked.ts';
+import { UNFINISHED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
-import { backupsIn, filesIn, openBackup, placeOf } from './backups.ts';
+import { backupsIn, filesIn, openBackup, placeOf, timeOf } from './backups.ts';
 import { defineCommand } from './command.ts';
 import { removeDeleted } from './copy-images.ts';
-import { askPatiently, conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
-import { CommandError, EXIT } from './exit.ts';
+import { BEGAN } from './copy-records.ts';
+import { askPatiently, claim, conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
+import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, value, values } from './options.ts';
-import { readServerLogs, replay } from './server-log.ts';
-
-/** Value in stores that are being restored, so that an interrupted restore is continued. */
-const UNFINISHED = 'restore-unfinished';
+import { readServerLogs, replay, type Told } from './server-log.ts';
 
 export const command = defineCommand({
   operands: { form: 'TARGET', least: 1, most: 1 },
   about: `Restores a backup that picpool backup made in TARGET to the stores of the settings, of whatever kind. If
 their records are empty, everything comes from the backup: stop the server first. If there are records, only
 files that they lack are copied, also beside a running server. What is there stays, so an interrupted restore
-is continued by the same command.
+is continued by the same command, with --at if there is a newer backup.
 
 A backup does not know what was deleted or blocked since. --log names logs of the server that survived
-(LOG_FORMAT=json, LOG_LEVEL=info): the images that they say were removed are not restored, and blocks are
-repeated.
+(LOG_FORMAT=json, LOG_LEVEL=info): the images that they say were removed since are not restored, and blocks
+are repeated.
 Exit code 0: everything is there; 1: something is missing, and standard error says what.
 
   journalctl -u picpool -o cat > picpool.log
@@ -39,26 +42,37 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
 
   async run({ options, operands, env, runtime, terminal }) {
     const config = parseConfig(env);
-    const place = placeOf(operands[0] ?? '');
+    const place = await placeOf(operands[0] ?? '');
     const opening = { runtime, credentials: credentialsOf(config) };
     const { blobs } = await openStores('sqlite::memory:', place, opening);
     const backups = backupsIn((await filesIn(blobs)).keys());
-    if (options.list) {
+    if (options.list && backups.length > 0) {
       await terminal.print(backups.map(({ name }) => `${name}\n`).join(''));
       return EXIT.done;
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
     if (backup === undefined) throw new CommandError(`${operands[0]} holds no such backup.`);
-    const told = await readServerLogs(options.log);
-    await makeFolder(config.METADATA_URL);
-    const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
-    const closing = [target];
+    const urls = { METADATA_URL: config.METADATA_URL, BLOBS_URL: config.BLOBS_URL };
+    await refuseDefault(env, config);
+    for (const [name, url] of Object.entries(urls)) terminal.say(`to ${name}=${masked(name, url)}`);
+    const closing: Stores[] = [];
     try {
       return await withWorkFolder(config.DATA_DIR, async (folder) => {
         const source = await openBackup({ url: place, blobs }, backup, { ...opening, folder });
         closing.push(source);
+        const began = (await source.state.get(BEGAN)) ?? new Date(timeOf(backup.name)).toISOString();
+        const told = await readServerLogs(options.log, began);
+        await makeFolder(config.METADATA_URL);
+        const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
+        closing.push(target);
         const { images } = await askPatiently(target.images.summary, systemClock);
-        const isWhole = images === 0 || (await target.state.get(UNFINISHED)) !== null;
+        const unfinished = await target.state.get(UNFINISHED);
+        if (unfinished !== null && unfinished !== backup.name) {
+          throw new CommandError(
+            `A restore of the backup ${unfinished} is unfinished: continue it with --at ${unfinished}. If that is impossible, start the server, or empty the stores, and try again.`,
+          );
+        }
+        const isWhole = images === 0 || unfinished !== null;
         const copying = { verify: options.verify, folder, terminal };
         const [theirs, ours] = [
           await source.state.get(IDENTITY_STATE),
@@ -66,12 +80,13 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         ];
         if (!isWhole && theirs !== ours) throw new CommandError('The backup is of another installation.');
         if (isWhole) {
+          await claim(source, { metadata: target, blobs: target.blobs }, folder);
           await target.state.set(UNFINISHED, backup.name);
           await removeDeleted(target, { metadata: source, blobs: null });
         }
         // The files of the backup stay.
         const kept = { ...source, blobs: { ...source.blobs, remove: async () => {} } };
-        const gone = await replay(told, isWhole ? kept : target);
+        const gone = isWhole ? await replay(told, kept) : null;
         const copied = isWhole
           ? await copyAll(source, { metadata: target, blobs: target.blobs }, copying)
           : await copyAll(
@@ -79,13 +94,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
               { metadata: null, blobs: target.blobs },
               copying,
             );
-        if (isWhole) await target.state.remove(UNFINISHED);
-        const { length } = options.log;
-        const said =
-          length === 0
-            ? 'without --log, what was deleted or blocked since is back'
-            : `${countOf(gone.images, 'image')} left out and ${countOf(gone.blocks, 'block')} repeated, as ${countOf(length, 'log')} said`;
-        const what = `${isWhole ? 'restored' : 'complete'}, from backup ${backup.name}; ${said}`;
+        if (isWhole && copied.faults.length === 0) await target.state.remove(UNFINISHED);
+        const what = `${isWhole ? 'restored' : 'complete'}, from backup ${backup.name}; ${saidOf(options.log.length, told, gone)}`;
         const advice = `All others are ${what}. What is newer than the backup and has lost its file is in none.`;
         return conclude(copied, { said: what, advice, terminal });
       });
@@ -94,3 +104,24 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     }
   },
 });
+
+/** Says what the logs did; `gone`: what was repeated, `null` if the records survived. */
+function saidOf(
+  logs: number,
+  { first, last, hidden }: Told,
+  gone: { images: number; blocks: number } | null,
+): string {
+  if (gone === null) return 'the records were there and know what was deleted and blocked';
+  if (logs === 0) return 'without --log, what was deleted or blocked since is back';
+  const skipped = hidden > 0 ? `, ${countOf(hidden, 'block')} of hidden addresses skipped` : '';
+  return `${countOf(gone.images, 'image')} left out and ${countOf(gone.blocks, 'block')} repeated${skipped}, as ${countOf(logs, 'log')} said, from ${first} to ${last}`;
+}
+
+/** Rejects if a store would be created in a data folder that nobody named: the settings of the server are missing. */
+async function refuseDefault(env: Environment, { DATA_DIR, METADATA_URL, BLOBS_URL }: Config): Promise<void> {
+  if (env.DATA_DIR?.trim() || (await stat(DATA_DIR).catch(() => null)) !== null) return;
+  const paths = [METADATA_URL, BLOBS_URL].map((url) => adapterOf(url).path(url));
+  if (paths.some((path) => path?.startsWith(`${resolve(DATA_DIR)}/`))) {
+    throw usageError(`DATA_DIR is not set, and ${DATA_DIR} does not exist. Give the settings of the server.`);
+  }
+}

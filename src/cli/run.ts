@@ -53,8 +53,17 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
     surroundings.terminal.say(`picpool: --settings must name a file that can be read (${text.code}).`);
     return EXIT.usage;
   }
-  const env = { ...surroundings.env, ...parseEnv(text) };
+  const env = { ...surroundings.env, ...settingsIn(text) };
   return dispatch(others[0] ?? DEFAULT, others.slice(1), { ...surroundings, env });
+}
+
+/** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */
+export function settingsIn(text: string): Environment {
+  const values: Record<string, string | undefined> = parseEnv(text);
+  for (const [, name = '', value = ''] of text.matchAll(/^[ \t]*(\w+)[ \t]*=[ \t]*([^\s"'`][^\n]*)$/gm)) {
+    if (value.startsWith(values[name] ?? value)) values[name] = value.trim();
+  }
+  return values;
 }
 
 async function dispatch(

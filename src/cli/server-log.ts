@@ -3,15 +3,21 @@ import { createInterface } from 'node:readline';
 import type { Stores } from '../../adapters/open.ts';
 import { ID_PATTERN } from '../image/records/ids.ts';
 import { createReviews } from '../image/review/reviews.ts';
+import { createNetworkList } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createBlocks } from '../moderation/blocks.ts';
-import { CommandError } from './exit.ts';
+import { CommandError, usageError } from './exit.ts';
 
 /** A line of the log as JSON, also as Kubernetes keeps it, with time and stream in front. */
-const LINE = /^(?:\S+ std(?:out|err) F )?(\{"time":.*\})$/;
+const LINE =
+  /^(?:\S+ std(?:out|err) F )?(\{"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","level":"(?:debug|info|warn|error)","message":".*\})$/;
 /** What may be in a block. */
-const BLOCKED = { network: /^[\da-f.:/]{2,43}$/i, hash: /^[\da-f]{64}$/, phash: /^[\da-f]{16}$/ };
+const BLOCKED = {
+  network: isNetwork,
+  hash: (text: string) => /^[\da-f]{64}$/.test(text),
+  phash: (text: string) => /^[\da-f]{16}$/.test(text),
+};
 
 type Block = Partial<Record<keyof typeof BLOCKED, string>>;
 
@@ -21,40 +27,71 @@ export interface Told {
   removed: Set<string>;
   /** The latest about each block, by its JSON; `null`: it was lifted. */
   blocks: Map<string, { block: Block; reason: string | null }>;
+  /** Blocks that cannot be told, because `LOG_ADDRESSES` hides the network. */
+  hidden: number;
+  /** When the first and the last line were written, as ISO 8601. */
+  first: string;
+  last: string;
 }
 
 /**
- * Reads logs that were written with `LOG_FORMAT=json`, oldest first. Other lines are skipped.
- * @throws {CommandError} if one cannot be read.
+ * Reads logs that were written with `LOG_FORMAT=json`, oldest first. Other lines are skipped, and what happened before
+ * `since`, in ISO 8601.
+ * @throws {CommandError} if one cannot be read, or has no line of a server.
  */
-export async function readServerLogs(paths: readonly string[]): Promise<Told> {
-  const told: Told = { removed: new Set(), blocks: new Map() };
+export async function readServerLogs(paths: readonly string[], since: string): Promise<Told> {
+  const told: Told = { removed: new Set(), blocks: new Map(), hidden: 0, first: '9', last: '' };
   for (const path of paths) {
+    let lines = 0;
     try {
-      for await (const line of createInterface({ input: createReadStream(path) })) note(line, told);
+      for await (const line of createInterface({ input: createReadStream(path) }))
+        if (note(line, since, told)) lines++;
     } catch (error) {
       throw new CommandError(`The log ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+    }
+    if (lines === 0) {
+      throw usageError(`${path} has no line of a server with LOG_FORMAT=json.`);
     }
   }
   return told;
 }
 
-function note(line: string, { removed, blocks }: Told): void {
-  const [, json] = LINE.exec(line.trim()) ?? [];
+/** Reports whether a server wrote the line. */
+function note(line: string, since: string, told: Told): boolean {
+  const [, json, time = ''] = LINE.exec(line.trim()) ?? [];
+  if (json === undefined) return false;
+  if (time < told.first) told.first = time;
+  if (time > told.last) told.last = time;
   // Parsing each line of a large log would take minutes.
-  if (json === undefined || !/"message":"(?:image |block )/.test(json)) return;
+  if (time < since || !/"message":"(?:image |block )/.test(json)) return true;
+  const { removed, blocks } = told;
   const facts = parsed(json);
   const { message, id, reason } = facts;
   if (message === 'image removed') {
     if (typeof id === 'string' && ID_PATTERN.test(id)) removed.add(id);
   } else if (message === 'block added' || message === 'block removed') {
-    for (const [name, form] of Object.entries(BLOCKED)) {
-      const value = facts[name === 'network' ? 'peer' : name];
-      if (typeof value !== 'string' || !form.test(value)) continue;
+    const values = { network: facts.peer, hash: facts.hash, phash: facts.phash };
+    if (Object.values(values).every((value) => value === undefined)) told.hidden++;
+    for (const [name, value] of Object.entries(values)) {
+      if (value === undefined) continue;
+      if (typeof value !== 'string' || !BLOCKED[name as keyof Block](value)) {
+        told.hidden++;
+        continue;
+      }
       const block = { [name]: value };
       const why = typeof reason === 'string' ? reason.slice(0, 200) : '';
       blocks.set(JSON.stringify(block), { block, reason: message === 'block added' ? why : null });
     }
+  }
+  return true;
+}
+
+function isNetwork(text: string): boolean {
+  try {
+    createNetworkList([text]);
+    return true;
+  } catch {
+    return false;
   }
 }
 

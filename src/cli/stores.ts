@@ -6,10 +6,10 @@ import { type Config, parseConfig } from '../config.ts';
 import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
+import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import type { Surroundings } from './command.ts';
-import { MOVED } from './copy-records.ts';
 import { usageError } from './exit.ts';
 
 /** The stores from the settings, for a command that uses them beside the server. */
@@ -20,10 +20,14 @@ export interface OpenedStores extends Stores {
   log: Log;
 }
 
-/** Runs the work with the stores from the settings. Never creates a database. */
+/**
+ * Runs the work with the stores from the settings. Never creates a database. `readsOnly`: also with records that were
+ * copied to another store.
+ */
 export async function withStores<T>(
   { env, runtime, terminal }: Surroundings,
   work: (stores: OpenedStores) => Promise<T>,
+  { readsOnly = false } = {},
 ): Promise<T> {
   const config = parseConfig(env);
   await requireDatabase(config.METADATA_URL);
@@ -33,7 +37,7 @@ export async function withStores<T>(
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {
-    await refuseMoved(stores.state);
+    if (!readsOnly) await refuseMoved(stores.state);
     return await work({ ...stores, config, log, folder: temporaryFolder(config) });
   } finally {
     await stores.close();

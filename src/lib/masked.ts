@@ -10,7 +10,7 @@ export function masked(name: string, value: string): string {
   // The URL of a webhook is often enough to post to it.
   if (name === 'WEBHOOK_URLS') return value.split(',').map(originOnly).join(', ');
   return value
-    .split(/,(?=\w+:\/\/)/)
+    .split(/,(?=\s*[\w+.=-]+:\/\/)/)
     .map(withoutLogin)
     .join(',')
     .replace(SECRET_PARAMETER, `$1${HIDDEN}`);

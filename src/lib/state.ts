@@ -16,3 +16,13 @@ export interface StateStore {
   /** Returns the names of all values, in any order. */
   keys(): Promise<string[]>;
 }
+
+/** Key in old records: when `picpool migrate` copied everything, and where to, without the password. */
+export const MOVED = 'migrated-to';
+/** Key in records that are being restored: the backup, with which alone an interrupted restore is continued. */
+export const UNFINISHED = 'restore-unfinished';
+
+/** Removes the marks of commands from records that a server uses from now on. */
+export async function removeMarks(state: Pick<StateStore, 'get' | 'remove'>): Promise<void> {
+  for (const mark of [MOVED, UNFINISHED]) if ((await state.get(mark)) !== null) await state.remove(mark);
+}

@@ -1,9 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { quarters } from '../support/images/images.ts';
-import { cli } from '../support/servers/cli.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
 
 const SETTINGS = { PROXY_JUDGES: 'http://127.0.0.1:9/', RATE_LIMITS: 'off' };
@@ -17,11 +29,9 @@ afterAll(() => rm(scratch, { recursive: true }));
 
 test('only new pictures are copied, and old backups go with their files once the new one is verified', async () => {
   const server = await startServer('bun', SETTINGS);
-  const target = join(scratch, 'kept');
-  const backup = async (...options: string[]) => {
-    await nextSecond();
-    return cli(['backup', target, ...options], { env: { DATA_DIR: server.folder } });
-  };
+  const target = await place('kept');
+  const backup = (...options: string[]) =>
+    cli(['backup', target, ...options], { env: { DATA_DIR: server.folder } });
   const list = async () => (await cli(['restore', target, '--list'])).stdout.trim().split('\n');
   const [first, second] = [await upload(server.url), await upload(server.url)];
   expect((await backup()).stdout).toContain('2 images (2 copied now');
@@ -52,7 +62,7 @@ test('a backup goes to no place of another installation, nor over its images, an
   const [one, other] = [await startServer('bun', SETTINGS), await startServer('bun', SETTINGS)];
   await upload(one.url);
   await upload(other.url);
-  const target = join(scratch, 'claimed');
+  const target = await place('claimed');
   const run = (words: string[], folder: string) => cli(words, { env: { DATA_DIR: folder } });
   expect((await run(['backup', target], one.folder)).code).toBe(0);
   const foreign = await run(['backup', target], other.folder);
@@ -68,8 +78,179 @@ test('a backup goes to no place of another installation, nor over its images, an
   for (const server of [one, other]) expect(await server.stop()).toBe(0);
 }, 180_000);
 
-/** Backups are named by the second. */
-const nextSecond = () => Bun.sleep(1000 - (Date.now() % 1000));
+test('a clock that was wrong, or a damaged backup, costs no good one', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-1'));
+  const id = await upload(server.url);
+  const target = await place('ahead');
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  expect((await run('backup', target)).code).toBe(0);
+  const first = (await fileOf(target, 'records_')) ?? '';
+  const key = basename(first).replace('_', '/').replace(/\d{8}/, '20990101');
+  const { folder, path: future } = placeOf(target, key);
+  await mkdir(folder, { recursive: true });
+  await rename(first, future);
+  const again = await run('backup', target, '--keep', '1');
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('one of 1')]);
+  const [made = ''] = (await run('restore', target, '--list')).stdout.split('\n');
+  expect(made.slice(0, 8)).toBe('20990101');
+  expect(await fileOf(target, basename(future))).toBeNull();
+
+  expect((await run('backup', target)).code).toBe(0);
+  const [second = ''] = (await run('restore', target, '--list')).stdout.split('\n');
+  await writeFile((await fileOf(target, `records_${second}`)) ?? '', 'damaged');
+  await age(target);
+  const beside = await run('backup', target, '--keep', '2');
+  expect([beside.code, beside.stderr]).toEqual([0, expect.stringContaining(`${second} does not count`)]);
+  expect((await run('restore', target, '--list')).stdout).toContain(made);
+  expect(await fileOf(target, id)).not.toBeNull();
+  expect(await server.stop()).toBe(0);
+}, 180_000);
+
+test('a backup beside a picture that is lost keeps its own wrong file and says so', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-2'));
+  const id = await upload(server.url);
+  const target = await place('last');
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  expect((await run('backup', target)).code).toBe(0);
+  const copy = (await fileOf(target, id)) ?? '';
+  await writeFile(copy, (await stored(server.url, id)).fill(0));
+  expect(await server.stop()).toBe(0);
+  await rm((await fileOf(join(server.folder, 'images'), id)) ?? '');
+  const checked = await run('backup', target, '--check');
+  expect([checked.code, checked.stderr]).toEqual([1, expect.stringContaining('cannot be replaced')]);
+  expect((await stat(copy)).size).toBeGreaterThan(0);
+}, 180_000);
+
+test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-3'));
+  const [first, second] = [await upload(server.url), await upload(server.url)];
+  const target = await place('unfinished');
+  const run = (folder: string, ...words: string[]) => cli(words, { env: { DATA_DIR: folder } });
+  expect((await run(server.folder, 'backup', target)).code).toBe(0);
+  const copy = (await fileOf(target, first)) ?? '';
+  await rename(copy, join(scratch, 'aside'));
+  const fresh = await place('restored');
+  for (let times = 0; times < 2; times++) {
+    const { code, stderr } = await run(fresh, 'restore', target);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`image ${first} has no file`)]);
+    expect(stderr).toContain(`to METADATA_URL=sqlite:${fresh}/picpool.db`);
+  }
+  expect((await run(server.folder, 'backup', target, '--check')).code).toBe(0);
+  const newer = await run(fresh, 'restore', target);
+  expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('continue it with --at')]);
+  const begun = await startServer('bun', SETTINGS, fresh);
+  expect(await listed(begun.url)).toEqual([second]);
+  expect(await begun.stop()).toBe(0);
+  const later = await run(fresh, 'restore', target, '--log', '/dev/null');
+  expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('has no line of a server')]);
+  expect((await run(fresh, 'restore', target)).stdout).toContain('complete, from backup');
+  expect(await server.stop()).toBe(0);
+}, 180_000);
+
+test('a refused restore leaves no mark in the records', async () => {
+  const [one, other] = [
+    await startServer('bun', SETTINGS, await place('one')),
+    await startServer('bun', SETTINGS, await place('other')),
+  ];
+  await upload(one.url);
+  const file = await upload(other.url);
+  const target = await place('refused');
+  expect((await cli(['backup', target], { env: { DATA_DIR: one.folder } })).code).toBe(0);
+  await remove(other.url, file);
+  for (const server of [one, other]) expect(await server.stop()).toBe(0);
+  const mark = await fileOf(join(other.folder, 'images'), 'picpool-files-id');
+  await writeFile(mark ?? '', 'of a third installation');
+  const refused = await cli(['restore', target], { env: { DATA_DIR: other.folder } });
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('another installation')]);
+  const { Database } = await import('bun:sqlite');
+  const database = new Database(join(other.folder, 'picpool.db'));
+  expect(database.query("SELECT 1 FROM state WHERE key = 'restore-unfinished'").all()).toEqual([]);
+  database.close();
+}, 180_000);
+
+test('a place that is empty, missing or within the data is refused, and so is a data folder that nobody named', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-4'));
+  expect(await server.stop()).toBe(0);
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  const within = join(server.folder, 'backups');
+  await mkdir(within);
+  for (const [target, said] of [
+    ['', 'TARGET is empty'],
+    [join(scratch, 'not-mounted'), 'create it first'],
+    [within, 'TARGET is within'],
+  ] as const) {
+    const refused = await run('backup', target);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(said)]);
+  }
+  const target = await place('empty');
+  expect((await run('restore', target, '--list')).code).toBe(1);
+  expect((await run('backup', target)).code).toBe(0);
+  const cwd = await place('elsewhere');
+  const unset = await cli(['restore', target], { cwd });
+  expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining('DATA_DIR is not set')]);
+  expect(await readdir(cwd)).toEqual([]);
+}, 180_000);
+
+test('after a migration, a server of proxies alone ends the refusal of commands, and a backup never was refused', async () => {
+  const only = { ...SETTINGS, SERVICES: 'proxy', PROXY_REFRESH: 'off' };
+  const server = await startServer('bun', SETTINGS, await place('data-5'));
+  expect(await server.stop()).toBe(0);
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  const to = `sqlite:${join(await place('new'), 'picpool.db')}`;
+  expect((await run('migrate', '--to-metadata', to)).code).toBe(0);
+  expect((await run('token', 'list')).code).toBe(2);
+  expect((await run('backup', await place('moved'))).code).toBe(0);
+  const again = await startServer('bun', only, server.folder);
+  expect(await again.stop()).toBe(0);
+  expect((await run('token', 'list')).code).toBe(0);
+}, 180_000);
+
+test('a database whose header is destroyed counts as damaged', async () => {
+  const folder = await place('header');
+  await writeFile(join(folder, 'picpool.db'), Buffer.alloc(8192, 1));
+  const { code, stderr } = await cli(['serve', '--port', '0'], { env: { ...SETTINGS, DATA_DIR: folder } });
+  expect([code, stderr]).toEqual([3, expect.stringContaining('is damaged')]);
+}, 60_000);
+
+test('the report of the field is created first, and never replaced', async () => {
+  const path = join(scratch, 'report.json');
+  await writeFile(path, 'old');
+  const { code, stdout } = await cli(['doctor', '--field', path, '--for', '5s'], {
+    env: { DATA_DIR: scratch },
+  });
+  expect([code, stdout]).toEqual([1, expect.stringContaining('exists already')]);
+  expect(await readFile(path, 'utf8')).toBe('old');
+}, 5_000);
+
+test('a signal leaves a report of what was tried so far, and no folder', async () => {
+  const asked = Promise.withResolvers<void>();
+  const list = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    async fetch() {
+      asked.resolve();
+      return new Promise<Response>(() => {});
+    },
+  });
+  const DATA_DIR = await place('field');
+  const path = join(scratch, 'partial.json');
+  const child = Bun.spawn(cliCommand(['doctor', '--field', path]), {
+    env: cliEnvironment({ DATA_DIR, PROXY_SOURCES: `${list.url}`, PROXY_ALLOW_PRIVATE: 'true' }),
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  await asked.promise;
+  child.kill('SIGTERM');
+  expect(await child.exited).toBe(130);
+  await list.stop(true);
+  expect(JSON.parse(await readFile(path, 'utf8'))).toHaveProperty('machine');
+  expect(await readdir(join(DATA_DIR, 'tmp'))).toEqual([]);
+}, 60_000);
+
+/** Returns a new folder. */
+async function place(name: string): Promise<string> {
+  const folder = join(scratch, name);
+  await mkdir(folder);
+  return folder;
+}
 
 async function fileOf(folder: string, start: string): Promise<string | null> {
   const names = await readdir(folder, { recursive: true });
@@ -120,7 +301,7 @@ describe('SQLite locks the database against other processes', () => {
     for (let times = 0; times < 5; times++) await whole(`${server.url}/api/export`);
     expect((await readlinks(server.pid)).filter((one) => one.startsWith(path))).toHaveLength(opened);
 
-    const made = await cli(['backup', join(scratch, 'beside')], { env: { DATA_DIR: server.folder } });
+    const made = await cli(['backup', await place('beside')], { env: { DATA_DIR: server.folder } });
     expect(made.code).toBe(0);
     expect(await readlinks(server.pid)).not.toContainEqual(expect.stringContaining('(deleted)'));
     const after = [await upload(server.url), await upload(server.url)];

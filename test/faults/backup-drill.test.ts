@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
@@ -151,6 +151,7 @@ describe.each(KINDS)('with %s', (_, install) => {
             await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE', headers: admin });
         }
       })();
+      if (!target.includes(':')) await mkdir(target);
       const made = await cli(['backup', target, '--check'], { env: settings });
       expect([made.code, made.stderr]).toEqual([0, '']);
       const hash = createHash('sha256').update(blocked).digest('hex');
@@ -183,6 +184,9 @@ describe.each(KINDS)('with %s', (_, install) => {
           isLaterLost ? 404 : expect.stringMatching(/^[0-9a-f]{64}$/),
         );
         expect(restored.stdout + restored.stderr).toMatch(/(restored|complete), from backup \d+T/);
+        if (lost.length === 1 && lost[0] === 'files')
+          expect(restored.stderr).toContain('the records were there and know');
+        else if (isLaterLost) expect(restored.stdout).toMatch(/as 1 log said, from \S+Z to \S+Z/);
         expect(restored.code).toBe(lost.length === 1 && lost[0] === 'files' ? 1 : 0);
       } finally {
         await again.stop();

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { type CHECK_FORMATS, createResultWriter, csvHeader } from '../../src/cli/check.ts';
 import { misspelled } from '../../src/cli/config.ts';
 import { createProgress } from '../../src/cli/progress.ts';
+import { settingsIn } from '../../src/cli/run.ts';
 import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
 import { countOf, formatCount, formatSpan } from '../../src/lib/format.ts';
 import { masked } from '../../src/lib/masked.ts';
@@ -129,12 +130,24 @@ test('secrets are masked wherever they occur', () => {
   expect(masked('PROXY_SOURCES', 'https://a.example/?api_key=abc&x=1,https://u:p@b.example/')).toBe(
     'https://a.example/?api_key=***&x=1,https://***@b.example/',
   );
+  expect(masked('PROXY_SOURCES', 'https://a.example/x, https://u:hunter2@b.example/y')).toBe(
+    'https://a.example/x, https://***@b.example/y',
+  );
+  expect(masked('PROXY_TARGETS', 'a=https://a.example/, b=https://u:p@b.example/')).toBe(
+    'a=https://a.example/, b=https://***@b.example/',
+  );
   expect(masked('WEBHOOK_URLS', 'https://hooks.example/T01/B02/xyz,https://other.example/')).toBe(
     'https://hooks.example/***, https://other.example/***',
   );
   expect(masked('BLOBS_URL', 's3://bucket?endpoint=https://s3.example&region=eu')).toBe(
     's3://bucket?endpoint=https://s3.example&region=eu',
   );
+});
+
+test('settings in a file are read as systemd reads them', () => {
+  const text = '# a=1\n;b=2\nC=pa#ss word\nD=#1 \r\nE="x # y" # z\nF=plain\n';
+  expect(settingsIn(text)).toMatchObject({ C: 'pa#ss word', D: '#1', E: 'x # y', F: 'plain' });
+  expect(settingsIn(text)).not.toHaveProperty('a');
 });
 
 test('a misspelt variable is reported, those of other programs are not', () => {

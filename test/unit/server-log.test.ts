@@ -2,15 +2,17 @@ import { afterAll, expect, test } from 'bun:test';
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type CommandError, EXIT } from '../../src/cli/exit.ts';
 import { readServerLogs } from '../../src/cli/server-log.ts';
 
 const path = join(tmpdir(), `picpool-log-${process.pid}`);
+const SINCE = '2026-02-01T08:00:00.000Z';
 afterAll(() => rm(path, { force: true }));
 
 async function told(...lines: string[]) {
   await writeFile(path, lines.join('\n'));
-  const { removed, blocks } = await readServerLogs([path]);
-  return { removed: [...removed], blocks: [...blocks.values()] };
+  const { removed, blocks, hidden } = await readServerLogs([path], SINCE);
+  return { removed: [...removed], blocks: [...blocks.values()], hidden };
 }
 
 const line = (message: string, facts: object) =>
@@ -22,6 +24,7 @@ test('a log tells what was removed, also as Kubernetes keeps it', async () => {
   expect(await told(line('image removed', { id: 'aaaaaaaaaaaa' }), kept)).toEqual({
     removed: ['aaaaaaaaaaaa', 'bbbbbbbbbbbb'],
     blocks: [],
+    hidden: 0,
   });
 });
 
@@ -49,5 +52,39 @@ test('what a client can write into a log removes and blocks nothing', async () =
     `{"time":"${'['.repeat(50_000)}","message":"image removed"}`,
     forged.slice(0, -3),
   );
-  expect(found).toEqual({ removed: [], blocks: [] });
+  expect(found).toEqual({ removed: [], blocks: [], hidden: 2 });
+});
+
+test('of blocks whose network is hidden, nothing is repeated and each is counted', async () => {
+  const found = await told(
+    line('block added', { peer: 'abcdef012345' }),
+    line('block added', { reason: 'spam' }),
+  );
+  expect(found).toEqual({ removed: [], blocks: [], hidden: 2 });
+});
+
+test('what happened before the backup is skipped', async () => {
+  const old = {
+    ...JSON.parse(line('image removed', { id: 'aaaaaaaaaaaa' })),
+    time: '2026-02-01T07:59:59.999Z',
+  };
+  expect((await told(JSON.stringify(old))).removed).toEqual([]);
+});
+
+test('a file without any line of a server is refused, and the times of others are told', async () => {
+  for (const text of [
+    '',
+    '08:05:00 info  image removed id=aaaaaaaaaaaa',
+    '\u001f\u008b\u0008',
+    '{"time":1}',
+  ]) {
+    await writeFile(path, text);
+    const outcome = await readServerLogs([path], SINCE).catch((error: CommandError) => error.exitCode);
+    expect(outcome).toBe(EXIT.usage);
+  }
+  await writeFile(path, `${line('started', {})}\n${line('stopping', {}).replace('08:05', '09:10')}`);
+  expect(await readServerLogs([path], SINCE)).toMatchObject({
+    first: '2026-02-01T08:05:00.000Z',
+    last: '2026-02-01T09:10:00.000Z',
+  });
 });
