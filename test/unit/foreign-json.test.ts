@@ -15,6 +15,7 @@ const READS_ITS_OWN = [
   'src/image/maintenance/unfinished.ts',
   'src/image/pages/image-page.ts',
   'src/image/review/reviews.ts',
+  'src/image/views.ts',
   'src/lib/key-ring.ts',
   'src/mcp/routes.ts',
   'src/mcp/server.ts',
