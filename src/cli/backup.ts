@@ -23,9 +23,10 @@ const MOST_FAULTS = 100;
 export const command = defineCommand({
   operands: { form: 'TARGET', least: 1, most: 1 },
   about: `Adds a backup of the server's records and images to TARGET: a folder that exists, or
-s3://BUCKET/PREFIX?endpoint=... with the credentials of the server. It works beside a running server, with every kind of stores, and copies only
-images that TARGET does not have; what it copies is compared with its SHA-256 and read back. Smaller versions
-of images are made again on request. The backup holds secrets: keys, and hashes of tokens and passwords.
+s3://BUCKET/PREFIX?endpoint=... with the credentials of the server. It works beside a running server,
+with every kind of stores, and copies only images that TARGET does not have; what it copies is compared
+with its SHA-256 and read back. Smaller versions of images are made again on request. The backup holds
+secrets: keys, and hashes of tokens and passwords.
 Exit code 0: the backup is complete; 1: something is missing, and standard error says what.
 
   picpool backup /var/backups/picpool --keep 14`,

@@ -60,9 +60,13 @@ export async function demandServer({ url }: Exposed): Promise<void> {
 /** The API description has some 200,000 characters. */
 const LONGEST_ANSWER = 2_000_000;
 
+/** The description of the API is the deepest one. */
+const DEEPEST_ANSWER = 32;
+
 function fieldOf(text: string, name: string): unknown {
   try {
-    return (parseForeignJson(text, { maxLength: LONGEST_ANSWER }) as Record<string, unknown>)[name];
+    const limits = { maxLength: LONGEST_ANSWER, maxDepth: DEEPEST_ANSWER };
+    return (parseForeignJson(text, limits) as Record<string, unknown>)[name];
   } catch {
     return undefined;
   }

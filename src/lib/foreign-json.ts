@@ -6,21 +6,25 @@ export const MAX_JSON_LENGTH = 64 * 1024;
 interface ForeignJson {
   /** Maximum length of the text in characters. Default: 64 Ki. */
   maxLength?: number;
+  /** How deep objects and arrays may be nested. Default: 16. */
+  maxDepth?: number;
 }
 
 /**
- * Parses JSON that somebody else wrote: the only way to do so in this program. Objects and arrays may be nested 16
- * levels deep.
+ * Parses JSON that somebody else wrote: the only way to do so in this program.
  * @throws {SyntaxError} if it is not JSON, too long or too deep.
  */
-export function parseForeignJson(text: string, { maxLength = MAX_JSON_LENGTH }: ForeignJson = {}): unknown {
+export function parseForeignJson(
+  text: string,
+  { maxLength = MAX_JSON_LENGTH, maxDepth = MOST_DEPTH }: ForeignJson = {},
+): unknown {
   if (text.length > maxLength) throw new SyntaxError(`it is longer than ${maxLength} characters`);
-  if (isTooDeep(text)) throw new SyntaxError(`it is nested more than ${MOST_DEPTH} levels deep`);
+  if (isTooDeep(text, maxDepth)) throw new SyntaxError(`it is nested more than ${maxDepth} levels deep`);
   return JSON.parse(text);
 }
 
 /** Counts brackets outside strings. In text that is not JSON the count has no meaning, but that is refused anyway. */
-function isTooDeep(text: string): boolean {
+function isTooDeep(text: string, maxDepth: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -29,7 +33,7 @@ function isTooDeep(text: string): boolean {
         break;
       case 0x5b:
       case 0x7b:
-        if (++depth > MOST_DEPTH) return true;
+        if (++depth > maxDepth) return true;
         break;
       case 0x5d:
       case 0x7d:
