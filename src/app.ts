@@ -72,6 +72,9 @@ export interface AppOptions {
   mayWrite?: (peer: string) => Promise<void>;
 }
 
+/** What monitors ask for every few seconds: logged as `debug` while it succeeds. */
+const PROBES = new Set(['/livez', '/readyz', '/metrics']);
+
 export interface App {
   /** Answers one request. Never throws or rejects. */
   handle(request: Request, peerOf: PeerOf): Response | Promise<Response>;
@@ -325,5 +328,3 @@ function memoize<T>(make: () => Promise<T>): () => Promise<T> {
     return made;
   };
 }
-/** What monitors ask for every few seconds: logged as `debug` while it succeeds. */
-const PROBES = new Set(['/livez', '/readyz', '/metrics']);

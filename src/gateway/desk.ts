@@ -97,13 +97,13 @@ export class Desk {
 
   /** Returns why a request was not answered. */
   unanswered(kind: Kind, target: Target, tries: number): GatewayFault {
-    const works = [...this.engine.upstreams(kind)].length;
-    const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
     if (tries > 0)
       return new GatewayFault(
         'no_answer',
         `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
       );
+    const works = [...this.engine.upstreams(kind)].length;
+    const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
     const sentence =
       works > 0
         ? `None of the ${works} proxies that work fits the options in the user name.`

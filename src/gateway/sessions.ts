@@ -34,7 +34,8 @@ export class Session {
     this.#common = common;
   }
 
-  get #isStanding(): boolean {
+  /** Whether its time is not over. */
+  get isStanding(): boolean {
     return this.expiresAt >= this.#common.monotonic();
   }
 
@@ -95,7 +96,7 @@ export class Session {
   /** Reports whether another session of the account holds the exit. */
   isTaken(exit: string): boolean {
     const holder = this.#common.holders.get(this.#account, exit);
-    return holder !== undefined && holder !== this && holder.#held === exit && holder.#isStanding;
+    return holder !== undefined && holder !== this && holder.#held === exit && holder.isStanding;
   }
 }
 
@@ -113,7 +114,7 @@ export class Sessions {
   /** Returns a session that has not expired. */
   find(account: string, name: string): Session | undefined {
     const known = this.#sessions.get(account, name);
-    return known && known.expiresAt >= this.#common.monotonic() ? known : undefined;
+    return known?.isStanding ? known : undefined;
   }
 
   /** Returns the session of this name, created if necessary. */

@@ -63,7 +63,7 @@ export function uploadView(
     ...(album !== undefined && { album }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
-    ...conversionOf(image),
+    original: conversionOf(image).original,
     removed: [...removed],
     warnings: [...warnings],
   };

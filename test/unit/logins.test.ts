@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { followPool } from '../../src/gateway/follow-pool.ts';
-import { exitOf } from '../../src/gateway/upstream.ts';
+import { exitOf, type Upstream } from '../../src/gateway/upstream.ts';
 import { formatLogin, loginOf, partsOf } from '../../src/proxy/login.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { createPool, draft, failed, passed } from '../support/pool/pool.ts';
@@ -94,19 +94,12 @@ test('a login that was corrected has its turn in the same pass', async () => {
   await pool.close();
 });
 
-test('the gateway gets the login of each proxy in the pool', async () => {
-  const pool = await createPool();
-  await pool.store.save([
-    draft(OWN, pool.clock.now(), { login: 'me:secret' }),
-    draft('socks5://192.0.2.2:80', pool.clock.now()),
-  ]);
-  const logins = new Map<string, string | null>();
+/** Returns the upstreams that a gateway makes of the pool, by key. */
+async function followed(pool: Awaited<ReturnType<typeof createPool>>): Promise<Map<string, Upstream>> {
+  const upstreams = new Map<string, Upstream>();
   const follower = followPool({
     store: pool.store,
-    engine: {
-      set: ({ key, login }) => void logins.set(key.replace(/#\w{16}$/, '#hash'), login),
-      delete() {},
-    },
+    engine: { set: (upstream) => void upstreams.set(upstream.key, upstream), delete() {} },
     report: async () => {},
     paid: { alive: () => [], version: () => 0, doubt() {} },
     monotonic: () => 0,
@@ -116,6 +109,19 @@ test('the gateway gets the login of each proxy in the pool', async () => {
   });
   follower.start();
   await follower.stop();
+  return upstreams;
+}
+
+test('the gateway gets the login of each proxy in the pool', async () => {
+  const pool = await createPool();
+  await pool.store.save([
+    draft(OWN, pool.clock.now(), { login: 'me:secret' }),
+    draft('socks5://192.0.2.2:80', pool.clock.now()),
+  ]);
+  const logins = [...(await followed(pool))].map(([key, { login }]) => [
+    key.replace(/#\w{16}$/, '#hash'),
+    login,
+  ]);
   expect(Object.fromEntries(logins)).toEqual({
     [`${OWN}#hash`]: 'me:secret',
     'socks5://192.0.2.2:80': null,
@@ -132,19 +138,7 @@ test('an exit counts only if the proxy cannot have made up the page that named i
     draft('socks5://192.0.2.2:80', now, { ...claims, proof: 'tls' }),
     draft('http://192.0.2.3:80', now, { ...claims, proof: 'signed' }),
   ]);
-  const exits = new Map<string, string>();
-  const follower = followPool({
-    store: pool.store,
-    engine: { set: (upstream) => void exits.set(upstream.key, exitOf(upstream)), delete() {} },
-    report: async () => {},
-    paid: { alive: () => [], version: () => 0, doubt() {} },
-    monotonic: () => 0,
-    onError(error) {
-      throw error;
-    },
-  });
-  follower.start();
-  await follower.stop();
+  const exits = [...(await followed(pool))].map(([key, upstream]) => [key, exitOf(upstream)]);
   expect(Object.fromEntries(exits)).toEqual({
     'http://192.0.2.1:80': '192.0.2.1',
     'socks5://192.0.2.2:80': '192.0.2.99',

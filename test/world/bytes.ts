@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { between, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { createReader, type Message, mutated, request, response } from './messages.ts';
-import { later, passUntil, pending, resetTime, trueTime } from './time.ts';
+import { later, passUntil, pending, resetTime, SECOND, trueTime } from './time.ts';
 import { createWires, type WireEnd } from './wires.ts';
 import type { Result } from './world.ts';
 
-const SECOND = 1000;
 const LATIN = 'latin1';
 
 /** What a seed decides about what passes a gateway. */

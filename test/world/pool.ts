@@ -11,25 +11,15 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
 import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
 import { createRecordsModel } from './records-model.ts';
-import { CALM, createSeams, type Trouble } from './seams.ts';
-import { as, type Mortal, passUntil, pause, resetTime, trueTime } from './time.ts';
+import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
+import { as, HOUR, MINUTE, type Mortal, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
 import type { Result } from './world.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 const LIST = { name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'http' } as const;
 
 /** What a seed decides about its world. */
-export interface PoolOptions {
+export interface PoolOptions extends Course {
   intervalMs: number;
-  chaosMs: number;
-  quietMs: number;
-  trouble: Trouble;
-  deathEveryMs: number;
-  deadMs: number;
-  jumpMs: number;
-  jumpForMs: number;
   /** Listed proxies of each kind. */
   listed: number;
   /** How long no judge for TLS answers, from the beginning on. */
@@ -184,14 +174,6 @@ export async function runPool(
     }
   }
 
-  async function killNowAndThen(): Promise<void> {
-    while (Number.isFinite(options.deathEveryMs)) {
-      await pause(options.deathEveryMs * 2 * chance());
-      if (isCalm) return;
-      if (copy) copy.isAlive = false;
-    }
-  }
-
   async function jumpOnce(): Promise<void> {
     if (options.jumpMs === 0) return;
     await pause(options.chaosMs * chance() * 0.8);
@@ -208,7 +190,7 @@ export async function runPool(
   void live();
   await passUntil(begin + 10 * SECOND);
   seams.trouble = options.trouble;
-  void killNowAndThen();
+  void killNowAndThen(options, () => (isCalm ? null : (copy ?? undefined)));
   void jumpOnce();
   await passUntil(begin + options.chaosMs);
   isCalm = true;

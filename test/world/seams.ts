@@ -1,6 +1,6 @@
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { between, chance, happens } from './chance.ts';
-import { as, current, later, type Mortal, pause, stir, trueTime } from './time.ts';
+import { as, current, later, type Mortal, pause, stir } from './time.ts';
 
 /** How often what goes wrong at a seam, as probabilities of one call. All 0: nothing does. */
 export interface Trouble {
@@ -17,6 +17,34 @@ export interface Trouble {
 }
 
 export const CALM: Trouble = { refused: 0, lost: 0, late: 0, hangs: 0, death: 0 };
+
+/** What a seed decides about the trouble of a world with copies. */
+export interface Course {
+  /** How long trouble lasts, and how long it may take until everything is right again. */
+  chaosMs: number;
+  quietMs: number;
+  trouble: Trouble;
+  /** Time between deaths of copies; infinite: none dies but at a seam. */
+  deathEveryMs: number;
+  /** How long a copy stays dead. */
+  deadMs: number;
+  /** How far the clock of a copy jumps, and for how long; 0: not. */
+  jumpMs: number;
+  jumpForMs: number;
+}
+
+/** Lets a copy die from time to time. `victim`: the next one, or `null` once nothing bad happens any more. */
+export async function killNowAndThen(
+  { deathEveryMs }: Course,
+  victim: () => Mortal | undefined | null,
+): Promise<void> {
+  while (Number.isFinite(deathEveryMs)) {
+    await pause(deathEveryMs * 2 * chance());
+    const mortal = victim();
+    if (mortal === null) return;
+    if (mortal) mortal.isAlive = false;
+  }
+}
 
 /** The clients of the stores give up after this time, in ms. */
 const PATIENCE_MS = 5000;
@@ -131,6 +159,3 @@ const forever = () => new Promise<never>(() => {});
 function away(why: string): AppError {
   return new AppError('unavailable', inEnglish(`The simulated store: ${why}.`), { retryAfterMs: 1000 });
 }
-
-/** The time of the world for a trace, in seconds since its beginning. */
-export const stamp = (begin: number) => ((trueTime() - begin) / 1000).toFixed(3);

@@ -23,6 +23,10 @@ interface Alarm {
   everyMs: number | null;
 }
 
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
 const START = Date.UTC(2026, 0, 1);
 const realImmediate = globalThis.setImmediate;
 const realNow = Date.now;

@@ -1,10 +1,8 @@
 import type { ImageEvent } from '../../src/image/service.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
-import { later, trueTime } from './time.ts';
+import { later, MINUTE, SECOND, trueTime } from './time.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;
 /** Clients give up after this time. */

@@ -8,32 +8,16 @@ import { resetFiles } from './files.ts';
 import { createFilesModel } from './files-model.ts';
 import { brokenPromises, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
-import { CALM, createSeams, type Trouble } from './seams.ts';
-import { passUntil, pause, resetTime, trueTime } from './time.ts';
+import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
+import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
 import { createUser } from './users.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
 /** What a seed decides about its world. */
-export interface Options {
+export interface Options extends Course {
   copies: number;
   users: number;
   retentionMs: number;
   cleanupIntervalMs: number;
-  /** How long trouble lasts, and how long it may take until everything is right again. */
-  chaosMs: number;
-  quietMs: number;
-  trouble: Trouble;
-  /** Time between deaths of copies; infinite: none dies but at a seam. */
-  deathEveryMs: number;
-  /** How long a copy stays dead. */
-  deadMs: number;
-  /** How far the clock of a copy jumps, and for how long; 0: not. */
-  jumpMs: number;
-  jumpForMs: number;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
   deaf: boolean;
 }
@@ -146,15 +130,6 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     }
   }
 
-  async function killNowAndThen(): Promise<void> {
-    while (Number.isFinite(options.deathEveryMs)) {
-      await pause(options.deathEveryMs * 2 * chance());
-      if (isCalm) return;
-      const victim = copies[whole(0, options.copies - 1)];
-      if (victim) victim.isAlive = false;
-    }
-  }
-
   async function jumpOnce(): Promise<void> {
     if (options.jumpMs === 0) return;
     await pause(options.chaosMs * chance() * 0.8);
@@ -185,7 +160,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   await passUntil(begin + 10 * SECOND);
   seams.trouble = options.trouble;
   for (let index = 0; index < options.users; index++) void live(`user${index}`);
-  void killNowAndThen();
+  void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
   await passUntil(begin + options.chaosMs);
   isCalm = true;

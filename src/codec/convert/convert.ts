@@ -8,7 +8,7 @@ import { hasGainMap } from '../decoders/jpeg-parts.ts';
 import { inOnePass, pixelsOf, smallPixelsOf } from '../decoders/pixels.ts';
 import { type Format, isFormat } from '../format.ts';
 import { MOVING } from '../formats.ts';
-import { bareFile } from '../kept/bare.ts';
+import { bareFile, hasList } from '../kept/bare.ts';
 import type { Converted, ConvertJob, InputLimits, Original } from '../workers/protocol.ts';
 import { drawStrip, type Strip } from './animation.ts';
 import { lookOf, type Pixels } from './look.ts';
@@ -148,8 +148,8 @@ async function keptFile(
 ): Promise<Made | null> {
   const { format, scale, animated } = plan;
   const { orientation = 1 } = source.header;
-  const mayStay =
-    format === kindOf(source) && scale === 1 && source.complete && (animated || source.frames === 1);
+  const isOfKind = hasList(format) && format === kindOf(source);
+  const mayStay = isOfKind && scale === 1 && source.complete && (animated || source.frames === 1);
   // Many viewers do not read the colours of a picture that our own code has to draw.
   if (
     !mayStay ||

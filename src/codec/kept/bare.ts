@@ -8,6 +8,11 @@ const STRIPS: Partial<Record<Format, (file: Buffer, keepsExif: boolean) => Buffe
   gif: bareGif,
 };
 
+/** Reports whether files of a format can be kept, because it has a list. */
+export function hasList(format: Format): boolean {
+  return format in STRIPS;
+}
+
 /**
  * Returns the parts of a file on the list of its format, in their order and with nothing behind them. Returns `null` for a file
  * that is damaged, or of a format without a list. Time and memory grow with the bytes of the file; of a PNG, with its pixels.

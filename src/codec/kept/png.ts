@@ -25,16 +25,17 @@ export function barePng(file: Buffer, keepsExif: boolean): Buffer | null {
   const seen = new Set<string>();
   const streams: Buffer[] = [];
   let head: Buffer | null = null;
+  let isBehind = false;
   for (const { type, data } of chunksOf(file)) {
     if (head === null && type !== 'IHDR') return null;
     // Viewers draw the frames of an animation, which others do not see.
     if (['acTL', 'fcTL', 'fdAT'].includes(type)) return null;
     if (type === 'IDAT') {
-      if (seen.has('behind')) return null;
+      if (isBehind) return null;
       streams.push(data);
       continue;
     }
-    if (streams.length > 0) seen.add('behind');
+    isBehind = streams.length > 0;
     if (type === 'IEND') {
       const stream = Buffer.concat(streams);
       if (head === null || data.length > 0 || !endsWithPixels(stream, bytesOf(head))) return null;
