@@ -1,4 +1,4 @@
-import { type BodyEnd, bodyEnd, MessageFault } from '../lib/http-message.ts';
+import { bodyEnd, MessageFault, type Relay, relay } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
@@ -82,7 +82,7 @@ export function sendPlain(options: PlainOptions): void {
 
 /** Reports whether the body has arrived, of which nothing was taken yet. */
 function isWhole({ framing }: PlainRequest, { inbox }: Client): boolean {
-  const end = bodyEnd(framing, { of: 'request' });
+  const end = bodyEnd(framing);
   try {
     end.take(inbox.view());
     return end.done;
@@ -110,12 +110,12 @@ class Exchange implements Carrier, Served {
   /** Called once, when the answer begins or there is none. */
   readonly #settle: (outcome: Outcome) => void;
   readonly #upstream: TcpSocket;
-  readonly #requestEnd: BodyEnd;
+  readonly #requestBody: Relay;
   /** The beginning of the answer, until its head is whole. */
   readonly #received = new Inbox();
   readonly #readAnswer: AnswerReader;
   #answer: Answer | null = null;
-  #answerEnd: BodyEnd | null = null;
+  #answerBody: Relay | null = null;
   /** True if the proxy has sent more than the answer. */
   #surplus = false;
   /** When the request was sent, unless it had been sent before. */
@@ -138,7 +138,7 @@ class Exchange implements Carrier, Served {
     this.#upstream = socket;
     this.#received.add(received);
     this.#readAnswer = answerReader(options.request.method);
-    this.#requestEnd = bodyEnd(options.request.framing, { of: 'request' });
+    this.#requestBody = relay(options.request.framing);
   }
 
   begin(sent: boolean): void {
@@ -179,7 +179,7 @@ class Exchange implements Carrier, Served {
   }
 
   ended(): void {
-    if (!this.#requestEnd.done) this.#options.client.socket.destroy();
+    if (!this.#requestBody.done) this.#options.client.socket.destroy();
   }
 
   left(): void {
@@ -192,7 +192,7 @@ class Exchange implements Carrier, Served {
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
   cut(why: Cut): void {
-    const isSilent = why === 'idle' && this.#requestEnd.done && this.#answerEnd === null;
+    const isSilent = why === 'idle' && this.#requestBody.done && this.#answerBody === null;
     this.#fail(maybeSent(), isSilent ? 'timeout' : null);
   }
 
@@ -203,11 +203,12 @@ class Exchange implements Carrier, Served {
   #sendBody(): void {
     const { client } = this.#options;
     this.#moved();
-    if (this.#requestEnd.done || client.inbox.isEmpty) return;
+    if (this.#requestBody.done || client.inbox.isEmpty) return;
     try {
-      const count = this.#requestEnd.take(client.inbox.view());
+      const { count, piece } = this.#requestBody.take(client.inbox.view());
       if (!this.#spend('up', count)) return;
-      if (!this.#upstream.write(client.take(count))) client.socket.pause();
+      client.take(count);
+      if (piece.length > 0 && !this.#upstream.write(piece)) client.socket.pause();
     } catch {
       this.#fail(badRequest('The body is malformed.'), null);
     }
@@ -216,7 +217,7 @@ class Exchange implements Carrier, Served {
   #onBytes(bytes: Buffer): void {
     if (this.#over) return;
     this.#moved();
-    if (this.#answerEnd !== null) {
+    if (this.#answerBody !== null) {
       this.#sendAnswer(bytes);
       return;
     }
@@ -244,7 +245,7 @@ class Exchange implements Carrier, Served {
   #beginAnswer(answer: Answer, rest: Buffer): void {
     const { member, tookMs, doubtful, slower } = this.#result;
     this.#answer = answer;
-    this.#answerEnd = bodyEnd(answer.framing);
+    this.#answerBody = relay(answer.framing);
     this.#settle('served');
     const { admission, request, desk } = this.#options;
     const evidence = this.#evidence;
@@ -265,7 +266,7 @@ class Exchange implements Carrier, Served {
   /** The client's connection can be reused if both bodies have a known end. */
   get #reusable(): boolean {
     return (
-      this.#options.request.keepAlive && this.#requestEnd.done && this.#answer?.framing !== 'until close'
+      this.#options.request.keepAlive && this.#requestBody.done && this.#answer?.framing !== 'until close'
     );
   }
 
@@ -273,7 +274,7 @@ class Exchange implements Carrier, Served {
   get #upstreamReusable(): boolean {
     const { personal } = this.#options.request;
     const keepAlive = this.#answer?.keepAlive === true;
-    return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestEnd.done;
+    return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestBody.done;
   }
 
   /** Counts bytes. Returns false, and ends the connections, if the quota is used up. */
@@ -289,14 +290,16 @@ class Exchange implements Carrier, Served {
   #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
     const { client } = this.#options;
     try {
-      const count = this.#answerEnd?.take(bytes) ?? 0;
+      const { count, piece: body } = this.#answerBody?.take(bytes) ?? {
+        count: 0,
+        piece: bytes.subarray(0, 0),
+      };
       if (!this.#spend('down', count + (head?.length ?? 0))) return;
       // Anything that a proxy sends beyond the answer is discarded.
-      const body = bytes.subarray(0, count);
       this.#surplus = count < bytes.length;
       const piece = head === null ? body : Buffer.concat([head, body]);
       if (piece.length > 0 && !client.socket.write(piece)) this.#upstream.pause();
-      if (this.#answerEnd?.done) this.#end('done');
+      if (this.#answerBody?.done) this.#end('done');
     } catch {
       this.#end('broken', 'protocol_error');
     }
@@ -311,7 +314,7 @@ class Exchange implements Carrier, Served {
 
   /** The client gets an error, if there is no answer yet. `blame`: what the proxy did, or `null` if it was not at fault. */
   #fail(fault: GatewayFault, blame: Failure | null): void {
-    if (this.#answerEnd !== null) {
+    if (this.#answerBody !== null) {
       this.#end('broken', blame);
       return;
     }
@@ -325,7 +328,7 @@ class Exchange implements Carrier, Served {
     const { client, desk, request } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
-    if (this.#answerEnd === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
+    if (this.#answerBody === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     this.#result.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {

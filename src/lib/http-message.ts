@@ -137,16 +137,9 @@ export interface BodyEnd {
 /** Takes a part of a body, which is a view. */
 type Sink = (part: Buffer) => void;
 
-interface BodyOptions {
-  /** Gets what the body contains. */
-  sink?: Sink;
-  /** Servers pad sizes, and their clients read that; in a request, it could mean something else to the next reader. */
-  of?: 'request' | 'answer';
-}
-
-/** Detects the end of a body with this framing. A body that ends with the connection is never done. */
-export function bodyEnd(framing: Framing, { sink, of = 'answer' }: BodyOptions = {}): BodyEnd {
-  if (framing === 'chunked') return new ChunkedEnd(of === 'request' ? STRICT_SIZE : CHUNK_SIZE, sink);
+/** Detects the end of a body with this framing. A body that ends with the connection is never done. `sink` gets what it contains. */
+export function bodyEnd(framing: Framing, sink?: Sink): BodyEnd {
+  if (framing === 'chunked') return new ChunkedEnd({ sink });
   let left = framing === 'none' ? 0 : framing === 'until close' ? Number.POSITIVE_INFINITY : framing.length;
   return {
     take(bytes) {
@@ -164,37 +157,71 @@ export function bodyEnd(framing: Framing, { sink, of = 'answer' }: BodyOptions =
   };
 }
 
-const TOKEN = "[!#$%&'*+.^_`|~\\w-]+";
-/** With its extensions. */
+/** A body on its way to another reader. */
+export interface Relay {
+  /** As that of `BodyEnd`; `piece` is what to pass on, possibly nothing. Throws a `MessageFault` for malformed chunks. */
+  take(bytes: Buffer): { count: number; piece: Buffer };
+  readonly done: boolean;
+}
+
+/**
+ * Passes a body with this framing on. Chunks are written again, as all readers understand them: a recipient may be strict about sizes,
+ * and knows none of the sender's extensions, which concern only the two of them (RFC 9112, 7.1.1).
+ */
+export function relay(framing: Framing): Relay {
+  const parts: Buffer[] = [];
+  const trailer: string[] = [];
+  const isChunked = framing === 'chunked';
+  const end = isChunked
+    ? new ChunkedEnd({ sink: (part) => parts.push(part), onTrailer: (line) => trailer.push(line) })
+    : bodyEnd(framing);
+  return {
+    take(bytes) {
+      const count = end.take(bytes);
+      if (!isChunked) return { count, piece: bytes.subarray(0, count) };
+      const bodyBytes = parts.reduce((sum, { length }) => sum + length, 0);
+      const pieces = bodyBytes > 0 ? [Buffer.from(`${bodyBytes.toString(16)}\r\n`), ...parts, LINE_END] : [];
+      parts.length = 0;
+      if (end.done) pieces.push(Buffer.from(`0\r\n${trailer.splice(0).join('')}\r\n`, 'latin1'));
+      return { count, piece: Buffer.concat(pieces) };
+    },
+    get done() {
+      return end.done;
+    },
+  };
+}
+
+/** With its extensions. Some senders pad sizes. */
 const CHUNK_SIZE = /^([0-9a-f]{1,12})[ \t]*(?:;[^\r\n]*)?\r\n$/i;
-const STRICT_SIZE = new RegExp(
-  `^([0-9a-f]{1,12})(?:;${TOKEN}(?:=(?:${TOKEN}|"[^"\\\\\\x00-\\x1f\\x7f]*"))?)*\r\n$`,
-  'i',
-);
+const LINE_END = Buffer.from('\r\n');
 const CR = 13;
 const LF = 10;
 
-/** @throws {MessageFault} for anything but a field, which could be a request to the next reader, and for what frames a message. */
-function checkTrailer(line: string): void {
-  const [name] = parseField(line);
+/**
+ * Returns a line of a trailer as it is passed on.
+ * @throws {MessageFault} for anything but a field, which could be a request to the next reader, and for what frames a message.
+ */
+function trailerLine(line: string): string {
+  const [name, value] = parseField(line);
   if (/^(content-length|transfer-encoding|host)$/i.test(name))
     throw new MessageFault('The trailer is malformed.');
+  return `${name}: ${value}\r\n`;
 }
 
 /** Chunks (RFC 9112, 7.1), parsed as strictly as their readers should: only CR LF ends a line. */
 class ChunkedEnd implements BodyEnd {
   done = false;
-  readonly #size: RegExp;
   readonly #sink: Sink | undefined;
+  readonly #onTrailer: ((line: string) => void) | undefined;
   #state: 'size' | 'data' | 'trailer' = 'size';
   #line = '';
   /** Of this chunk, with its end. */
   #left = 0;
   #trailerBytes = 0;
 
-  constructor(size: RegExp, sink: Sink | undefined) {
-    this.#size = size;
+  constructor({ sink, onTrailer }: { sink?: Sink | undefined; onTrailer?: (line: string) => void }) {
     this.#sink = sink;
+    this.#onTrailer = onTrailer;
   }
 
   get left(): number {
@@ -246,10 +273,13 @@ class ChunkedEnd implements BodyEnd {
     if (this.#state === 'trailer') {
       if (!line.endsWith('\r\n')) throw new MessageFault('The trailer is malformed.');
       this.done = line === '\r\n';
-      if (!this.done) checkTrailer(line.slice(0, -2));
+      if (!this.done) {
+        const field = trailerLine(line.slice(0, -2));
+        this.#onTrailer?.(field);
+      }
       return;
     }
-    const size = this.#size.exec(line)?.[1];
+    const size = CHUNK_SIZE.exec(line)?.[1];
     if (size === undefined) throw new MessageFault('A chunk is malformed.');
     const length = Number.parseInt(size, 16);
     this.#state = length === 0 ? 'trailer' : 'data';

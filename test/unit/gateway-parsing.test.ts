@@ -6,7 +6,7 @@ import { readRequest } from '../../src/gateway/http-request.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
 import { readGreeting, readOpening } from '../../src/gateway/tls.ts';
-import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
+import { bodyEnd, framingOf, headReader, relay } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 
 function headOf(text: string) {
@@ -110,7 +110,7 @@ describe('the end of a body', () => {
 
   test('is found in chunks, however they are split, without what follows', () => {
     for (let cut = 1; cut <= chunked.length; cut++) {
-      const end = bodyEnd('chunked', { of: 'request' });
+      const end = bodyEnd('chunked');
       const bytes = Buffer.from(`${chunked}GET`);
       let taken = 0;
       for (let at = 0; at < bytes.length; at += cut) {
@@ -126,7 +126,7 @@ describe('the end of a body', () => {
   test.each(['5\nhello\r\n', 'x\r\n', '5\r\nhelloXX', '-1\r\n', '0\r\nA: 1\n\r\n', `${'1'.repeat(300)}`])(
     'is not looked for in malformed chunks: %j',
     (text) => {
-      expect(() => bodyEnd('chunked', { of: 'request' }).take(Buffer.from(text))).toThrow();
+      expect(() => bodyEnd('chunked').take(Buffer.from(text))).toThrow();
     },
   );
 
@@ -401,10 +401,21 @@ test('what is forwarded means the same to every reader', () => {
   expect(() => forwarded(old)).toThrow('HTTP/1.0 has no chunked bodies.');
 });
 
-test('padded sizes of chunks are read in answers alone', () => {
-  const padded = Buffer.from('2  \r\nok\r\n0 ; a=b\r\n\r\n');
-  const end = bodyEnd('chunked');
-  end.take(padded);
-  expect(end.done).toBe(true);
-  expect(() => bodyEnd('chunked', { of: 'request' }).take(padded)).toThrow();
+test('chunks are passed on as every reader understands them, however they arrive', () => {
+  const sent = '2  \r\nok\r\n1;\u0000=Ó\r\n!\r\n0 ; a=b\r\nX-Sum:\u00111\r\n\r\nGET';
+  const whole = '3\r\nok!\r\n0\r\nX-Sum: 1\r\n\r\n';
+  const bytes = Buffer.from(sent, 'latin1');
+  const atOnce = relay('chunked').take(bytes);
+  expect([atOnce.count, String(atOnce.piece)]).toEqual([bytes.length - 3, whole]);
+  const byByte = relay('chunked');
+  const pieces = [...bytes.subarray(0, -3)].map((byte) => String(byByte.take(Buffer.from([byte])).piece));
+  expect([pieces.join(''), byByte.done]).toEqual([
+    whole.replace('3\r\nok!\r\n', '1\r\no\r\n1\r\nk\r\n1\r\n!\r\n'),
+    true,
+  ]);
+});
+
+test('a body that was cut is not passed on as a whole one', () => {
+  const cut = relay('chunked').take(Buffer.from('5\r\nhel'));
+  expect(String(cut.piece)).toBe('3\r\nhel\r\n');
 });

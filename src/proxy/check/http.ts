@@ -91,7 +91,7 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
       const head = fieldsOf(opening);
       const hasText = status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
       const framing = hasText ? framingOf(head, 'until close') : 'none';
-      end = bodyEnd(framing, { sink: (part) => body.add(part) });
+      end = bodyEnd(framing, (part) => body.add(part));
     }
     inbox.take(end?.take(inbox.view()) ?? 0);
     if (!end?.done && body.size < maxBytes && !inbox.ended) return undefined;
@@ -133,7 +133,7 @@ function bodyReader(head: Head, max: number): Reader<Buffer> {
   if (encoding !== 'identity') throw new CheckFault('bad_answer', 'an encoded body that was not requested');
   const framing = framingOf(head, 'until close');
   const body = new Inbox();
-  const end = bodyEnd(framing, { sink: (part) => body.add(part) });
+  const end = bodyEnd(framing, (part) => body.add(part));
   const announced = () => (framing === 'until close' ? 0 : end.left);
   return (inbox) => {
     inbox.take(end.take(inbox.view()));
