@@ -285,9 +285,12 @@ export const FAULTS: readonly PutBack[] = [
   },
   {
     name: 'what is no trailer passes for one, and may be a request to the next reader',
-    changes: [
-      change('src/lib/http-message.ts', '      if (!this.done) checkTrailer(line.slice(0, -2));\n', ''),
-    ],
+    changes: [change('src/lib/http-message.ts', 'trailerLine(line.slice(0, -2))', 'line')],
+    proof: 'bytes',
+  },
+  {
+    name: 'chunks are passed on as they came',
+    changes: [change('src/lib/http-message.ts', 'if (!isChunked) return', 'if (count >= 0) return')],
     proof: 'bytes',
   },
   {
