@@ -64,7 +64,9 @@ export async function pack(folder: string, path: string): Promise<void> {
 
 /** Runs a program of the system to its end. Rejects if it fails. */
 export async function run(program: string, args: readonly string[]): Promise<void> {
-  const child = Bun.spawn([program, ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
+  // No file says when it was packed.
+  const env = { ...process.env, SOURCE_DATE_EPOCH: '0' };
+  const child = Bun.spawn([program, ...args], { stdio: ['ignore', 'inherit', 'inherit'], env });
   if ((await child.exited) !== 0) throw new Error(`${program} ended with ${child.exitCode}.`);
 }
 

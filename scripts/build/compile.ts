@@ -37,13 +37,15 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
     target: 'bun',
     format: 'esm',
     minify: true,
+    // Old modules are told where they lie: two builds of one commit must not differ by that.
+    define: { __dirname: '"/"', __filename: '"/module"' },
     splitting: true,
     // These three make the start fast: a module is loaded from bytecode when it is imported, and code that runs once
     // is not compiled to machine code. `entry.ts` ends the last one.
     bytecode: true,
     sourcemap: 'linked',
     metafile: true,
-    plugins: [bundledAssets(), bundledSharp(target, await packagesFor(target, root))],
+    plugins: [bundledAssets(root), bundledSharp(target, await packagesFor(target, root))],
     compile: {
       target: target.name,
       outfile: made,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { BunPlugin } from 'bun';
@@ -12,25 +12,28 @@ const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 9 } };
 
 const PLACE = fileURLToPath(new URL('place.ts', import.meta.url));
 
-/** Prefix of the paths of files that are embedded unchanged. */
-const ASSET = '/asset';
+/** Prefix of the paths of files that are embedded unchanged, which are those below the project's folder. */
+const ASSET = '/asset/';
 
-/** Returns the file that an input of the bundler stands for. */
+/** Returns the file that an input of the bundler stands for, relative to the project's folder. */
 export const fileOfInput = (input: string): string => input.replace(`asset:${ASSET}`, '');
 
-/** Embeds the files that `src/assets.ts` names in the binary. */
-export function bundledAssets(): BunPlugin {
+/**
+ * Embeds the files that `src/assets.ts` names in the binary. The names of chunks follow from the paths of modules: that of the project's
+ * folder must not be among them, so that it is the same binary wherever it is built.
+ */
+export function bundledAssets(root: string): BunPlugin {
   return {
     name: 'assets',
     setup(build) {
       // Under a separate path, because a file for browsers may also be a module of the program.
       build.onResolve({ filter: /^\/asset\// }, ({ path }) => ({ path, namespace: 'asset' }));
       build.onLoad({ filter: /./, namespace: 'asset' }, async ({ path }) => ({
-        contents: await readFile(path.slice(ASSET.length)),
+        contents: await readFile(join(root, path.slice(ASSET.length))),
         loader: 'file',
       }));
       build.onLoad({ filter: /[\\/]src[\\/]assets\.ts$/ }, ({ path }) => {
-        const files = ASSETS.map((name) => Bun.resolveSync(name, join(path, '..')));
+        const files = ASSETS.map((name) => relative(root, Bun.resolveSync(name, join(path, '..'))));
         const contents = `
           ${files.map((file, index) => `import file${index} from ${JSON.stringify(ASSET + file)};`).join('\n')}
           export const ASSETS = ${JSON.stringify(ASSETS)};
@@ -60,9 +63,14 @@ export function bundledSharp({ platform }: Target, packages: string): BunPlugin 
           ({ name, sha256 }, index) =>
             `{ path: ${JSON.stringify(name)}, source: file${index}, sha256: '${sha256}' }`,
         );
+        // Source maps contain this text.
+        const specifier = (file: string) => JSON.stringify(`./${relative(dirname(path), file)}`);
+        const imports = files.map(
+          ({ path: file }, index) => `import file${index} from ${specifier(file)} with { type: 'file' };`,
+        );
         const contents = `
-          import { loadAddon } from ${JSON.stringify(PLACE)};
-          ${files.map(({ path: file }, index) => importFile(`file${index}`, file)).join('\n')}
+          import { loadAddon } from ${specifier(PLACE)};
+          ${imports.join('\n')}
           const addon = loadAddon([${entries.join(', ')}]);
           ${path.endsWith('.cjs') ? 'module.exports = addon' : 'export default addon'};
         `;
@@ -77,10 +85,6 @@ export function bundledSharp({ platform }: Target, packages: string): BunPlugin 
       );
     },
   };
-}
-
-function importFile(name: string, path: string): string {
-  return `import ${name} from ${JSON.stringify(path)} with { type: 'file' };`;
 }
 
 async function onlyFile(packages: string, pattern: string) {
