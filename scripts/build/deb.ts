@@ -2,6 +2,7 @@ import { copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 import { fillTree, put, run, type TreeOptions } from './archive.ts';
+import { PROJECT } from './project.ts';
 import type { Target } from './targets.ts';
 
 /** Debian's names for processors. */
@@ -13,6 +14,7 @@ const UNIT_CHANGES: [from: string | RegExp, to: string][] = [
   ['/usr/local/bin/picpool', '/usr/bin/picpool'],
   ['EnvironmentFile=-/etc/picpool.env', 'EnvironmentFile=-/etc/picpool/env'],
   ['DynamicUser=yes\n', 'User=picpool\nGroup=picpool\n'],
+  ['\nAfter=', `\nDocumentation=man:picpool(1) ${PROJECT.homepage}\nAfter=`],
 ];
 
 /** Returns the package's unit, made from `examples/picpool.service`. Throws if that has changed too much. */
@@ -60,7 +62,8 @@ export async function packDeb(options: DebOptions): Promise<void> {
     Package: 'picpool',
     Version: VERSION,
     Architecture: DEBIAN_CPU[cpu],
-    Maintainer: 'The maintainers of picpool <picpool@localhost>',
+    Maintainer: PROJECT.maintainer,
+    Homepage: PROJECT.homepage,
     Section: 'net',
     Priority: 'optional',
     'Installed-Size': String(Math.ceil(size / 1024)),

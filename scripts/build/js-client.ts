@@ -2,6 +2,7 @@ import { copyFile, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 import { pack, put, run } from './archive.ts';
+import { PROJECT } from './project.ts';
 
 /** Builds `index.js`, one module for every runtime, and its types. */
 export async function buildJsClient(root: string, folder: string): Promise<void> {
@@ -20,6 +21,7 @@ export async function packJsClient(root: string, folder: string, path: string): 
     version: VERSION,
     description: 'The client of picpool, a proxy pool and an image host, for browsers, Bun, Deno and Node.',
     license: 'MIT',
+    ...PROJECT.manifest,
     type: 'module',
     sideEffects: false,
     exports: { '.': { types: './index.d.ts', default: './index.js' }, './eden': { types: './eden.d.ts' } },

@@ -2,9 +2,10 @@ import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 import { pack, put } from './archive.ts';
+import { PROJECT } from './project.ts';
 import type { Target } from './targets.ts';
 
-const COMMON = { version: VERSION, license: 'MIT' };
+const COMMON = { version: VERSION, license: 'MIT', ...PROJECT.manifest };
 
 /** Returns the package with the binary for a machine. npm installs the one with matching `os`, `cpu` and `libc`. */
 export const platformPackage = (platform: string): string => `@picpool/${platform}`;

@@ -60,7 +60,7 @@ export async function composeChannel({ release, scratch, version }: World): Prom
         picpool.ports = [`127.0.0.1:${port}:3000`];
         Object.assign(picpool.environment, SETTINGS, { HOST: '0.0.0.0' });
         await writeFile(join(folder, 'compose.yaml'), JSON.stringify(file));
-        assert.match(await load(), /localhost\/picpool:latest$/);
+        assert.match(await load(), new RegExp(`localhost/picpool:${version}$`));
         return 'the image loaded from the OCI archive';
       },
       async start() {
