@@ -8,6 +8,21 @@ const AGE_MS = 500;
 /** Pause after one of the two did not respond, during which the other one is used. */
 const PAUSE_MS = 2000;
 
+/** A place in the log of a server: two hexadecimal numbers, on a timeline that begins when a replica is promoted. */
+interface Position {
+  line: number;
+  place: string;
+}
+
+const WRITTEN = `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int AS line,
+  pg_current_wal_lsn()::text AS place`;
+/**
+ * A replica knows its timeline from the last checkpoint: it follows a new primary for minutes before lists come from it again. One that was
+ * promoted replays nothing; it is then queried as a primary.
+ */
+const REPLAYED = `SELECT timeline_id AS line, coalesce(pg_last_wal_replay_lsn()::text, '0/0') AS place
+  FROM pg_control_checkpoint()`;
+
 /** Reads that a replica of the server may answer. */
 interface ReadsElsewhere {
   /**
@@ -25,9 +40,9 @@ export function createReadsElsewhere(
   replica: Pick<PostgresConnection, 'ask'>,
   now: () => number = () => performance.now(),
 ): ReadsElsewhere {
-  /** The position of the primary's log at that time. */
-  let wanted = { place: '0/0', at: Number.NEGATIVE_INFINITY };
-  let replayed = '0/0';
+  /** The primary's position at that time. */
+  let wanted: Position & { at: number } = { line: 0, place: '0/0', at: Number.NEGATIVE_INFINITY };
+  let replayed: Position = { line: 0, place: '0/0' };
   let writes = 0;
   let seenWrites = 0;
   const awayAt = { primary: Number.NEGATIVE_INFINITY, replica: Number.NEGATIVE_INFINITY };
@@ -36,19 +51,17 @@ export function createReadsElsewhere(
   async function look(): Promise<void> {
     if (seenWrites === writes && now() - wanted.at < AGE_MS) return;
     const [at, counted] = [now(), writes];
-    const [row] = await primary.ask<{ place: string }>('safe', 'SELECT pg_current_wal_lsn()::text AS place');
-    wanted = { place: row?.place ?? wanted.place, at };
+    const [row] = await primary.ask<Position>('safe', WRITTEN);
+    wanted = { ...(row ?? wanted), at };
     seenWrites = counted;
   }
 
   async function isCaughtUp(): Promise<boolean> {
-    if (isBefore(replayed, wanted.place)) {
-      const text = 'SELECT pg_last_wal_replay_lsn()::text AS place';
-      const [row] = await replica.ask<{ place: string | null }>('safe', text);
-      // A promoted replica replays nothing; it is then queried as a primary.
-      replayed = row?.place ?? '0/0';
+    if (!reaches(replayed, wanted)) {
+      const [row] = await replica.ask<Position>('safe', REPLAYED);
+      replayed = row ?? { line: 0, place: '0/0' };
     }
-    return !isBefore(replayed, wanted.place);
+    return reaches(replayed, wanted);
   }
 
   async function mayReplica(): Promise<boolean> {
@@ -88,14 +101,15 @@ export function createReadsElsewhere(
 
 const isAway = (error: unknown) => error instanceof AppError && error.code === 'unavailable';
 
-/** Reports whether a position in the log, two hexadecimal numbers, comes before another. */
-function isBefore(one: string, other: string): boolean {
-  const [left, right] = [one, other].map((place) =>
+/** Reports whether a server has what another one had written. Positions of different timelines say nothing about each other. */
+function reaches(one: Position, other: Position): boolean {
+  if (one.line !== other.line) return false;
+  const [left, right] = [one.place, other.place].map((place) =>
     place.split('/').map((part) => Number.parseInt(part, 16)),
   );
   const [a = 0, b = 0] = left ?? [];
   const [c = 0, d = 0] = right ?? [];
-  return a < c || (a === c && b < d);
+  return a > c || (a === c && b >= d);
 }
 
 /** Returns the store, with lists and searches answered elsewhere if possible. */
