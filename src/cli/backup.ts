@@ -1,10 +1,10 @@
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
+import { openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
 import { originalKey } from '../image/records/blob-keys.ts';
-import type { BlobInfo } from '../image/store.ts';
+import type { BlobInfo, BlobStore } from '../image/store.ts';
 import { countOf } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { credentialsOf } from '../start/credentials.ts';
@@ -50,8 +50,6 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
         const { terminal, runtime } = surroundings;
         const { config } = source;
         const place = await placeOf(operands[0] ?? '');
-        if (await isSameStore(place, config.BLOBS_URL))
-          throw usageError('TARGET holds the images themselves.');
         const images = filesAdapter(config.BLOBS_URL).path(config.BLOBS_URL);
         await refuseWithin(place, [images, config.DATA_DIR]);
         return withWorkFolder(config.DATA_DIR, async (folder) => {
@@ -60,6 +58,7 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
           const path = join(folder, 'records.db');
           const copy = await openStores(`sqlite:${path}`, place, opening);
           const { blobs } = copy;
+          await refuseImagesPlace(blobs, { images: source.blobs, folder });
           const files = await filesIn(blobs);
           const known: typeof blobs = {
             ...blobs,
@@ -95,6 +94,25 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
       { readsOnly: true },
     ),
 });
+
+/**
+ * Rejects a place whose files appear among the images. That is tried, because one bucket has many names.
+ * @throws {CommandError}
+ */
+async function refuseImagesPlace(
+  blobs: BlobStore,
+  { images, folder }: { images: BlobStore; folder: string },
+): Promise<void> {
+  const key = `trial/${crypto.randomUUID()}`;
+  const path = join(folder, 'trial');
+  await writeFile(path, 'whether the images are at the same place');
+  await blobs.put(key, path, 'text/plain');
+  try {
+    if ((await images.stat(key)) !== null) throw usageError('TARGET holds the images themselves.');
+  } finally {
+    await blobs.remove(key);
+  }
+}
 
 /**
  * Returns a sentence for each image of the backup whose file is missing, or with `hashes` differed. One that differs is

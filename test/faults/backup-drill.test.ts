@@ -195,3 +195,11 @@ describe.each(KINDS)('with %s', (_, install) => {
     120_000,
   );
 });
+
+test('the place of the images is refused, by whatever name it goes', async () => {
+  const { env } = await onRedis();
+  const target = (env.BLOBS_URL ?? '').replace('127.0.0.1', 'localhost');
+  expect(target).not.toBe(env.BLOBS_URL ?? '');
+  const refused = await cli(['backup', target], { env });
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('holds the images')]);
+}, 60_000);
