@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import process from 'node:process';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { Migration } from './schema.ts';
@@ -24,6 +24,8 @@ export function migrate(database: Migratable, migrations: readonly Migration[]):
 const MOST_BYTES = 2 * 2 ** 30;
 /** Number of copies that stay beside the database. */
 const COPIES = 2;
+/** A copy of the largest database takes less. */
+const ABANDONED_MS = 3_600_000;
 
 /**
  * Does the same for the file of a server, and logs it. A copy of the old database stays beside it, with which the previous
@@ -41,8 +43,7 @@ export function migrateFile(
     const size = statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
     if (size > Math.min(MOST_BYTES, (bavail * bsize) / 2)) {
       log('warn', 'no copy of the records is kept before the upgrade: too large', { bytes: size });
-    } else {
-      keepCopy(database, path, copy);
+    } else if (keepCopy(database, { from, path, copy })) {
       log('info', 'copy of the records kept before the upgrade', { copy });
     }
   }
@@ -50,18 +51,35 @@ export function migrateFile(
   if (from > 0 && from < migrations.length) log('info', 'records upgraded', { from, to: migrations.length });
 }
 
-/** Several processes may do so at once. */
-function keepCopy(database: Migratable, path: string, copy: string): void {
-  const part = `${copy}.${process.pid}`;
-  rmSync(part, { force: true });
-  database.prepare(`VACUUM INTO '${part.replaceAll("'", "''")}'`).run();
-  renameSync(part, copy);
+/** Several processes may do so at once. Returns false if another one has upgraded the records meanwhile. */
+function keepCopy(
+  database: Migratable,
+  { from, path, copy }: { from: number; path: string; copy: string },
+): boolean {
+  const folder = dirname(path);
+  const beside = readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}-schema`));
+  const placeOf = (name: string) => join(folder, name);
+  // What a process has left that was killed while it wrote; another one may just be writing.
+  for (const name of beside) {
+    const { mtimeMs = Date.now() } = statSync(placeOf(name), { throwIfNoEntry: false }) ?? {};
+    if (name.includes('.part-') && Date.now() - mtimeMs > ABANDONED_MS)
+      rmSync(placeOf(name), { force: true });
+  }
+  const part = `${copy}.part-${randomUUID()}`;
+  try {
+    database.prepare(`VACUUM INTO '${part.replaceAll("'", "''")}'`).run();
+    if (versionOf(database) !== from) return false;
+    renameSync(part, copy);
+  } finally {
+    rmSync(part, { force: true });
+  }
   const versionIn = (name: string) => Number(name.slice(`${basename(path)}-schema`.length));
-  const copies = readdirSync(dirname(path)).filter(
-    (name) => name.startsWith(`${basename(path)}-schema`) && Number.isInteger(versionIn(name)),
+  const copies = [...new Set([...beside, basename(copy)])].filter((name) =>
+    Number.isInteger(versionIn(name)),
   );
   copies.sort((one, other) => versionIn(other) - versionIn(one));
-  for (const old of copies.slice(COPIES)) rmSync(join(dirname(path), old));
+  for (const old of copies.slice(COPIES)) rmSync(placeOf(old), { force: true });
+  return true;
 }
 
 function versionOf(database: Migratable): number {

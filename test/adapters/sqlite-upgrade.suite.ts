@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rename, stat } from 'node:fs/promises';
+import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
-import { migrate } from '../../adapters/sqlite/migrate.ts';
+import { migrate, migrateFile } from '../../adapters/sqlite/migrate.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { migrations } from '../../adapters/sqlite/schema.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
@@ -138,6 +138,26 @@ export function sqliteUpgradeTests(
       assert.deepEqual({ ...(raw.prepare('PRAGMA user_version').get() as object) }, { user_version: 1 });
       raw.close();
       await withDatabase(path, assertRows);
+    });
+  });
+
+  test('no copy is kept under the name of a version that another process has just upgraded', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await makeFirstVersion(path);
+      const raw = await openSqlite(path);
+      const plain = (sql: string) => raw.prepare(sql) as ReturnType<Database['prepare']>;
+      const transaction = <T>(work: () => T) => work();
+      const prepare = (sql: string) => {
+        if (sql.startsWith('VACUUM')) migrate({ prepare: plain, transaction } as Database, migrations);
+        return plain(sql);
+      };
+      migrateFile({ prepare, transaction } as Database, migrations, { path, log: () => {} });
+      raw.close();
+      assert.deepEqual(
+        (await readdir(folder)).filter((name) => name.includes('schema')),
+        [],
+      );
     });
   });
 

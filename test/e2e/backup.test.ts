@@ -69,7 +69,7 @@ test('a backup goes to no place of another installation, nor over its images, an
   expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('another installation')]);
   expect((await run(['restore', target], other.folder)).stderr).toContain('of another installation');
   const images = join(one.folder, 'images');
-  expect((await run(['backup', images], one.folder)).stderr).toContain('TARGET holds the images');
+  expect((await run(['backup', images], one.folder)).stderr).toContain('TARGET is within');
   const records = (await fileOf(target, 'records_')) ?? '';
   await writeFile(records, 'damaged');
   const fresh = join(scratch, 'fresh');
