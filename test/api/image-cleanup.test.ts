@@ -3,7 +3,13 @@ import { AppError, inEnglish } from '../../src/errors.ts';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
-import { advanceEpoch, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
+import {
+  advanceEpoch,
+  beginEpochs,
+  EPOCH_STATE,
+  epochFault,
+  readEpochs,
+} from '../../src/image/maintenance/epoch.ts';
 import { turn } from '../../src/image/maintenance/maintenance.ts';
 import { createServiceTime, LAST_RUN } from '../../src/image/maintenance/service-time.ts';
 import { createRemovals } from '../../src/image/records/image-files.ts';
@@ -226,6 +232,20 @@ describe('the scheduled cleanup', () => {
       const epoch = (await host.state.get(EPOCH_STATE)) ?? '';
       await host.state.setFenced(EPOCH_STATE, epoch, Number.MAX_SAFE_INTEGER);
       await expect(advanceEpoch(host, host.folder)).rejects.toMatchObject({ code: 'unavailable' });
+    }));
+
+  test('finishes a step of both stores that was interrupted, before it takes the next one', () =>
+    withHost(async (host) => {
+      await beginEpochs(host, host.folder);
+      const put = async () => {
+        throw new AppError('unavailable', inEnglish('away'));
+      };
+      for (let times = 0; times < 3; times++)
+        await advanceEpoch({ ...host, blobs: { ...host.blobs, put } }, host.folder).catch(() => {});
+      expect(epochFault(await readEpochs(host))).toBeNull();
+      expect(await advanceEpoch(host, host.folder)).toBe(true);
+      const { records, files } = await readEpochs(host);
+      expect(records).toBe(files);
     }));
 
   test('is not kept from its work, nor are other files, by a file that cannot be removed', async () => {

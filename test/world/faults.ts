@@ -36,6 +36,10 @@ export const FAULTS: readonly PutBack[] = [
     ],
   },
   {
+    name: 'two interrupted steps of the epochs stop all removals until the operator confirms',
+    changes: [change(`${IMAGE}/maintenance/epoch.ts`, 'Math.max(records, files + 1)', 'records + 1')],
+  },
+  {
     name: 'a picture that was allowed by half stays public when it is blocked',
     changes: [change(`${IMAGE}/review/reviews.ts`, '    await discard(image);\n', '')],
   },

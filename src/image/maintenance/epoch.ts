@@ -69,12 +69,14 @@ export async function advanceEpoch(
   try {
     const epochs = await readEpochs({ state, blobs });
     if (epochFault(epochs) !== null) return false;
-    const next = String((epochs.records ?? 0) + 1);
+    const [records, files] = [epochs.records ?? 0, epochs.files ?? 0];
+    // A step that was interrupted is finished first. After a second one, the records would be too far ahead for ever.
+    const next = Math.max(records, files + 1);
     if (lease.lost.aborted) return false;
-    const isSet = await state.setFenced(EPOCH_STATE, next, lease.token);
+    if (next > records && !(await state.setFenced(EPOCH_STATE, String(next), lease.token)))
+      throw refusedHolder();
     if (lease.lost.aborted) return false;
-    if (!isSet) throw refusedHolder();
-    await writeNote(blobs, folder, EPOCH_BLOB, next);
+    await writeNote(blobs, folder, EPOCH_BLOB, String(next));
     return true;
   } finally {
     await lease.release();
