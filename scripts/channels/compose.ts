@@ -58,7 +58,8 @@ export async function composeChannel({ release, scratch, version }: World): Prom
         // The port of the file may be taken here, and nothing of this machine is to be asked for lists and judges.
         assert.deepEqual(picpool.ports, ['3000:3000']);
         picpool.ports = [`127.0.0.1:${port}:3000`];
-        Object.assign(picpool.environment, SETTINGS, { HOST: '0.0.0.0' });
+        const { HOST: _, ...settings } = SETTINGS;
+        Object.assign(picpool.environment, settings);
         await writeFile(join(folder, 'compose.yaml'), JSON.stringify(file));
         assert.match(await load(), new RegExp(`localhost/picpool:${version}$`));
         return 'the image loaded from the OCI archive';

@@ -28,7 +28,11 @@ export async function listen(
 ): Promise<Listening> {
   const path = socketPath(HOST);
   if (path === null) {
-    const server = await runtime.serve(handler, { hostname: HOST, port: PORT });
+    const serveAt = (hostname: string) => runtime.serve(handler, { hostname, port: PORT });
+    // A system may have no IPv6 at all. Any other reason against `::` holds for all addresses of IPv4 as well.
+    const server = await serveAt(HOST).catch((error) =>
+      HOST === '::' ? serveAt('0.0.0.0') : Promise.reject(error),
+    );
     const address = { host: ownAddress(server.hostname), port: server.port };
     return {
       server: { ...server, drain: () => acceptWaiting(address).then(server.drain) },
