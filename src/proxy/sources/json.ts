@@ -9,6 +9,8 @@ const LONGEST_ELEMENT = 1_000_000;
 const DEEPEST = 32;
 /** A string that is an entry is much shorter. */
 const LONGEST_STRING = 1_000;
+/** Each piece reads a string that has not ended again from its beginning, which must not happen for every packet. */
+const PIECE_LENGTH = 16_384;
 const FIELD = /"protocols?"\s*:\s*$/i;
 
 /**
@@ -18,6 +20,23 @@ const FIELD = /"protocols?"\s*:\s*$/i;
  * `JSON.parse` (about 300 ms). Strings directly inside an array are entries as well.
  */
 export function createJsonParser(sink: CandidateSink): Parser {
+  const parser = createElementParser(sink);
+  let waiting = '';
+  return {
+    push(piece) {
+      waiting += piece;
+      if (waiting.length < PIECE_LENGTH) return;
+      parser.push(waiting);
+      waiting = '';
+    },
+    end() {
+      parser.push(waiting);
+      parser.end();
+    },
+  };
+}
+
+function createElementParser(sink: CandidateSink): Parser {
   /** Text from the start of the current object, and how far it was scanned. */
   let text = '';
   let at = 0;
