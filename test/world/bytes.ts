@@ -15,6 +15,8 @@ export interface ByteOptions {
   tame: boolean;
   /** Share of clients whose bytes are changed. */
   odd: number;
+  /** How often a write fills the buffer of the system, which lets the other side be read again later. */
+  full: number;
 }
 
 interface Client {
@@ -43,7 +45,13 @@ export async function runBytes(
 ): Promise<Result<ByteOptions>> {
   resetTime();
   resetChance(seed);
-  const options: ByteOptions = { clients: 40, tame: happens(0.5), odd: happens(0.3) ? 0 : 0.5, ...changes };
+  const options: ByteOptions = {
+    clients: 40,
+    tame: happens(0.5),
+    odd: happens(0.3) ? 0 : 0.5,
+    full: happens(0.5) ? 0 : 0.05,
+    ...changes,
+  };
   const begin = trueTime();
   const broken = new Set<string>();
   const trace: string[] = [];
@@ -107,7 +115,7 @@ export async function runBytes(
     if (untilClose) end.end();
   }
 
-  const { tcp, connect } = createWires((port) => (PORTS.includes(port) ? serve : null));
+  const { tcp, connect } = createWires((port) => (PORTS.includes(port) ? serve : null), options.full);
   const gateway = await startBareGateway({
     tcp,
     proxies: PORTS.map((port) => `203.0.113.${port - 1000}:${port}`),

@@ -9,9 +9,9 @@ export interface WireEnd extends TcpSocket {
 }
 
 /** Makes both ends of a connection. Bytes arrive in order, in pieces of any size, after some milliseconds. */
-export function createWire(peer: string): [WireEnd, WireEnd] {
-  const one = new End(peer);
-  const other = new End('127.0.0.1');
+function createWire(peer: string, full: number): [WireEnd, WireEnd] {
+  const one = new End(peer, full);
+  const other = new End('127.0.0.1', full);
   one.other = other;
   other.other = one;
   return [one, other];
@@ -34,8 +34,11 @@ class End implements WireEnd {
   #hasEnded = false;
   #wasEnded = false;
 
-  constructor(peer: string) {
+  readonly #full: number;
+
+  constructor(peer: string, full: number) {
     this.peer = peer;
+    this.#full = full;
   }
 
   write(bytes: Uint8Array): boolean {
@@ -46,7 +49,7 @@ class End implements WireEnd {
       this.other.#take({ bytes: bytes.slice(from, from + size) });
       from += size;
     }
-    if (happens(0.95)) return true;
+    if (!happens(this.#full)) return true;
     later(between(0, 5), () => !this.isClosed && this.listener.drained());
     return false;
   }
@@ -114,12 +117,15 @@ class End implements WireEnd {
   }
 }
 
-/** Sockets of a machine that exists in memory alone. `answer`: takes what is dialled; `null`: nobody is there. */
-export function createWires(answer: (port: number) => ((end: WireEnd) => void) | null) {
+/**
+ * Sockets of a machine that exists in memory alone. `answer`: takes what is dialled; `null`: nobody is there. `full`: how often a write fills
+ * the buffer of the system.
+ */
+export function createWires(answer: (port: number) => ((end: WireEnd) => void) | null, full: number) {
   let accept: ((socket: TcpSocket) => TcpListener) | null = null;
   const tcp: Tcp = {
     dial(address, port, listener) {
-      const [ours, theirs] = createWire(address);
+      const [ours, theirs] = createWire(address, full);
       ours.listener = listener;
       const taken = answer(port);
       later(between(0, 3), () => {
@@ -142,7 +148,7 @@ export function createWires(answer: (port: number) => ((end: WireEnd) => void) |
     tcp,
     /** Connects as a client. */
     connect(listener: TcpListener): WireEnd {
-      const [ours, theirs] = createWire('127.0.0.1');
+      const [ours, theirs] = createWire('127.0.0.1', full);
       ours.listener = listener;
       theirs.listener = accept?.(theirs) ?? NOBODY;
       return ours;
