@@ -166,6 +166,15 @@ export function resetTime(): void {
 const load = createRequire(import.meta.url);
 const clockNow = () => now + (current()?.skewMs ?? 0);
 
+/** What only lets others go first is over before any time passes. */
+function soon(ring: (...args: unknown[]) => void, ...args: unknown[]) {
+  stir();
+  return realImmediate(() => {
+    stir();
+    ring(...args);
+  });
+}
+
 /** Puts the simulated time in the place of the real one. */
 function install(): void {
   Date.now = clockNow;
@@ -175,9 +184,13 @@ function install(): void {
       handleOf(set(() => ring(...args), ms, null)),
     setInterval: (ring: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
       handleOf(set(() => ring(...args), ms, ms)),
+    setImmediate: soon,
     clearTimeout: clear,
     clearInterval: clear,
   });
+  load('node:timers').setImmediate = soon;
+  load('node:timers/promises').setImmediate = (value: unknown) =>
+    new Promise((resolve) => soon(() => resolve(value)));
   load('node:timers/promises').setTimeout = (
     ms: number,
     value: unknown,

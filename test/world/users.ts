@@ -1,7 +1,7 @@
 import type { ImageEvent } from '../../src/image/service.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
-import { later, MINUTE, SECOND, trueTime } from './time.ts';
+import { later, MINUTE, SECOND, stir, trueTime } from './time.ts';
 
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;
@@ -333,6 +333,7 @@ async function read(response: Response, mostShare = 1): Promise<Uint8Array> {
   let body = new Uint8Array();
   for (;;) {
     const { done, value } = await reader.read();
+    stir();
     if (done) return body;
     body = Buffer.concat([body, value]);
     if (mostShare < 1 && body.byteLength >= most) {
