@@ -33,7 +33,7 @@ function serve(pause: (ms: number) => Promise<void>) {
     now: Date.now,
     sleep: pause,
     onRemoved: async () => {},
-    unfinished: { settle: async () => {} },
+    unfinished: { during: (_kind, _images, work) => work(() => {}) },
     log: () => {},
   });
   const server = Bun.serve({

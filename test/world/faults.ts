@@ -82,9 +82,13 @@ export const FAULTS: readonly PutBack[] = [
     ],
   },
   {
-    name: 'the end of a last view without an answer is never told',
+    name: 'the end of a last view, without an answer or with the death of the server, is never told',
     changes: [
-      change(`${IMAGE}/serve/limited-views.ts`, "      await unfinished.settle('removal', image);\n", ''),
+      change(
+        `${IMAGE}/serve/limited-views.ts`,
+        "unfinished.during('removal', [image], async",
+        '((work: (done: (image: ImageRecord) => void) => Promise<void>) => work(() => {}))(async',
+      ),
     ],
   },
   {

@@ -55,7 +55,7 @@ interface LimitedViewsOptions {
   sleep: Clock['sleep'];
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
-  unfinished: Pick<Unfinished, 'settle'>;
+  unfinished: Pick<Unfinished, 'during'>;
   log: Log;
 }
 
@@ -64,12 +64,11 @@ export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
 
   async function end(image: ImageRecord, token: string, seen: boolean): Promise<void> {
     const counts = seen || !(await limiter.take(`broken-view ${image.id}`, BROKEN)).allowed;
-    const isLast = await images.endView(image.id, token, counts).catch(async (cause) => {
-      // It may have been the last one, and have removed the record.
-      await unfinished.settle('removal', image);
-      throw cause;
+    // It may be the last one, which removes the record.
+    await unfinished.during('removal', [image], async (done) => {
+      if (await images.endView(image.id, token, counts)) await onRemoved(image);
+      done(image);
     });
-    if (isLast) await onRemoved(image);
   }
 
   return {
