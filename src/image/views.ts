@@ -20,8 +20,10 @@ import type { ImageLimits } from './upload/limits.ts';
 import type { Outcome, Uploaded } from './upload/storing.ts';
 
 /** Returns what the public may know about an image: never the uploader's address, never a hash. */
-export function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
-  return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
+export function facts(image: ImageRecord) {
+  const { id, filename, title, alt, format, width, height, frames, size, createdAt } = image;
+  const created_at = formatTimestamp(createdAt);
+  return { id, filename, title, alt, format, width, height, frames, size, created_at };
 }
 
 /** Returns when an image expires: a time, `never`, or `null` if it is removed after a long time without views. */

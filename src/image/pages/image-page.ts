@@ -6,7 +6,7 @@ import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
-import { type ImageRecord, NEVER, visibilityOf } from '../image.ts';
+import { altOf, type ImageRecord, NEVER, nameOf, visibilityOf } from '../image.ts';
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
@@ -41,18 +41,19 @@ const linksTo = ({ image, origin, basePath }: ImagePage) => linksOf(origin + bas
 /** Renders the page of one image: the picture, its facts, and snippets to copy. */
 export function imagePage(site: Site, page: ImagePage, beside: Neighbours): string {
   const { pictures } = site.words;
-  const { filename, width, height, frames, thumbhash } = page.image;
+  const { width, height, frames, thumbhash } = page.image;
+  const name = nameOf(page.image);
   const path = pathOf(page);
   const visibility = visibilityOf(page.image);
   const widths = frames === 1 ? PAGE_WIDTHS.filter((one) => one < width) : [];
   const shown = { path, width, height, placeholder: placeholderOf(thumbhash), widths };
   const content = html`${created(site, page)}<article class="picture-page">
 <figure class="picture">
-<a href="${path}" class="frame" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: filename, sizes: sizesOf(shown), eager: true })}</a>
+<a href="${path}" class="frame" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
 ${neighbours(site, page, beside)}
 </figure>
 <div class="picture-side">
-<h1>${filename}</h1>
+<h1>${name}</h1>
 ${facts(site, page.image)}
 ${takenFold(site, page.image)}
 ${actions(
@@ -65,8 +66,8 @@ ${share(site, page)}
 </div>
 </article>`;
   return site.render({
-    title: filename,
-    ...(visibility === 'public' && { summary: pictures.summary(filename, width, height) }),
+    title: name,
+    ...(visibility === 'public' && { summary: pictures.summary(name, width, height) }),
     ...(visibility !== 'protected' && { head: linkPreview(page) }),
     scripts: ['copy.js', 'image.js'],
     content,
@@ -87,7 +88,7 @@ function neighbours(
   if (visibilityOf(image) !== 'public') return null;
   const link = (to: ImageRecord | null, rel: 'prev' | 'next', label: string) =>
     to &&
-    html`<a class="button quiet small" rel="${rel}" href="${basePath}/i/${to.id}" title="${to.filename}">${label}</a>`;
+    html`<a class="button quiet small" rel="${rel}" href="${basePath}/i/${to.id}" title="${nameOf(to)}">${label}</a>`;
   return html`<nav class="neighbours" aria-label="${pictures.around}">${link(newer, 'prev', pictures.newer)}<a class="button quiet small" href="${basePath}/gallery">${frame.nav.gallery}</a>${link(older, 'next', pictures.older)}</nav>`;
 }
 
@@ -199,24 +200,24 @@ ${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/
 
 /** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
 function linkPreview(page: ImagePage): Html {
-  const { filename } = page.image;
+  const [name, alt] = [nameOf(page.image), altOf(page.image)];
   const links = linksTo(page);
   const { url, mediaType, width, height } = previewIn(page.image, page.origin + page.basePath);
   return html`<link rel="canonical" href="${links.url}">
-<link rel="alternate" type="application/json+oembed" href="${page.origin}${page.basePath}/oembed?url=${encodeURIComponent(links.url)}" title="${filename}">
+<link rel="alternate" type="application/json+oembed" href="${page.origin}${page.basePath}/oembed?url=${encodeURIComponent(links.url)}" title="${name}">
 <meta property="og:type" content="website">
 <meta property="og:site_name" content="picpool">
-<meta property="og:title" content="${filename}">
+<meta property="og:title" content="${name}">
 <meta property="og:url" content="${links.url}">
 <meta property="og:image" content="${url}">
 <meta property="og:image:type" content="${mediaType}">
 <meta property="og:image:width" content="${width}">
 <meta property="og:image:height" content="${height}">
-<meta property="og:image:alt" content="${filename}">
+<meta property="og:image:alt" content="${alt}">
 <meta name="twitter:card" content="summary_large_image">
-<meta name="twitter:title" content="${filename}">
+<meta name="twitter:title" content="${name}">
 <meta name="twitter:image" content="${url}">
-<meta name="twitter:image:alt" content="${filename}">`;
+<meta name="twitter:image:alt" content="${alt}">`;
 }
 
 /**
@@ -224,10 +225,11 @@ function linkPreview(page: ImagePage): Html {
  * must not use up a view by accident. Its button sends a POST, which no program that previews links does.
  */
 export function limitedPage(site: Site, page: ImagePage): string {
-  const { filename, viewsLeft } = page.image;
+  const name = nameOf(page.image);
+  const { viewsLeft } = page.image;
   const { pictures } = site.words;
   return site.render({
-    title: filename,
+    title: name,
     scripts: ['copy.js', 'image.js'],
     content: html`${created(site, page)}<article class="picture-page">
 <div class="notice-page">
@@ -236,7 +238,7 @@ export function limitedPage(site: Site, page: ImagePage): string {
 <form method="post" action="${pathOf(page)}/view"><button type="submit">${pictures.showPicture}</button></form>
 </div>
 <div class="picture-side">
-<h1>${filename}</h1>
+<h1>${name}</h1>
 ${facts(site, page.image)}
 ${actions(site, page)}
 <section aria-labelledby="share">

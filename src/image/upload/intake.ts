@@ -1,4 +1,4 @@
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, invalidParameter, message } from '../../errors.ts';
 import type { Call, Caller } from '../../http/route.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import { acceptsHtml } from '../../web/navigation.ts';
@@ -85,8 +85,9 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
 
   /** A failure of one does not affect the others. */
   async function storeAll(files: readonly ReceivedFile[], storage: Storage): Promise<Outcome[]> {
-    if (storage.options.filename !== null) {
-      throw invalidParameter('filename', 'filename can be given for a single file only.');
+    const field = (['filename', 'title', 'alt'] as const).find((one) => storage.options[one] !== null);
+    if (field) {
+      throw invalidParameter(field, message('{field} can be given for a single file only.', { field }));
     }
     const outcomes: Outcome[] = [];
     await forEachBounded(files.entries(), AT_ONCE, async ([index, file]) => {

@@ -81,7 +81,7 @@ export const pictures = {
 /** The gallery. */
 export const gallery = {
   summary: 'Public pictures on this server, newest first.',
-  search: 'Search by name, ID or format',
+  search: 'Search by words of the title or name',
   filters: 'Filters',
   format: 'Format',
   anyFormat: 'Any',

@@ -72,7 +72,7 @@ export const pictures: Words['pictures'] = {
 
 export const gallery: Words['gallery'] = {
   summary: '本站的公开图片，按上传时间从新到旧排列。',
-  search: '按名称、ID 或格式搜索',
+  search: '按标题或名称搜索',
   filters: '筛选',
   format: '格式',
   anyFormat: '不限',
