@@ -123,6 +123,7 @@ export const exampleLinks = {
 export const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
 const conversion = {
+  location: Type.Boolean({ description: 'Whether the stored file says where the picture was taken.' }),
   original: Type.Union([Original, Type.Null()], {
     description: 'The uploaded file, and how it was converted. null for images from old versions.',
   }),
@@ -140,6 +141,7 @@ const conversion = {
   ),
 };
 const exampleConversion = {
+  location: false,
   original: { format: 'jpeg', size: 412_880, width: 1600, height: 1200, kept: false, quality: 81 },
   warnings: [],
 };

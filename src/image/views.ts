@@ -4,6 +4,7 @@ import { FORMATS } from '../codec/format.ts';
 import { acceptedFormats } from '../codec/formats.ts';
 import type { Original } from '../codec/workers/protocol.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import type { TakenWith } from '../lib/taken-with.ts';
 import { type Conversion, type ImageRecord, NEVER, visibilityOf } from './image.ts';
 import { formatCursor } from './records/cursor.ts';
 import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './records/links.ts';
@@ -44,6 +45,11 @@ export function audience(image: ImageRecord) {
   };
 }
 
+/** Reports whether the stored file says where the picture was taken. */
+export function tellsPlace({ exif }: Pick<ImageRecord, 'exif'>): boolean {
+  return exif !== null && (JSON.parse(exif) as TakenWith).place === true;
+}
+
 /** Returns what an image was made from. */
 function conversionOf({ made }: ImageRecord): { original: Original | null; warnings: Warning[] } {
   const { original, warnings } =
@@ -65,6 +71,7 @@ export function uploadView(
     ...(album !== undefined && { album }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
+    location: tellsPlace(image),
     original: conversionOf(image).original,
     removed: [...removed],
     warnings: [...warnings],
@@ -97,6 +104,7 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
     // A picture with limited views must not be shown here, not even as a thumbhash.
     thumbhash: image.maxViews === null ? image.thumbhash : null,
     last_access: formatTimestamp(image.lastAccess),
+    location: tellsPlace(image),
     ...conversionOf(image),
   };
 }

@@ -1,6 +1,7 @@
 import { EXTENSIONS } from '../../codec/format.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
+import type { Site } from '../../web/site.ts';
 import { type ImageRecord, nameOf } from '../image.ts';
 import { placeholderOf } from '../records/placeholder.ts';
 import { pictureElement } from './page-parts.ts';
@@ -16,12 +17,17 @@ const USUAL_GROWTH = 1.2;
 const EAGER = 8;
 
 /** Renders pictures in rows of equal height, each in its own proportions. Nothing moves while they load. */
-export function pictureRows(tiles: readonly ImageRecord[], basePath: string): Html {
+export function pictureRows(
+  { words }: Pick<Site, 'words'>,
+  tiles: readonly ImageRecord[],
+  basePath: string,
+): Html {
+  const { shareOf } = words.gallery;
   return html`<ul class="rows">
-${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER))}</ul>`;
+${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER, shareOf))}</ul>`;
 }
 
-function tileOf(tile: ImageRecord, basePath: string, eager: boolean): Html {
+function tileOf(tile: ImageRecord, basePath: string, eager: boolean, share: (name: string) => string): Html {
   const { id, format, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
   const ratio = ratioOf(tile);
@@ -33,14 +39,14 @@ function tileOf(tile: ImageRecord, basePath: string, eager: boolean): Html {
     placeholder: placeholderOf(tile.thumbhash),
     widths: WIDTHS.filter((one) => one < width),
   };
-  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot" href="${path}">${pictureElement(
+  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot${width / height < RATIOS.least && ' tall'}" href="${path}">${pictureElement(
     shown,
     {
       alt: tile.alt ?? '',
       sizes: `(min-width: 40rem) ${wide}rem, ${Math.round(wide * 0.7)}rem`,
       eager,
     },
-  )}<span class="shot-words"><b>${nameOf(tile)}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a></li>
+  )}<span class="shot-words"><b>${nameOf(tile)}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a><button class="shot-share needs-script" type="button" aria-label="${share(nameOf(tile))}">${icon('share')}</button></li>
 `;
 }
 

@@ -180,7 +180,7 @@ interface UploadsOptions {
   basePath: string;
 }
 
-/** Creates the handler of `POST /api/upload`. */
+/** Creates the handler of `POST /api/upload`, and of forms that differ from it only in how they are taken. */
 export function createUploads({ intake, pages, basePath }: UploadsOptions) {
   function answerOne(call: Caller, uploaded: Uploaded): Response {
     // The form of a page, sent by a browser without scripts.
@@ -200,8 +200,8 @@ export function createUploads({ intake, pages, basePath }: UploadsOptions) {
     });
   }
 
-  return async function upload(call: Call): Promise<Response> {
-    const { outcomes } = await intake.take(call);
+  return async function upload(call: Call, taking?: Taking): Promise<Response> {
+    const { outcomes } = await intake.take(call, taking);
     const [only, ...others] = outcomes;
     if (only && 'uploaded' in only && others.length === 0) return answerOne(call, only.uploaded);
     return answerSeveral(call, outcomes);

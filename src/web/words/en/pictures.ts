@@ -40,6 +40,14 @@ export const pictures = {
   taken: 'Taken',
   place: 'Location',
   placeKept: 'Stored in the file',
+  placeExposed: 'Everyone can see where it was taken',
+  edit: 'Edit',
+  title: 'Title',
+  alt: 'Alternative text',
+  altHint: 'What the picture shows',
+  filename: 'File name',
+  newPassword: 'New password',
+  viewsOf: (left: number, most: number) => `${formats.number(left)} of ${formats.number(most)} views left`,
   download: 'Download',
   lockAgain: 'Lock again',
   share: 'Share',
@@ -81,6 +89,7 @@ export const pictures = {
 /** The gallery. */
 export const gallery = {
   summary: 'Public pictures on this server, newest first.',
+  shareOf: (name: string) => `Share ${name}`,
   search: 'Search by words of the title or name',
   filters: 'Filters',
   format: 'Format',

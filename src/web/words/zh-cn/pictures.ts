@@ -38,6 +38,14 @@ export const pictures: Words['pictures'] = {
   taken: '拍摄时间',
   place: '位置',
   placeKept: '包含在文件中',
+  placeExposed: '所有人都能看到拍摄位置',
+  edit: '编辑',
+  title: '标题',
+  alt: '替代文本',
+  altHint: '描述图片内容',
+  filename: '文件名',
+  newPassword: '新密码',
+  viewsOf: (left, most) => `还可查看 ${formats.number(left)} 次，共 ${formats.number(most)} 次`,
   download: '下载',
   lockAgain: '重新锁定',
   share: '分享',
@@ -72,6 +80,7 @@ export const pictures: Words['pictures'] = {
 
 export const gallery: Words['gallery'] = {
   summary: '本站的公开图片，按上传时间从新到旧排列。',
+  shareOf: (name) => `分享 ${name}`,
   search: '按标题或名称搜索',
   filters: '筛选',
   format: '格式',
