@@ -350,6 +350,9 @@ function checkAll() {
   void checkMine();
   for (const { card } of uploads) if (card.image) void checkPicture(card.image);
 }
+addEventListener('online', () => {
+  for (const { why, retry } of inState('failed')) if (why === say('connectionLost')) retry?.();
+});
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
 showOthers();

@@ -46,7 +46,7 @@ export const upload = {
   expires: 'Expires after',
   whenUnopened: (time: string) => `${time} without a view`,
   views: 'Views',
-  unlimited: 'No limit',
+  unlimited: 'Any',
   options: 'More options',
   format: 'Format',
   formats: {
