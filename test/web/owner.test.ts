@@ -141,6 +141,7 @@ describe('a picture of this browser', () => {
           await page.keyboard.press('Enter');
         });
         expect((await fetch(`${server.url}/api/info/${id}`)).status).toBe(401);
+        await page.locator('#picture-facts').getByText('Anyone with the password').waitFor();
 
         await page.getByRole('link', { name: 'Delete' }).click();
         await page.getByRole('button', { name: 'Undo' }).click();
@@ -151,10 +152,6 @@ describe('a picture of this browser', () => {
         while ((await fetch(`${server.url}/i/${id}`)).status !== 404) await Bun.sleep(50);
         // The token stays until the server has confirmed it.
         expect(await mineOf(page)).toHaveLength(1);
-        await page.evaluate(() => {
-          const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
-          localStorage.setItem('picpool:mine', JSON.stringify([{ ...one, deleting: Date.now() - 1 }]));
-        });
         await page.goto(server.url);
         await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
       },

@@ -77,6 +77,12 @@ function showPanel(mine) {
     const { fault } = await changePicture(mine, change);
     said.textContent = fault ?? say('saved');
     said.classList.toggle('warned', fault !== null);
+    // With its new password, this browser may still see it.
+    if (fault === null && change.password)
+      await fetch(location.pathname, {
+        method: 'POST',
+        body: new URLSearchParams({ password: change.password }),
+      });
     if (fault === null) await refresh();
   }
 }

@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
-import { changeMine, readMine, removeMine } from './mine.js';
+import { changeMine, MINE_KEY, readMine, removeMine } from './mine.js';
 
 /**
  * @typedef {import('./mine.js').Mine} Mine
@@ -34,7 +34,7 @@ byId('announcer', HTMLElement).before(bar);
  * @param {readonly Mine[]} images
  */
 export function deleteSoon(images) {
-  pending.push(...images);
+  pending.push(...images.filter(({ id }) => pending.every((one) => one.id !== id)));
   const deleting = Date.now() + UNDO_MS;
   for (const { id } of images) {
     changeMine(id, { deleting });
@@ -109,7 +109,7 @@ function methodFor({ delete_token }) {
   return { method: 'DELETE', headers: { 'x-delete-token': delete_token } };
 }
 
-/** Deletes what an earlier page was told to delete, of which nobody has heard the answer. */
+/** Deletes what a page that was left was told to delete, of which nobody has heard the answer. */
 async function finishOthers() {
   const now = Date.now();
   for (const image of readMine()) if (image.deleting && image.deleting <= now) await deleteNow(image);
@@ -117,7 +117,10 @@ async function finishOthers() {
 
 addEventListener('pagehide', () => {
   // The list keeps them until the server has confirmed it.
-  for (const image of close()) void fetch(pathOf(image), { ...methodFor(image), keepalive: true });
+  for (const image of close()) {
+    changeMine(image.id, { deleting: Date.now() });
+    void fetch(pathOf(image), { ...methodFor(image), keepalive: true }).catch(() => {});
+  }
 });
 addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea');
@@ -125,5 +128,5 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   undo();
 });
-void finishOthers();
-setTimeout(finishOthers, UNDO_MS + 1000);
+addEventListener('storage', ({ key }) => key === MINE_KEY && void finishOthers());
+addEventListener('pageshow', () => void finishOthers());

@@ -4,7 +4,7 @@ import { copyBy, copyLater } from './copy.js';
 import { announce, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
 import { chosenForm, formMenu, textOf } from './link-forms.js';
-import { addMine, MINE_KEY } from './mine.js';
+import { addMine, MINE_KEY, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { checkPicture, takeOut } from './removal.js';
 import { bodyOf, keepReadable, sendFile } from './sending.js';
@@ -182,23 +182,29 @@ function replace(upload, again) {
 /** Cards whose pictures are about to be deleted. @type {Upload[]} */
 let aside = [];
 
-document.addEventListener(ASIDE, (event) => {
-  const { id, aside: goes, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
-  const isOf = (/** @type {Upload} */ { card }) => card.image?.id === id;
-  const upload = [...uploads, ...aside].find(isOf);
+/**
+ * Puts the card of a picture out of sight, or back.
+ * @param {import('./undo.js').Aside} change
+ */
+function putAside({ id, aside: goes, fault }) {
+  const upload = (goes ? uploads : aside).find(({ card }) => card.image?.id === id);
   if (!upload) return;
-  aside = aside.filter((one) => one !== upload);
-  uploads = uploads.filter((one) => one !== upload);
   if (goes) {
+    uploads = uploads.filter((one) => one !== upload);
     aside.push(upload);
     takeOut(upload.card.element, uploads.length === 0 ? file : title, false);
   } else {
+    aside = aside.filter((one) => one !== upload);
     uploads.push(upload);
     upload.card.element.hidden = false;
     if (fault !== null) upload.card.complain(fault);
   }
   show();
-});
+}
+
+document.addEventListener(ASIDE, (event) =>
+  putAside(/** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail),
+);
 
 document.addEventListener(GONE, (event) => {
   const { detail: id } = /** @type {CustomEvent<string>} */ (event);
@@ -344,10 +350,11 @@ function showOthers() {
   showMine(uploads.flatMap(({ card }) => card.image?.id ?? []));
 }
 
-/** Checks whether another page has deleted pictures. */
+/** Checks whether another page has deleted pictures, or will. */
 function checkAll() {
   showOthers();
   void checkMine();
+  for (const { id, deleting } of readMine()) putAside({ id, aside: deleting !== undefined, fault: null });
   for (const { card } of uploads) if (card.image) void checkPicture(card.image);
 }
 addEventListener('online', () => {
