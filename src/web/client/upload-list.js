@@ -362,6 +362,12 @@ addEventListener('online', () => {
 });
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
+const lists = byId('lists', HTMLDetailsElement);
+/** Most visits do without it. */
+const loadMoving = () => void import('./move.js');
+lists.addEventListener('toggle', loadMoving, { once: true });
+if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });
+else loadMoving();
 showOthers();
 void checkMine();
 document.documentElement.classList.add('knows-mine');

@@ -79,16 +79,5 @@ export const scripts = {
     picture: 'The picture in the response',
     cut: '… {size} in total',
   },
-  'move.js': {
-    moveNote: 'Open this link on the other device within 10 minutes. It works once.',
-    getList: 'Add them here',
-    listOffered: 'This link brings pictures and albums from another device.',
-    listTaken: { one: '# entry was added.', other: '# entries were added.' } as Plural,
-    listKnown: 'Everything in this list is already here.',
-    listTooLong: 'The list is too long for a link. Save it as a file.',
-    linkUsed: 'This link has been used, or is older than 10 minutes. Make a new one.',
-    notAList: 'This is not a complete list of picpool. Nothing was added.',
-    noRoom: 'This browser has no room for all of it. Nothing was added.',
-  },
   'upload.js': uploadScripts,
 };

@@ -83,4 +83,13 @@ export const uploadScripts = {
     one: 'Correct the marked field, and your picture will be uploaded.',
     other: 'Correct the marked field, and your # pictures will be uploaded.',
   } as Plural,
+  moveNote: 'Open this link on the other device within 10 minutes. It works once.',
+  getList: 'Add them here',
+  listOffered: 'This link brings pictures and albums from another device.',
+  listTaken: { one: '# entry was added.', other: '# entries were added.' } as Plural,
+  listKnown: 'Everything in this list is already here.',
+  listTooLong: 'The list is too long for a link. Save it as a file.',
+  linkUsed: 'This link has been used, or is older than 10 minutes. Make a new one.',
+  notAList: 'This is not a complete list of picpool. Nothing was added.',
+  noRoom: 'This browser has no room for all of it. Nothing was added.',
 };

@@ -75,16 +75,5 @@ export const scripts: Words['scripts'] = {
     picture: '响应中的图片',
     cut: '… 共 {size}',
   },
-  'move.js': {
-    moveNote: '请在 10 分钟内在另一台设备上打开此链接。链接只能使用一次。',
-    getList: '添加到此处',
-    listOffered: '此链接包含来自另一台设备的图片和相册。',
-    listTaken: { other: '已添加 # 项。' },
-    listKnown: '列表中的内容均已在此处。',
-    listTooLong: '列表过长，无法生成链接。请保存为文件。',
-    linkUsed: '此链接已被使用或超过 10 分钟。请重新生成。',
-    notAList: '这不是完整的 picpool 列表，未添加任何内容。',
-    noRoom: '此浏览器空间不足，未添加任何内容。',
-  },
   'upload.js': uploadScripts,
 };

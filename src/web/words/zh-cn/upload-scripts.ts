@@ -74,4 +74,13 @@ export const uploadScripts: Words['scripts']['upload.js'] = {
   publicLimited: '限制查看次数的图片不能显示在图库中。',
   notAllowed: '{label}：此服务器不允许该选项。',
   held: { other: '请更正标出的字段，随后将上传 # 张图片。' },
+  moveNote: '请在 10 分钟内在另一台设备上打开此链接。链接只能使用一次。',
+  getList: '添加到此处',
+  listOffered: '此链接包含来自另一台设备的图片和相册。',
+  listTaken: { other: '已添加 # 项。' },
+  listKnown: '列表中的内容均已在此处。',
+  listTooLong: '列表过长，无法生成链接。请保存为文件。',
+  linkUsed: '此链接已被使用或超过 10 分钟。请重新生成。',
+  notAList: '这不是完整的 picpool 列表，未添加任何内容。',
+  noRoom: '此浏览器空间不足，未添加任何内容。',
 };
