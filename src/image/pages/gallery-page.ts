@@ -93,7 +93,7 @@ function galleryPage(site: Site, gallery: GalleryPage): string {
     title: words.frame.nav.gallery,
     summary: words.gallery.summary,
     current: path,
-    scripts: ['copy.js', 'share.js', 'results.js', 'gallery.js'],
+    scripts: ['copy.js', 'results.js', 'gallery.js'],
     content: html`<header class="page-head">
 <h1>${words.frame.nav.gallery}</h1>
 ${filters(site, gallery, path)}

@@ -42,7 +42,7 @@ const PAGE_WIDTHS = THUMBNAIL_WIDTHS.filter((width) => width >= 640);
 
 /** Proportions of a picture that is shown in the width of its column, and scrolled. */
 const TALL = 0.4;
-const SCRIPTS = ['copy.js', 'undo.js', 'share.js', 'image.js'];
+const SCRIPTS = ['copy.js', 'image.js'];
 
 const pathOf = ({ image, basePath }: ImagePage) => `${basePath}/i/${image.id}.${EXTENSIONS[image.format]}`;
 const linksTo = ({ image, origin, basePath }: ImagePage) => linksOf(origin + basePath, image);

@@ -54,7 +54,7 @@ export async function imageHome(
   const form = { basePath, needsToken, limits: service.limits, hasCommandKey, chosen };
   return {
     content: uploadSection(site, form, latest.items, fault),
-    scripts: ['copy.js', 'undo.js', 'share.js', 'upload.js', 'install.js'],
+    scripts: ['copy.js', 'upload.js', 'install.js'],
     summary: site.words.upload.summary,
   };
 }
