@@ -41,6 +41,7 @@ const WALKS: Record<string, { path: string; steps: Step[] }> = {
     steps: [
       (page) => page.getByLabel('Who can see it').focus(),
       (page) => page.keyboard.press('ArrowDown'),
+      (page) => page.keyboard.press('ArrowUp'),
       (page) => page.getByLabel('Views').pressSequentially('3'),
       (page) => page.getByText('More options').click(),
       async (page) => {
@@ -68,7 +69,7 @@ const WALKS: Record<string, { path: string; steps: Step[] }> = {
     steps: [
       (page) => page.locator('.frame').click(),
       (page) => page.keyboard.press('Escape'),
-      (page) => page.getByRole('button', { name: 'Copy Page' }).click(),
+      (page) => page.locator('#picture-share .copy-link').click(),
     ],
   },
   proxies: {

@@ -28,15 +28,17 @@ export function gramsOf(text: string): number[] {
 }
 
 /**
- * Returns the numbers that the index has for every text that contains the needle; none if the index does not help.
+ * Returns the numbers that the index has for every text that contains the needles; none if the index does not help.
  */
-export function askedGrams(needle: string): number[] {
-  const characters = [...needle].slice(0, MOST_ASKED);
-  const length = Math.min(GRAM, characters.length);
-  if (length < GRAM && COMMON.test(needle)) return [];
+export function askedGrams(needles: readonly string[]): number[] {
   const grams = new Set<number>();
-  for (let first = 0; first + length <= characters.length; first++) {
-    grams.add(numberOf(characters.slice(first, first + length).join('')));
+  for (const needle of needles) {
+    const characters = [...needle];
+    const length = Math.min(GRAM, characters.length);
+    if (length < GRAM && COMMON.test(needle)) continue;
+    for (let first = 0; first + length <= characters.length && grams.size < MOST_ASKED; first++) {
+      grams.add(numberOf(characters.slice(first, first + length).join('')));
+    }
   }
   return [...grams];
 }

@@ -1,6 +1,6 @@
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
-import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
-import { searchedText } from '../../src/image/records/searched.ts';
+import { CHANGEABLE, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
+import { isSearchedAlike, searchedText } from '../../src/image/records/searched.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection, Value } from './connection.ts';
@@ -77,8 +77,8 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS u (id, created_at, text, grams)
     JOIN ${images} i ON i.id = u.id AND ${VISIBILITY} = 'public' ON CONFLICT (id) DO NOTHING`;
   // While the last view is in progress, its expiry applies unless the new one is earlier.
-  const change = `UPDATE ${images} SET filename = $2, password_hash = $3, unlisted = $4, expires_at = $5::bigint,
-      ends_at = CASE WHEN views_left = 0 THEN least(ends_at, $5::bigint) ELSE $5::bigint END
+  const change = `UPDATE ${images} SET ${CHANGEABLE.map((field, place) => `${columnOf(field)} = $${place + 3}`).join(', ')},
+      ends_at = CASE WHEN views_left = 0 THEN least(ends_at, $2::bigint) ELSE $2::bigint END
     WHERE id = $1`;
 
   function indexOf(images: readonly ImageRecord[]): Statement {
@@ -113,16 +113,16 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
       SELECT id FROM gone`,
 
     change(before, image) {
-      const { id, filename, passwordHash, unlisted, expiresAt, format, size } = image;
+      const { id, expiresAt, format, size } = image;
       const [from, to] = [visibilityOf(before), visibilityOf(image)];
       const statements: Statement[] = [
-        { text: change, values: [id, filename, passwordHash, unlisted, expiresAt] },
+        { text: change, values: [id, expiresAt, ...CHANGEABLE.map((field) => image[field])] },
       ];
       if (from !== to) {
         const text = `${count} VALUES ($1, $2, 0, -1, -$4::bigint), ($1, $3, 0, 1, $4::bigint) ${add}`;
         statements.push({ text, values: [format, from, to, size] });
       }
-      if (from !== to || filename !== before.filename) {
+      if (from !== to || !isSearchedAlike(before, image)) {
         statements.push({ text: `DELETE FROM ${texts} WHERE id = $1`, values: [id] });
         if (to === 'public') statements.push(indexOf([image]));
       }

@@ -1,5 +1,5 @@
 import type { ImageRecord } from '../../src/image/image.ts';
-import { needleOf } from '../../src/image/records/searched.ts';
+import { needlesOf } from '../../src/image/records/searched.ts';
 import { MOST_COUNTED, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection, Value } from './connection.ts';
@@ -53,47 +53,56 @@ export function createImageSearch(
   }
 
   /** Reads the next rows of the list. */
-  async function walk(needle: string, rows: number, { after, offset, most }: Wanted): Promise<Found> {
+  async function walk(
+    needles: readonly string[],
+    rows: number,
+    { after, offset, most }: Wanted,
+  ): Promise<Found> {
     const text = `WITH w AS MATERIALIZED (
-        SELECT created_at, id, text FROM ${texts} ${after ? `WHERE ${behind(5)}` : ''}
+        SELECT created_at, id, text FROM ${texts} ${after ? `WHERE ${behind(4)}` : ''}
         ORDER BY created_at DESC, id LIMIT $1
-      ), m AS MATERIALIZED (SELECT created_at, id FROM w WHERE strpos(text, $2) > 0),
+      ), m AS MATERIALIZED (SELECT created_at, id FROM w WHERE ${containsAll(needles, after ? 6 : 4)}),
       sums AS (SELECT (SELECT count(*) FROM w) AS seen, (SELECT count(*) FROM m) AS matched),
-      ${page('m', '$3', '$4')}`;
-    const values: Value[] = [rows, needle, most, offset, ...(after ? [after.createdAt, after.id] : [])];
+      ${page('m', '$2', '$3')}`;
+    const place = after ? [after.createdAt, after.id] : [];
+    const values: Value[] = [rows, most, offset, ...place, ...needles];
     return answer(await ask('safe', text, values));
   }
 
   /** Gets all matches from the index. */
   async function sift(
-    needle: string,
+    needles: readonly string[],
     grams: readonly number[],
     { after, offset, most }: Wanted,
   ): Promise<Found> {
     const text = `WITH m AS MATERIALIZED (
-        SELECT created_at, id FROM ${texts} WHERE grams @> $1::integer[] AND strpos(text, $2) > 0
+        SELECT created_at, id FROM ${texts} WHERE grams @> $1::integer[] AND ${containsAll(needles, after ? 6 : 4)}
       ), sums AS (SELECT count(*) AS seen, count(*) AS matched FROM m),
-      ${page(after ? `m WHERE ${behind(5)}` : 'm', '$3', '$4')}`;
+      ${page(after ? `m WHERE ${behind(4)}` : 'm', '$2', '$3')}`;
     const place = after ? [after.createdAt, after.id] : [];
-    return answer(await ask('safe', text, [arrayOf(grams), needle, most, offset, ...place]));
+    return answer(await ask('safe', text, [arrayOf(grams), most, offset, ...place, ...needles]));
   }
 
   /**
    * Returns the number of matches, up to one more than are counted; `null` if that takes or would take too long.
-   * `share`: the estimated share of matching images. Matches of a frequent needle are found soon without the index,
+   * `share`: the estimated share of matching images. Matches of frequent needles are found soon without the index,
    * which would return all of them.
    */
-  async function count(needle: string, grams: readonly number[], share: number): Promise<number | null> {
+  async function count(
+    needles: readonly string[],
+    grams: readonly number[],
+    share: number,
+  ): Promise<number | null> {
     const all = await publicCount();
     const byIndex = grams.length > 0 && share * all <= COUNTABLE.named;
     if (!byIndex && Math.min(all, MOST_COUNTED / share) > COUNTABLE.rows) return null;
     const rows = await askWithin<{ count: number }>(
       countMs,
       `SELECT count(*) AS count FROM (
-         SELECT FROM ${texts} WHERE strpos(text, $1) > 0 ${byIndex ? 'AND grams @> $2::integer[]' : ''}
+         SELECT FROM ${texts} WHERE ${containsAll(needles, 1)} ${byIndex ? `AND grams @> $${needles.length + 1}::integer[]` : ''}
          LIMIT ${MOST_COUNTED + 1}
        ) m`,
-      [needle, ...(byIndex ? [arrayOf(grams)] : [])],
+      [...needles, ...(byIndex ? [arrayOf(grams)] : [])],
     );
     return rows?.[0]?.count ?? null;
   }
@@ -103,11 +112,14 @@ export function createImageSearch(
     return row?.total ?? 0;
   }
 
-  async function find(needle: string, { after, offset, limit }: PageQuery): Promise<Page<ImageRecord>> {
-    const grams = askedGrams(needle);
+  async function find(
+    needles: readonly string[],
+    { after, offset, limit }: PageQuery,
+  ): Promise<Page<ImageRecord>> {
+    const grams = askedGrams(needles);
     const wanted = { after, offset, most: limit + 1 };
-    const first = await walk(needle, window, wanted);
-    const top = after ? await walk(needle, window, { offset: 0, most: 0 }) : first;
+    const first = await walk(needles, window, wanted);
+    const top = after ? await walk(needles, window, { offset: 0, most: 0 }) : first;
 
     const isWhole = ({ seen }: Found) => seen < window;
     const need = offset + limit + 1;
@@ -118,9 +130,9 @@ export function createImageSearch(
       const rows = Math.ceil((1.5 * need * first.seen) / Math.max(first.matched, 1));
       const isNear = first.matched > 0 && rows <= window * FURTHER;
       if (isNear || grams.length === 0)
-        found = await walk(needle, isNear ? rows : Number.MAX_SAFE_INTEGER, wanted);
+        found = await walk(needles, isNear ? rows : Number.MAX_SAFE_INTEGER, wanted);
       if (found.matched < need && grams.length > 0) {
-        found = await sift(needle, grams, wanted);
+        found = await sift(needles, grams, wanted);
         named = found.matched;
       }
     }
@@ -132,7 +144,7 @@ export function createImageSearch(
     async function total(): Promise<Pick<Page<ImageRecord>, 'total' | 'exact'>> {
       if (isWhole(top)) return bounded(top.matched);
       if (named !== null) return bounded(named);
-      const counted = await count(needle, grams, top.matched / top.seen);
+      const counted = await count(needles, grams, top.matched / top.seen);
       if (counted !== null) return bounded(counted);
       return {
         total: Math.min(MOST_COUNTED, Math.max(top.matched, offset + found.records.length)),
@@ -142,9 +154,14 @@ export function createImageSearch(
   }
 
   return async (query) => {
-    const needle = needleOf(query.text ?? '');
-    return needle === null ? { items: [], total: 0, exact: true, next: null } : find(needle, query);
+    const needles = needlesOf(query.text ?? '');
+    return needles.length === 0 ? { items: [], total: 0, exact: true, next: null } : find(needles, query);
   };
+}
+
+/** Returns SQL that is true if `text` contains all words, whose values begin at `$first`. */
+function containsAll(needles: readonly string[], first: number): string {
+  return needles.map((_, place) => `strpos(text, $${first + place}) > 0`).join(' AND ');
 }
 
 function bounded(matched: number): Pick<Page<ImageRecord>, 'total' | 'exact'> {

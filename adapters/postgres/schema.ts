@@ -155,6 +155,11 @@ const marks: Migration = (table) => [
   `CREATE TABLE ${table('proxy_marks')} (version bigint PRIMARY KEY, mark bigint NOT NULL)`,
 ];
 
+/** What uploaders call their images, and what these show. */
+const imageTexts: Migration = (table) => [
+  `ALTER TABLE ${table('images')} ADD COLUMN title text, ADD COLUMN alt text`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   (table, bytewise) => [...shared(table, bytewise), ...proxies(table, bytewise), ...images(table, bytewise)],
@@ -164,6 +169,7 @@ export const migrations: readonly Migration[] = [
   exif,
   marks,
   made,
+  imageTexts,
 ];
 
 /** The oldest program, by its number of steps, that can use tables migrated by this one. */

@@ -1,5 +1,6 @@
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
-import { type ImageChange, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
+import { CHANGEABLE, type ImageChange, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
+import { isSearchedAlike } from '../../src/image/records/searched.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import type { Database } from './database.ts';
 import { createPlacer } from './image-order.ts';
@@ -36,7 +37,7 @@ export function createImageRows(
   );
   // While the last view is in progress, its expiry applies unless the new one is earlier.
   const changeRow = database.prepare(
-    `UPDATE images SET filename = ?, password_hash = ?, unlisted = ?, expires_at = ?,
+    `UPDATE images SET ${CHANGEABLE.map((field) => `${columnOf(field)} = ?`).join(', ')},
        ends_at = CASE WHEN views_left = 0 THEN min(ends_at, ifnull(?, ends_at)) ELSE ? END
      WHERE id = ?`,
   );
@@ -63,10 +64,10 @@ export function createImageRows(
       if (!found) return null;
       const { pos, listed, ...record } = found;
       const image = { ...record, ...change };
-      const { filename, passwordHash, unlisted, expiresAt } = image;
-      changeRow.run(filename, passwordHash, unlisted, expiresAt, expiresAt, expiresAt, id);
+      const { expiresAt } = image;
+      changeRow.run(...CHANGEABLE.map((field) => image[field]), expiresAt, expiresAt, id);
       const isListed = visibilityOf(image) === 'public';
-      if (listed && isListed && record.filename === image.filename) return image;
+      if (listed && isListed && isSearchedAlike(record, image)) return image;
       if (listed) search.remove(pos);
       if (isListed) search.add(pos, image);
       return image;

@@ -1,5 +1,11 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { FIELD_END, needleOf, type Searched, searchedText } from '../../src/image/records/searched.ts';
+import {
+  containsAll,
+  FIELD_END,
+  needlesOf,
+  type Searched,
+  searchedText,
+} from '../../src/image/records/searched.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -45,7 +51,7 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
   const getMark = database.prepare<{ below: number }>('SELECT below FROM image_index');
   const setMark = database.prepare('UPDATE image_index SET below = ?');
   const byPosition = database.prepare<Searched>(
-    `SELECT id, filename, format FROM images WHERE pos = ? AND ${LISTED}`,
+    `SELECT id, filename, format, title, alt FROM images WHERE pos = ? AND ${LISTED}`,
   );
   const older = database.prepare<Position>(
     `SELECT pos FROM images INDEXED BY images_listed WHERE pos < ? AND ${LISTED}
@@ -87,9 +93,9 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
     return JSON.parse(row?.positions ?? '[]') as number[];
   }
 
-  function contains(position: number, { folded }: Pattern): boolean {
+  function contains(position: number, { needles }: Pattern): boolean {
     const image = byPosition.get(position);
-    return image !== null && searchedText(image).includes(folded);
+    return image !== null && containsAll(searchedText(image), needles);
   }
 
   function buildStep(): boolean {
@@ -186,24 +192,35 @@ const MOST_ASKED = 24;
 
 /** How to find a text. */
 interface Pattern {
-  folded: string;
+  /** Words that a match contains. */
+  needles: readonly string[];
   /** The index to use, and its query. */
   table: 'image_text' | 'image_short';
   match: string;
-  /** False if a result of the index may not contain the whole text. */
+  /** False if a result of the index may lack a word. */
   exact: boolean;
 }
 
 /** Returns the pattern of a text, or `null` if nothing can contain it. */
 function patternOf(text: string): Pattern | null {
-  const folded = needleOf(text);
-  if (folded === null) return null;
-  const characters = [...folded];
-  const { length } = characters;
-  if (length >= GRAM) {
-    const asked = characters.slice(0, MOST_ASKED).join('').replaceAll('"', '""');
-    return { folded, table: 'image_text', match: `"${asked}"`, exact: length <= MOST_ASKED };
+  const needles = needlesOf(text);
+  if (needles.length === 0) return null;
+  const [short, long] = [false, true].map((is) => needles.filter((one) => [...one].length >= GRAM === is));
+  if (!long?.length) {
+    // The word of one character, or of its pair.
+    const words = needles.map((one) => shortWords(one).split(' ')[[...one].length === 1 ? 0 : 2]);
+    return { needles, table: 'image_short', match: inAll(words), exact: true };
   }
-  const words = shortWords(folded).split(' ');
-  return { folded, table: 'image_short', match: `"${words[length === 1 ? 0 : 2]}"`, exact: true };
+  let room = MOST_ASKED;
+  const asked = long.flatMap((needle) => {
+    const part = [...needle].slice(0, room);
+    room -= part.length;
+    return part.length < GRAM ? [] : [part.join('')];
+  });
+  const exact = short?.length === 0 && asked.join('') === long.join('');
+  return { needles, table: 'image_text', match: inAll(asked), exact };
+}
+
+function inAll(phrases: readonly (string | undefined)[]): string {
+  return phrases.map((phrase = '') => `"${phrase.replaceAll('"', '""')}"`).join(' AND ');
 }

@@ -213,6 +213,12 @@ const exif: Migration = [`ALTER TABLE images ADD COLUMN exif TEXT`];
 /** What images were made from. */
 const made: Migration = [`ALTER TABLE images ADD COLUMN made TEXT`];
 
+/** What uploaders call their images, and what these show. */
+const imageTexts: Migration = [
+  `ALTER TABLE images ADD COLUMN title TEXT`,
+  `ALTER TABLE images ADD COLUMN alt TEXT`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -229,4 +235,5 @@ export const migrations: readonly Migration[] = [
   albums,
   exif,
   made,
+  imageTexts,
 ];

@@ -86,6 +86,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
     filename: value('NAME', text(undefined, 'File name to use instead of its own, for a single file.')),
+    title: value('TEXT', text(undefined, 'Title, shown in place of the file name, for a single file.')),
+    alt: value('TEXT', text(undefined, 'Alternative text: what the image shows, for a single file.')),
     album: value(
       'TITLE',
       text(
@@ -100,8 +102,9 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   },
 
   async run({ options, operands, env, terminal }) {
-    if (options.filename !== undefined && operands.length > 1) {
-      throw usageError('--filename can be given for a single file only.');
+    const single = (['filename', 'title', 'alt'] as const).find((name) => options[name] !== undefined);
+    if (single && operands.length > 1) {
+      throw usageError(`--${single} can be given for a single file only.`);
     }
     if (operands.filter((path) => path === '-').length > 1) {
       throw usageError('Standard input can be uploaded only once.');
@@ -122,6 +125,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       quality: options.quality,
       strip_exif: options['keep-exif'] ? 'false' : undefined,
       filename: options.filename,
+      title: options.title,
+      alt: options.alt,
     };
     const tokens = openKeptTokens(env);
     const progress = createProgress(terminal, 'uploaded', () => performance.now());

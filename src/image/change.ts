@@ -6,7 +6,7 @@ import { oneOf } from '../lib/schema.ts';
 import { MAX_PASSWORD_BYTES, type PasswordHasher } from './access/password.ts';
 import { type ImageChange, type ImageRecord, VISIBILITIES } from './image.ts';
 import { type AudienceRules, demandAgreement, demandListed, expiryOf } from './records/audience.ts';
-import { cleanFilename } from './upload/filename.ts';
+import { cleanCaption, cleanFilename } from './upload/filename.ts';
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -23,13 +23,15 @@ export const changeBody = Type.Object(
       nullable('As for an upload, counted from now. null: deleted after `retention_days` without a view.'),
     ),
     filename: Type.Optional(Type.String({ description: 'New file name.' })),
+    title: Type.Optional(nullable('New title. null: none, so that the file name is shown.')),
+    alt: Type.Optional(nullable('New alternative text. null: none, so that it is the file name.')),
   },
   { additionalProperties: false },
 );
 
 export type ChangeWish = Static<typeof changeBody>;
 
-const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join(' | ')}, "password", "expires_in", "filename" }, of which at least one`;
+const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join(' | ')}, "password", "expires_in", "filename", "title", "alt" }, of which at least one`;
 
 /** @throws {AppError} `invalid_body` if the body is invalid or changes nothing. */
 export function parseChange(body: unknown): ChangeWish {
@@ -74,6 +76,8 @@ export async function changeOf(
     if (filename === null) throw invalidParameter('filename', inEnglish('filename must be a name.'));
     change.filename = filename;
   }
+  if (wish.title !== undefined) change.title = cleanCaption(wish.title ?? '');
+  if (wish.alt !== undefined) change.alt = cleanCaption(wish.alt ?? '');
   return change;
 }
 

@@ -29,4 +29,6 @@ export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
   phash: { kind: 'text', nullable: true },
   exif: { kind: 'text', nullable: true },
   made: { kind: 'text', nullable: true },
+  title: { kind: 'text', nullable: true },
+  alt: { kind: 'text', nullable: true },
 };

@@ -52,6 +52,10 @@ export interface ImageRecord {
   exif: string | null;
   /** What it was made from, and with which warnings: a `Conversion` as JSON. `null` for older images. */
   made: string | null;
+  /** What the uploader calls it, shown in place of the file name; `null` if nothing was given. As long as a name. */
+  title: string | null;
+  /** What it shows, for people who do not see it; `null` if nothing was given. As long as a name. */
+  alt: string | null;
 }
 
 /** What was uploaded, and what the conversion lost. */
@@ -61,7 +65,18 @@ export interface Conversion {
 }
 
 /** The properties of a stored image that can be changed. */
-export type ImageChange = Partial<Pick<ImageRecord, 'filename' | 'passwordHash' | 'unlisted' | 'expiresAt'>>;
+export const CHANGEABLE = ['filename', 'passwordHash', 'unlisted', 'expiresAt', 'title', 'alt'] as const;
+export type ImageChange = Partial<Pick<ImageRecord, (typeof CHANGEABLE)[number]>>;
+
+/** Returns what people read as the name of an image. */
+export function nameOf({ title, filename }: Pick<ImageRecord, 'title' | 'filename'>): string {
+  return title ?? filename;
+}
+
+/** Returns what stands for an image where it is not seen. */
+export function altOf({ alt, filename }: Pick<ImageRecord, 'alt' | 'filename'>): string {
+  return alt ?? filename;
+}
 
 export function visibilityOf({
   passwordHash,
@@ -86,4 +101,6 @@ export interface UploadOptions {
   /** In ms; infinity: it never expires; `null`: it is removed after a long time without views. */
   expiresIn: number | null;
   maxViews: number | null;
+  title: string | null;
+  alt: string | null;
 }

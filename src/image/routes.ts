@@ -15,6 +15,7 @@ import { lskyAtRoot } from './clients/lsky.ts';
 import { nullPointerAtLink } from './clients/null-pointer.ts';
 import { details } from './descriptions.ts';
 import { createPages, type Pages } from './pages/pages.ts';
+import { chosenAudience } from './records/audience.ts';
 import { previewOf } from './records/blob-keys.ts';
 import { parseCursor } from './records/cursor.ts';
 import { pageUrl } from './records/links.ts';
@@ -93,6 +94,16 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
         dialect: (request) => uploadingClient(request)?.dialect ?? null,
         about: details.upload,
       },
+    ),
+    // What is shared with the installed app, which sends no options.
+    route(
+      'POST /share',
+      (call) => {
+        const chosen = chosenAudience(call.request, service.limits);
+        const visibility = chosen === 'protected' ? 'unlisted' : chosen;
+        return upload(call, { optionsOf: (fields) => ({ visibility, ...fields }) });
+      },
+      { limit: 'upload', bytes: 'upload_bytes' },
     ),
     route('GET /api/info/:id', (call) => showInfo(shared, call), { about: details.info }),
     route('GET /api/list', (call) => list(shared, call), { query: listQuery, about: details.list }),

@@ -36,7 +36,8 @@ export const searchQuery = Type.Object({
   q: Type.String({
     minLength: 1,
     maxLength: 255,
-    description: 'Part of the file name, ID or format. Case and accents are ignored.',
+    description:
+      'Words of the title, alternative text, file name, ID or format, or parts of them, in any order; the first 8 count. Case and accents are ignored.',
   }),
   ...paging,
 });
@@ -46,6 +47,12 @@ export const success = Type.Literal(true);
 export const facts = {
   id: Type.String({ description: 'ID of 12 letters and digits.' }),
   filename: Type.String({ description: 'Name of the uploaded file.' }),
+  title: Type.Union([Type.String(), Type.Null()], {
+    description: 'What its uploader calls it. null: the file name is shown.',
+  }),
+  alt: Type.Union([Type.String(), Type.Null()], {
+    description: 'Alternative text. null: it is the file name.',
+  }),
   format: oneOf(FORMATS, { description: 'Format of the stored file.' }),
   width: Type.Integer({ description: 'Width in pixels.' }),
   height: Type.Integer({ description: 'Height in pixels.' }),
@@ -94,6 +101,8 @@ const lastAccess = {
 export const exampleFacts = {
   id: 'Zk3vQ8mT1xYb',
   filename: 'harbour.jpg',
+  title: null,
+  alt: null,
   format: 'webp',
   width: 1600,
   height: 1200,
@@ -114,6 +123,7 @@ export const exampleLinks = {
 export const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
 const conversion = {
+  location: Type.Boolean({ description: 'Whether the stored file says where the picture was taken.' }),
   original: Type.Union([Original, Type.Null()], {
     description: 'The uploaded file, and how it was converted. null for images from old versions.',
   }),
@@ -131,6 +141,7 @@ const conversion = {
   ),
 };
 const exampleConversion = {
+  location: false,
   original: { format: 'jpeg', size: 412_880, width: 1600, height: 1200, kept: false, quality: 81 },
   warnings: [],
 };

@@ -4,6 +4,7 @@ import { FORMATS } from '../codec/format.ts';
 import { acceptedFormats } from '../codec/formats.ts';
 import type { Original } from '../codec/workers/protocol.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import type { TakenWith } from '../lib/taken-with.ts';
 import { type Conversion, type ImageRecord, NEVER, visibilityOf } from './image.ts';
 import { formatCursor } from './records/cursor.ts';
 import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './records/links.ts';
@@ -20,8 +21,10 @@ import type { ImageLimits } from './upload/limits.ts';
 import type { Outcome, Uploaded } from './upload/storing.ts';
 
 /** Returns what the public may know about an image: never the uploader's address, never a hash. */
-export function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
-  return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
+export function facts(image: ImageRecord) {
+  const { id, filename, title, alt, format, width, height, frames, size, createdAt } = image;
+  const created_at = formatTimestamp(createdAt);
+  return { id, filename, title, alt, format, width, height, frames, size, created_at };
 }
 
 /** Returns when an image expires: a time, `never`, or `null` if it is removed after a long time without views. */
@@ -40,6 +43,11 @@ export function audience(image: ImageRecord) {
     max_views: maxViews,
     views_left: viewsLeft,
   };
+}
+
+/** Reports whether the stored file says where the picture was taken. */
+export function tellsPlace({ exif }: Pick<ImageRecord, 'exif'>): boolean {
+  return exif !== null && (JSON.parse(exif) as TakenWith).place === true;
 }
 
 /** Returns what an image was made from. */
@@ -63,6 +71,7 @@ export function uploadView(
     ...(album !== undefined && { album }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
+    location: tellsPlace(image),
     original: conversionOf(image).original,
     removed: [...removed],
     warnings: [...warnings],
@@ -95,6 +104,7 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
     // A picture with limited views must not be shown here, not even as a thumbhash.
     thumbhash: image.maxViews === null ? image.thumbhash : null,
     last_access: formatTimestamp(image.lastAccess),
+    location: tellsPlace(image),
     ...conversionOf(image),
   };
 }

@@ -128,6 +128,8 @@ export const TOOLS: readonly Tool[] = [
       ),
       url: text('URL of the picture, instead of image, if this server fetches pictures.'),
       filename: text('File name.', 255),
+      title: text('Title, shown in place of the file name.', 255),
+      alt: text('Alternative text: what the picture shows.', 255),
       format: text('webp, jpeg, png, avif, gif or auto. Default: webp.'),
       quality: Type.Optional(
         Type.Integer({

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Stores } from '../../adapters/open.ts';
 import type { Config } from '../config.ts';
 import { type FindingSource, warn } from '../findings/finding.ts';
@@ -5,6 +6,7 @@ import { answering, conditionFindings, fileSources, recordSources } from '../fin
 import { createRecount } from '../http/limits.ts';
 import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
+import { handoverRoutes } from '../image/handover.ts';
 import type { Upkeep } from '../image/maintenance/upkeep.ts';
 import { galleryRoute } from '../image/pages/gallery-page.ts';
 import { oembedRoute } from '../image/pages/oembed.ts';
@@ -16,6 +18,7 @@ import { statsAnswer } from '../image/schemas.ts';
 import { createUrlFetcher, type FromUrl } from '../image/upload/from-url.ts';
 import { statsView } from '../image/views.ts';
 import { isGloballyRoutable } from '../lib/address.ts';
+import { systemClock } from '../lib/clock.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import type { Rates } from '../lib/rates.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
@@ -63,6 +66,7 @@ export async function startImages({
           countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),
         }),
       }),
+      ...handoverRoutes({ state: stores.state, clock: systemClock, random: randomBytes }),
       galleryRoute({ service, basePath, siteOf: web.siteOf }),
       oembedRoute({ service, basePath, siteOf: web.siteOf }),
       ...imageAdminRoutes({ service, basePath, looks: createLookIndex(stores.images, now) }),

@@ -33,6 +33,6 @@ export async function openWeb(
   const siteOf = createSites({ assets, links, version: VERSION, path, abuseContact: ABUSE_CONTACT });
   const newToken = () => randomBytes(24).toString('base64url');
   const canShare = SERVICES.includes('image') && config.UPLOAD !== 'token';
-  const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/api/upload` : null;
+  const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/share` : null;
   return { assets, path, siteOf, shareTo, openFindings: () => openFindings(config, newToken) };
 }

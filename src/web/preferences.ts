@@ -9,8 +9,14 @@ export interface Preferences {
   theme: Theme;
 }
 
-const COOKIES = { language: 'picpool_language', theme: 'picpool_theme', hidden: 'picpool_hidden' } as const;
+const COOKIES = {
+  language: 'picpool_language',
+  theme: 'picpool_theme',
+  hidden: 'picpool_hidden',
+  audience: 'picpool_audience',
+} as const;
 /** Names of hidden entries, separated by dots. */
+const AUDIENCE = /^[a-z]{1,20}$/;
 const HIDDEN = /^[a-z_.]{1,200}$/;
 const YEAR_S = 365 * 86_400;
 
@@ -20,8 +26,8 @@ export const PREFERENCES_VARY = 'Accept-Language, Cookie';
 /** Returns what the visitor has chosen, or what the browser asks for. */
 export function preferencesOf({ headers }: Request): Preferences {
   const cookies = headers.get('cookie');
-  const language = cookie(cookies, COOKIES.language);
-  const theme = cookie(cookies, COOKIES.theme);
+  const language = cookieIn(cookies, COOKIES.language);
+  const theme = cookieIn(cookies, COOKIES.theme);
   return {
     language: isLanguage(language) ? language : preferredLanguage(headers.get('accept-language')),
     theme: isTheme(theme) ? theme : 'system',
@@ -30,7 +36,12 @@ export function preferencesOf({ headers }: Request): Preferences {
 
 /** Returns which entries of the operator's panel this visitor has hidden. */
 export function hiddenItems({ headers }: Request): string[] {
-  return cookie(headers.get('cookie'), COOKIES.hidden)?.split('.') ?? [];
+  return cookieIn(headers.get('cookie'), COOKIES.hidden)?.split('.') ?? [];
+}
+
+/** Returns who sees what this visitor uploads on a page, as the form has named it; `undefined`: nothing was chosen. */
+export function keptAudience({ headers }: Request): string | undefined {
+  return cookieIn(headers.get('cookie'), COOKIES.audience);
 }
 
 /** Returns the cookies for the choices of a form. Anything that it does not name stays unchanged. */
@@ -38,11 +49,13 @@ export function preferenceCookies(form: URLSearchParams, path: string, secure: b
   const language = form.get('language') ?? undefined;
   const theme = form.get('theme') ?? undefined;
   const hidden = form.get('hidden') ?? '';
+  const audience = form.get('audience') ?? '';
   const kept = (name: string, value: string) =>
     `${name}=${value}; Path=${path}/; Max-Age=${YEAR_S}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   return [
     ...(isLanguage(language) ? [kept(COOKIES.language, language)] : []),
     ...(isTheme(theme) ? [kept(COOKIES.theme, theme)] : []),
+    ...(AUDIENCE.test(audience) ? [kept(COOKIES.audience, audience)] : []),
     ...(HIDDEN.test(hidden) ? [kept(COOKIES.hidden, hidden)] : []),
   ];
 }
@@ -51,7 +64,7 @@ function isTheme(text: string | undefined): text is Theme {
   return THEMES.some((theme) => theme === text);
 }
 
-function cookie(header: string | null, name: string): string | undefined {
+function cookieIn(header: string | null, name: string): string | undefined {
   const pairs = header?.split(';').map((pair) => pair.trim().split('=')) ?? [];
   return pairs.find(([known]) => known === name)?.[1];
 }

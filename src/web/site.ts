@@ -95,7 +95,7 @@ ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<m
 <link rel="apple-touch-icon" href="${fileUrl('icon-maskable-512.png')}">
 <link rel="manifest" href="${path}/manifest.webmanifest" crossorigin="use-credentials">
 <link rel="stylesheet" href="${fileUrl('style.css')}">
-${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(['frame.js', ...scripts]).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, scripts))}
+${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(['frame.js', ...scripts]).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
 ${head ?? null}
 </head>
 <body>

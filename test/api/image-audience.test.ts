@@ -131,7 +131,7 @@ describe('who sees a picture', () => {
       }
       expect((await own.send(pathOf(url))).status).toBe(200);
       const form = await (await own.send('/')).text();
-      expect(form).toContain('<option value="">Anyone with the link</option>');
+      expect(form).toContain('<option value="unlisted" selected>Anyone with the link</option>');
       expect(form).not.toContain('appears in the gallery');
     }));
 });

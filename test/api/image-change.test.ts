@@ -48,6 +48,29 @@ test('a picture that loses its expiry counts from now', async () => {
   expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 1 });
 });
 
+test('title and alternative text are stored, changed and taken away, and shown everywhere', async () => {
+  const image = await host.upload(
+    picture,
+    'filename=trip-07.png&title=Harbour+in+winter&alt=Two+%3Cboats%3E',
+  );
+  expect(image.html).toEndWith(' alt="Two &lt;boats&gt;">');
+  const info = async () => JSON.parse(await (await host.send(`/api/info/${image.id}`)).text());
+  expect(await info()).toMatchObject({ title: 'Harbour in winter', alt: 'Two <boats>' });
+  const found = await (await host.send('/api/search?q=boats+07')).text();
+  expect(found).toContain('"title":"Harbour in winter"');
+  const page = async () => (await host.send(`/i/${image.id}`, { headers: { accept: 'text/html' } })).text();
+  expect(await page()).toContain('<meta property="og:title" content="Harbour in winter">');
+  expect(await page()).toContain('<meta property="og:image:alt" content="Two &lt;boats&gt;">');
+  const oembed = await host.send(`/oembed?url=${encodeURIComponent(image.url)}`);
+  expect(await oembed.text()).toContain('"title":"Harbour in winter"');
+
+  const changed = await change(image.id, { title: 'H\u202eafen', alt: null }, withToken(image));
+  expect(await changed.json()).toMatchObject({ title: 'Hafen', alt: null });
+  expect((await info()).html).toEndWith(' alt="trip-07.png">');
+  await change(image.id, { title: ' ' }, withToken(image));
+  expect(await page()).toContain('<h1>trip-07.png</h1>');
+});
+
 test('a picture that looks like a blocked one cannot be changed', async () => {
   const image = await host.upload(picture);
   const phash = (await host.images.get(image.id))?.phash ?? '';

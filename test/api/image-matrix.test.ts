@@ -62,7 +62,7 @@ const WAYS: Record<
   string,
   (image: UploadAnswer) => [path: string, shows: (answer: Response) => Promise<boolean>]
 > = {
-  page: ({ url }) => [pathOf(url), async (answer) => answer.ok && !(await tells('type="password"')(answer))],
+  page: ({ url }) => [pathOf(url), async (answer) => answer.ok && !(await tells('id="password"')(answer))],
   name: ({ url }) => [pathOf(url), tells(NAME)],
   og: ({ url }) => [pathOf(url), tells('og:image')],
   file: ({ raw_url }) => [pathOf(raw_url), isPicture],

@@ -136,7 +136,7 @@ test.skipIf(absent('nginx'))('below a path, the app is installed there', async (
   expect([manifest.start_url, manifest.scope, manifest.share_target.action]).toEqual([
     '/pics/',
     '/pics/',
-    '/pics/img/api/upload',
+    '/pics/img/share',
   ]);
   for (const { src } of manifest.icons) {
     const icon = await fetch(new URL(src, front.url));

@@ -64,6 +64,8 @@ describe('records of the first version in Redis', () => {
         phash: null,
         exif: null,
         made: null,
+        title: null,
+        alt: null,
       },
     });
   });

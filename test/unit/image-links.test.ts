@@ -3,8 +3,9 @@ import { linksOf } from '../../src/image/records/links.ts';
 import { contentDisposition } from '../../src/image/serve/disposition.ts';
 
 const BASE = 'https://img.example/pictures';
-const links = (filename: string) =>
-  linksOf(BASE, { id: 'abcDEF123456', format: 'jpeg', width: 600, frames: 1, maxViews: null, filename });
+const IMAGE = { id: 'abcDEF123456', format: 'jpeg', alt: null, frames: 1 } as const;
+const links = (filename: string, alt: string | null = null) =>
+  linksOf(BASE, { ...IMAGE, width: 600, maxViews: null, filename, alt });
 
 describe('the links of an image', () => {
   test('have the base path, the ID and the extension of the stored format', () => {
@@ -15,6 +16,12 @@ describe('the links of an image', () => {
       html: `<img src="${BASE}/i/abcDEF123456.jpg" alt="photo.png">`,
       bbcode: `[img]${BASE}/i/abcDEF123456.jpg[/img]`,
     });
+  });
+
+  test('describe it by its alternative text, and by its name without one', () => {
+    const { html, markdown } = links('a.png', 'Two "boats"');
+    expect(html).toContain(' alt="Two &quot;boats&quot;">');
+    expect(markdown).toContain('![Two "boats"](');
   });
 
   const HOSTILE = [
@@ -86,7 +93,7 @@ describe('Content-Disposition', () => {
 });
 
 test('the snippet for HTML lets browsers choose a width, except of what has none', () => {
-  const image = { id: 'abcDEF123456', format: 'jpeg', filename: 'a.png', width: 1500, frames: 1 } as const;
+  const image = { ...IMAGE, filename: 'a.png', width: 1500 };
   const raw = `${BASE}/i/abcDEF123456.jpg`;
   expect(linksOf(BASE, { ...image, maxViews: null }).html).toBe(
     `<img src="${raw}" srcset="${raw}?w=640 640w, ${raw}?w=1280 1280w, ${raw} 1500w" alt="a.png">`,

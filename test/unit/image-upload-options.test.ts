@@ -12,6 +12,8 @@ const DEFAULTS = {
   visibility: null,
   expiresIn: null,
   maxViews: null,
+  title: null,
+  alt: null,
   filename: null,
   album: null,
   albumToken: null,
@@ -51,6 +53,11 @@ describe('the options of an upload', () => {
     [{ password: ' ' }, { password: ' ' }],
     [{ password: 'x'.repeat(1024) }, { password: 'x'.repeat(1024) }],
     [{ filename: 'a.png' }, { filename: 'a.png' }],
+    [
+      { title: ' Ha\nfen\u202e ', alt: 'x'.repeat(300) },
+      { title: 'Hafen', alt: 'x'.repeat(255) },
+    ],
+    [{ title: ' ', alt: '' }, {}],
   ] as [Record<string, string>, object][])('%j give %j', (fields, expected) => {
     expect(parseUploadOptions(fields)).toEqual({ ...DEFAULTS, ...expected });
   });

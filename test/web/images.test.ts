@@ -87,7 +87,9 @@ describe('seeing and deleting', () => {
     await visit(
       `/i/${id}`,
       async (page) => {
-        await page.getByRole('button', { name: 'Copy BBCode' }).click();
+        await page.getByLabel('What to copy').selectOption('BBCode');
+        await page.getByRole('button', { name: 'Copy BBCode of on page.png' }).click();
+        await page.locator('.copy-link.done').waitFor();
         const copied = await page.evaluate(() => navigator.clipboard.readText());
         expect(copied).toBe(`[img]${server.url}/i/${id}.webp[/img]`);
         await page.getByRole('link', { name: 'Delete' }).click();
@@ -128,8 +130,7 @@ describe('a visit from the first page to the last', () => {
         const copied = () => page.evaluate(() => navigator.clipboard.readText());
         const heading = (text: string) => page.getByRole('heading', { name: text, exact: true }).waitFor();
         const fits = async () => expect(await overflowOf(page)).toBe(0);
-        page.on('dialog', (dialog) => void dialog.accept());
-
+        await page.getByLabel('Who can see it').selectOption('public');
         await page.getByText('More options').click();
         await page.getByLabel('Format').selectOption('jpeg');
         await page.getByLabel('Keep').check();
@@ -151,6 +152,7 @@ describe('a visit from the first page to the last', () => {
         await page.locator('.frame').press('Enter');
         await page.getByRole('dialog', { name: 'View full size' }).waitFor();
         await page.keyboard.press('Escape');
+        await page.getByLabel('What to copy').selectOption('Markdown');
         await page.getByRole('button', { name: 'Copy Markdown' }).click();
         await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith('!['));
 

@@ -298,9 +298,9 @@ describe('a picture that is chosen', () => {
         await page.waitForFunction(() => document.activeElement?.classList.contains('copy-link'));
         await page.keyboard.press('Enter');
         await cardOf(page, 'keys.png').getByText('Copied').waitFor();
-        page.on('dialog', (dialog) => void dialog.accept());
         for (let stop = 0; stop < 3; stop++) await page.keyboard.press('Tab');
-        expect(await focused(page)).toBe('Delete keys.png');
+        expect(await focused(page)).toBe('Show keys.png in the gallery');
+        await page.keyboard.press('Tab');
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
         await page.waitForFunction(() => document.activeElement?.id === 'file');
@@ -384,13 +384,11 @@ describe('many pictures', () => {
   test('are sent with the form as it was when they were chosen', async () => {
     await visit('/', async (page) => {
       const reset = await slowDown(page);
-      await page.getByLabel('Who can see it').selectOption('unlisted');
       await choose(page, ...['u1', 'u2', 'u3'].map((name) => file(`${name}.png`)));
-      await page.getByLabel('Who can see it').selectOption('');
+      await page.getByLabel('Who can see it').selectOption('public');
       await reset(false);
       await page.getByRole('heading', { name: '3 pictures are online' }).waitFor();
-      expect(await page.getByText('Anyone with the link').count()).toBe(3 + 2);
-      expect(await page.getByText('Public, in the gallery').count()).toBe(0);
+      expect(await page.locator('.seen-by').allTextContents()).toEqual(Array(3).fill('Anyone with the link'));
     });
   });
 });
@@ -466,6 +464,7 @@ describe('what cannot be uploaded', () => {
 describe('an upload under way', () => {
   test('shows what has really been sent, and can be cancelled', async () => {
     await visit('/', async (page) => {
+      await page.getByLabel('Who can see it').selectOption('public');
       await slowDown(page);
       await choose(page, file('slow.jpg', large));
       await isUnderWay(page);
@@ -499,6 +498,7 @@ describe('an upload under way', () => {
     await visit(
       '/',
       async (page) => {
+        await page.getByLabel('Who can see it').selectOption('public');
         const setOffline = await slowDown(page);
         await choose(page, file('cut.jpg', large));
         await isUnderWay(page);
@@ -516,6 +516,7 @@ describe('an upload under way', () => {
     await visitFar(
       '/',
       async (page) => {
+        await page.getByLabel('Who can see it').selectOption('public');
         await slowDown(page);
         await choose(page, file('far.jpg', large));
         await isUnderWay(page);
@@ -536,21 +537,24 @@ describe('the list of this browser', () => {
     await visit(
       '/',
       async (page) => {
-        page.on('dialog', (dialog) => void dialog.accept());
         await choose(page, file('old.png'), file('new.png'));
         await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
         await page.reload();
         const titles = await page.locator('main h2:visible').allInnerTexts();
-        expect(titles.indexOf('From this browser')).toBeLessThan(titles.indexOf('Latest pictures'));
+        expect(titles[0]).toBe('From this browser');
         const items = page.locator('#mine-list li');
-        const [first = '', second = ''] = await items.locator('a').allInnerTexts();
-        const path = new URL((await items.locator('a').first().getAttribute('href')) ?? '').pathname;
+        const names = items.locator('> a');
+        const [first = '', second = ''] = await names.allInnerTexts();
+        const path = new URL((await names.first().getAttribute('href')) ?? '').pathname;
         await items.getByRole('button', { name: `Delete ${first}` }).click();
-        await page.waitForFunction(() => document.querySelectorAll('#mine-list li').length === 1);
+        expect(await items.filter({ visible: true }).count()).toBe(1);
         expect(await focused(page)).toBe(`Copy link of ${second}`);
         await items.getByRole('button', { name: `Delete ${second}` }).click();
         await page.locator('#mine').waitFor({ state: 'hidden' });
         expect(await focused(page)).toBe('file');
+        expect(await status(path)).toBe(200);
+        const deletion = page.waitForResponse((answer) => answer.request().method() === 'DELETE');
+        expect((await deletion).status()).toBe(200);
         expect(await status(path)).toBe(404);
       },
       // Small versions that were still asked for.
@@ -562,14 +566,14 @@ describe('the list of this browser', () => {
     await visit(
       '/',
       async (page) => {
-        page.on('dialog', (dialog) => void dialog.accept());
         await choose(page, file('gone.png'));
         await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
         const other = await page.context().newPage();
         await other.goto(server.url);
-        other.on('dialog', (dialog) => void dialog.accept());
         await other.getByRole('button', { name: 'Delete gone.png' }).click();
-        await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+        // What is left is deleted at once.
+        await other.close({ runBeforeUnload: true });
+        await page.locator('#uploads').waitFor({ state: 'hidden' });
         await choose(page, file('lost.png'));
         await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
         const known = await page.evaluate(() => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'));

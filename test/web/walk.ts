@@ -30,7 +30,7 @@ const SETTINGS = [
 ] as const;
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 /** What pages that are errors, and a cut network, leave on the console. The last one comes from the service worker. */
-const INTENDED = /status of 40[14]|ERR_INTERNET_DISCONNECTED|when fetching the script/;
+const INTENDED = /status of 4(0[14]|15)|ERR_INTERNET_DISCONNECTED|when fetching the script/;
 /** More Tabs than this are not pressed on a page. */
 const MOST_TABS = 60;
 
@@ -68,7 +68,10 @@ const views: Record<string, View> = {
     path: '/',
     step: async (page) => {
       await choose(page, 1);
-      await page.locator('.upload-card .extra').click();
+      await page
+        .getByRole('button', { name: 'QR code' })
+        .or(page.getByRole('button', { name: '二维码' }))
+        .click();
       await page.locator('.qr-dialog img').evaluate((img: HTMLImageElement) => img.decode());
     },
   },
@@ -91,6 +94,48 @@ const views: Record<string, View> = {
   },
   nothing: { path: '/gallery?q=nothing-like-this' },
   picture: { path: picture },
+  'picture-edit': {
+    path: '/',
+    step: async (page) => {
+      await choose(page, 1);
+      const [href] = await page
+        .locator('a.upload-name')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+      await page.goto(`${href}#edit`);
+      await page.locator('#edit-visibility').waitFor();
+    },
+  },
+  'home-again': {
+    path: '/',
+    step: async (page) => {
+      await choose(page, 5);
+      await page.reload();
+      await page.locator('.tick').nth(1).check();
+      await page.locator('#mine-list .danger').first().click();
+      await page.locator('#lists summary').click();
+    },
+  },
+  'home-failed': {
+    path: '/',
+    step: async (page) => {
+      await choose(page, 4);
+      const bad = { mimeType: 'image/png', buffer: Buffer.from('Dear all,') };
+      await page.setInputFiles('#file', [
+        { name: 'a.png', ...bad },
+        { name: 'b.png', ...bad },
+        { name: 'c.png', ...bad, buffer: Buffer.alloc(0) },
+      ]);
+      await page.locator('#failures .upload-card').nth(1).waitFor();
+    },
+  },
+  'gallery-share': {
+    path: '/gallery',
+    step: async (page) => {
+      await page.locator('.rows li').first().hover();
+      await page.locator('.shot-share').first().click();
+      await page.locator('.share-dialog .share-text').waitFor();
+    },
+  },
   'picture-zoom': { path: picture, step: (page) => page.locator('.frame').click() },
   protected: { path: await upload('&password=secret') },
   limited: { path: await upload('&max_views=5') },

@@ -2,7 +2,7 @@ import { AppError, message } from '../../src/errors.ts';
 import { fail } from '../../src/findings/finding.ts';
 import type { AlbumRecord, AlbumStore } from '../../src/image/albums/album.ts';
 import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
-import { needleOf, searchedText } from '../../src/image/records/searched.ts';
+import { containsAll, needlesOf, searchedText } from '../../src/image/records/searched.ts';
 import { summarise } from '../../src/image/records/summary.ts';
 import { END_REMEMBERED_MS, type ImageStore, type Place } from '../../src/image/store.ts';
 import { holdLease } from '../../src/lib/lease.ts';
@@ -143,8 +143,10 @@ function createImages(data: () => Data, now: () => number): ImageStore {
         }),
       ),
     async list({ text = '', after, offset, limit }) {
-      const needle = text === '' ? '' : needleOf(text);
-      const all = needle === null ? [] : listed().filter((image) => searchedText(image).includes(needle));
+      const needles = text === '' ? null : needlesOf(text);
+      const isFound = (image: ImageRecord) =>
+        needles === null || (needles.length > 0 && containsAll(searchedText(image), needles));
+      const all = listed().filter(isFound);
       const behind = after ? all.filter((image) => byPlace(after, image) < 0) : all;
       const items = behind.slice(offset, offset + limit).map((image) => ({ ...image }));
       const last = items.at(-1);

@@ -118,6 +118,10 @@ export interface RefreshJob {
 export interface StoredImage {
   id: string;
   filename: string;
+  /** Shown in place of the file name. Older servers have none. */
+  title?: string | null;
+  /** What it shows; `null`: the file name stands for it. */
+  alt?: string | null;
   format: ImageFormat;
   width: number;
   height: number;

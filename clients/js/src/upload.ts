@@ -15,6 +15,10 @@ export interface UploadOptions {
   keepExif?: boolean;
   /** Replaces the file's own name. */
   filename?: string;
+  /** Shown in place of the file name. */
+  title?: string;
+  /** What the picture shows, for people who do not see it. */
+  alt?: string;
   /** Called with the number of bytes sent, and the total. */
   onProgress?: (sent: number, total: number) => void;
   signal?: AbortSignal;
@@ -62,7 +66,7 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
 }
 
 function formOf(picture: Blob, options: UploadOptions): FormData {
-  const { filename, format, password, maxWidth, maxHeight, quality, keepExif } = options;
+  const { filename, format, password, maxWidth, maxHeight, quality, keepExif, title, alt } = options;
   const form = new FormData();
   const fields = {
     format,
@@ -70,6 +74,8 @@ function formOf(picture: Blob, options: UploadOptions): FormData {
     max_width: maxWidth,
     max_height: maxHeight,
     quality,
+    title,
+    alt,
     strip_exif: keepExif ? 'false' : undefined,
   };
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, String(value));

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
-import type { ImageRecord } from '../image.ts';
+import { CHANGEABLE, type ImageRecord } from '../image.ts';
 import { createDeleteToken, type RandomBytes } from '../records/ids.ts';
 import type { RecordCache } from '../records/records.ts';
 import type { ImageStore } from '../store.ts';
@@ -189,7 +189,5 @@ const without = (images: readonly ImageRecord[], { id }: ImageRecord) =>
 
 /** Reports whether anything differs that can be changed. */
 function differs(one: ImageRecord, other: ImageRecord): boolean {
-  return (['filename', 'passwordHash', 'unlisted', 'expiresAt'] as const).some(
-    (field) => one[field] !== other[field],
-  );
+  return CHANGEABLE.some((field) => one[field] !== other[field]);
 }

@@ -6,7 +6,7 @@ import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
 import type { AlbumRecord } from '../albums/album.ts';
 import { albumUrl } from '../albums/views.ts';
-import type { ImageRecord } from '../image.ts';
+import { type ImageRecord, nameOf } from '../image.ts';
 import { previewIn } from '../records/links.ts';
 import { pictureTile } from './picture-rows.ts';
 
@@ -91,14 +91,14 @@ ${tiles.map((image, index) =>
 /** Returns the placeholder of a picture that is not shown here. */
 function withoutPicture(
   { words: { albums }, formats }: Site,
-  { filename, viewsLeft }: ImageRecord,
+  image: ImageRecord,
   isLocked: boolean,
   path: string,
 ): Html {
   return html`<li><a class="tile" href="${path}"${!isLocked && html` rel="nofollow"`}>
 <span class="tile-blank">${icon(isLocked ? 'lock' : 'picture')}</span>
-<span class="tile-name">${isLocked ? albums.lockedTile : filename}</span>
-<span class="tile-facts">${isLocked ? albums.lockedFacts : formats.plural(viewsLeft ?? 0, albums.viewsLeft)}</span>
+<span class="tile-name">${isLocked ? albums.lockedTile : nameOf(image)}</span>
+<span class="tile-facts">${isLocked ? albums.lockedFacts : formats.plural(image.viewsLeft ?? 0, albums.viewsLeft)}</span>
 </a></li>
 `;
 }

@@ -93,7 +93,7 @@ function galleryPage(site: Site, gallery: GalleryPage): string {
     title: words.frame.nav.gallery,
     summary: words.gallery.summary,
     current: path,
-    scripts: ['results.js', 'gallery.js'],
+    scripts: ['copy.js', 'results.js', 'gallery.js'],
     content: html`<header class="page-head">
 <h1>${words.frame.nav.gallery}</h1>
 ${filters(site, gallery, path)}
@@ -130,7 +130,7 @@ function results(site: Site, gallery: GalleryPage, path: string): Html {
     return fields === '' ? path : `${path}?${fields}`;
   };
   return html`<p class="muted" data-summary>${summaryOf(site, gallery, isFiltered)}${current !== undefined && html` <a href="${href(null)}">${words.gallery.newest}</a>`}</p>
-${tiles.length > 0 ? pictureRows(tiles, basePath) : nothing(site, gallery, isFiltered)}
+${tiles.length > 0 ? pictureRows(site, tiles, basePath) : nothing(site, gallery, isFiltered)}
 ${ahead.length > 0 && reservedRows(ahead, href(next))}
 ${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${words.gallery.more}</a></p>`}`;
 }

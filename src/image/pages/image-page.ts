@@ -1,4 +1,5 @@
 import { EXTENSIONS } from '../../codec/format.ts';
+import { parseExpiry } from '../../lib/expiry.ts';
 import { readableBytes } from '../../lib/format.ts';
 import type { TakenWith } from '../../lib/taken-with.ts';
 import { formatName } from '../../web/format-name.ts';
@@ -6,10 +7,12 @@ import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
-import { type ImageRecord, NEVER, visibilityOf } from '../image.ts';
+import { altOf, type ImageRecord, NEVER, nameOf, VISIBILITIES, visibilityOf } from '../image.ts';
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
+import type { ImageLimits } from '../upload/limits.ts';
+import { tellsPlace } from '../views.ts';
 import { pictureElement, type Shown } from './page-parts.ts';
 
 /** What the page of an image shows. */
@@ -24,6 +27,8 @@ export interface ImagePage {
   deleteLink: string | null;
   /** What the picture has lost, shown with that link. */
   notes: readonly string[];
+  /** What its uploader may choose. */
+  limits: Pick<ImageLimits, 'listing' | 'retentionMs' | 'maxExpiryMs'>;
 }
 
 /** The neighbours of a public picture in the gallery. */
@@ -35,24 +40,29 @@ interface Neighbours {
 /** Widths of the versions on a page: those offered that match common screens. */
 const PAGE_WIDTHS = THUMBNAIL_WIDTHS.filter((width) => width >= 640);
 
+/** Proportions of a picture that is shown in the width of its column, and scrolled. */
+const TALL = 0.4;
+const SCRIPTS = ['copy.js', 'image.js'];
+
 const pathOf = ({ image, basePath }: ImagePage) => `${basePath}/i/${image.id}.${EXTENSIONS[image.format]}`;
 const linksTo = ({ image, origin, basePath }: ImagePage) => linksOf(origin + basePath, image);
 
 /** Renders the page of one image: the picture, its facts, and snippets to copy. */
 export function imagePage(site: Site, page: ImagePage, beside: Neighbours): string {
   const { pictures } = site.words;
-  const { filename, width, height, frames, thumbhash } = page.image;
+  const { width, height, frames, thumbhash } = page.image;
+  const name = nameOf(page.image);
   const path = pathOf(page);
   const visibility = visibilityOf(page.image);
   const widths = frames === 1 ? PAGE_WIDTHS.filter((one) => one < width) : [];
   const shown = { path, width, height, placeholder: placeholderOf(thumbhash), widths };
   const content = html`${created(site, page)}<article class="picture-page">
 <figure class="picture">
-<a href="${path}" class="frame" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: filename, sizes: sizesOf(shown), eager: true })}</a>
+<a href="${path}" class="frame${width / height < TALL && ' tall'}" id="picture-shown" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
 ${neighbours(site, page, beside)}
 </figure>
 <div class="picture-side">
-<h1>${filename}</h1>
+<h1 id="picture-name">${name}</h1>
 ${facts(site, page.image)}
 ${takenFold(site, page.image)}
 ${actions(
@@ -62,19 +72,21 @@ ${actions(
 `,
 )}
 ${share(site, page)}
+${managePanel(site, page)}
 </div>
 </article>`;
   return site.render({
-    title: filename,
-    ...(visibility === 'public' && { summary: pictures.summary(filename, width, height) }),
+    title: name,
+    ...(visibility === 'public' && { summary: pictures.summary(name, width, height) }),
     ...(visibility !== 'protected' && { head: linkPreview(page) }),
-    scripts: ['copy.js', 'image.js'],
+    scripts: SCRIPTS,
     content,
   });
 }
 
 /** As wide as its place beside or above the facts, and no wider than its height allows (`images.css`). */
 function sizesOf({ width, height }: Shown): string {
+  if (width / height < TALL) return '(min-width: 60rem) min(40rem, 100vw - 27rem), min(40rem, 100vw - 2rem)';
   const byHeight = `calc(78vh * ${(width / height).toFixed(3)})`;
   return `(min-width: 60rem) min(52rem, 100vw - 27rem, ${byHeight}), min(100vw - 2rem, ${byHeight})`;
 }
@@ -87,7 +99,7 @@ function neighbours(
   if (visibilityOf(image) !== 'public') return null;
   const link = (to: ImageRecord | null, rel: 'prev' | 'next', label: string) =>
     to &&
-    html`<a class="button quiet small" rel="${rel}" href="${basePath}/i/${to.id}" title="${to.filename}">${label}</a>`;
+    html`<a class="button quiet small" rel="${rel}" href="${basePath}/i/${to.id}" title="${nameOf(to)}">${label}</a>`;
   return html`<nav class="neighbours" aria-label="${pictures.around}">${link(newer, 'prev', pictures.newer)}<a class="button quiet small" href="${basePath}/gallery">${frame.nav.gallery}</a>${link(older, 'next', pictures.older)}</nav>`;
 }
 
@@ -104,9 +116,12 @@ function share(site: Site, shared: ImagePage): Html {
   ];
   const expiring = expiresOf(image) !== null && html`<p class="small muted">${pictures.embedExpires}</p>`;
   const isProtected = visibilityOf(image) === 'protected';
-  return html`<section aria-labelledby="share">
+  const { id, width, frames } = image;
+  const shown = { id, filename: nameOf(image), ...links, width, frames, visibility: visibilityOf(image) };
+  return html`<section id="picture-share" aria-labelledby="share">
 <h2 id="share">${pictures.share}</h2>
-${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProtected}</p>` : embeds}${!isProtected && expiring}</section>`;
+<div class="needs-script" data-share="${JSON.stringify(shown)}"></div>
+<div class="without-script">${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProtected}</p>` : embeds}</div>${!isProtected && expiring}</section>`;
 }
 
 /** Returns the facts as a list. */
@@ -115,12 +130,13 @@ function facts({ words: { pictures }, formats }: Site, image: ImageRecord): Html
   const visibility = visibilityOf(image);
   const time = (ms: number) =>
     html`<time datetime="${new Date(ms).toISOString()}">${formats.dateTime(ms)}</time>`;
-  return html`<dl class="facts">
+  const isExposed = tellsPlace(image) && visibility === 'public';
+  return html`<dl class="facts" id="picture-facts">
 <div><dt>${pictures.dimensions}</dt><dd>${width} × ${height}</dd></div>
 <div><dt>${pictures.fileSize}</dt><dd>${readableBytes(size)}</dd></div>
 <div><dt>${pictures.format}</dt><dd>${formatName(format)}${frames > 1 && `, ${pictures.frames(frames)}`}</dd></div>
 <div><dt>${pictures.uploaded}</dt><dd>${time(createdAt)}</dd></div>
-<div><dt>${pictures.visibleTo}</dt><dd>${visibility === 'protected' && icon('lock')}${pictures.audiences[visibility]}</dd></div>
+<div><dt>${pictures.visibleTo}</dt><dd>${visibility === 'protected' && icon('lock')}${pictures.audiences[visibility]}${isExposed && html`<span class="small warned">${pictures.placeExposed}</span>`}</dd></div>
 ${expiresAt !== null && html`<div><dt>${pictures.expires}</dt><dd>${expiresAt === NEVER ? pictures.never : time(expiresAt)}</dd></div>`}
 </dl>`;
 }
@@ -199,24 +215,24 @@ ${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/
 
 /** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
 function linkPreview(page: ImagePage): Html {
-  const { filename } = page.image;
+  const [name, alt] = [nameOf(page.image), altOf(page.image)];
   const links = linksTo(page);
   const { url, mediaType, width, height } = previewIn(page.image, page.origin + page.basePath);
   return html`<link rel="canonical" href="${links.url}">
-<link rel="alternate" type="application/json+oembed" href="${page.origin}${page.basePath}/oembed?url=${encodeURIComponent(links.url)}" title="${filename}">
+<link rel="alternate" type="application/json+oembed" href="${page.origin}${page.basePath}/oembed?url=${encodeURIComponent(links.url)}" title="${name}">
 <meta property="og:type" content="website">
 <meta property="og:site_name" content="picpool">
-<meta property="og:title" content="${filename}">
+<meta property="og:title" content="${name}">
 <meta property="og:url" content="${links.url}">
 <meta property="og:image" content="${url}">
 <meta property="og:image:type" content="${mediaType}">
 <meta property="og:image:width" content="${width}">
 <meta property="og:image:height" content="${height}">
-<meta property="og:image:alt" content="${filename}">
+<meta property="og:image:alt" content="${alt}">
 <meta name="twitter:card" content="summary_large_image">
-<meta name="twitter:title" content="${filename}">
+<meta name="twitter:title" content="${name}">
 <meta name="twitter:image" content="${url}">
-<meta name="twitter:image:alt" content="${filename}">`;
+<meta name="twitter:image:alt" content="${alt}">`;
 }
 
 /**
@@ -224,11 +240,12 @@ function linkPreview(page: ImagePage): Html {
  * must not use up a view by accident. Its button sends a POST, which no program that previews links does.
  */
 export function limitedPage(site: Site, page: ImagePage): string {
-  const { filename, viewsLeft } = page.image;
+  const name = nameOf(page.image);
+  const { viewsLeft } = page.image;
   const { pictures } = site.words;
   return site.render({
-    title: filename,
-    scripts: ['copy.js', 'image.js'],
+    title: name,
+    scripts: SCRIPTS,
     content: html`${created(site, page)}<article class="picture-page">
 <div class="notice-page">
 <p class="notice-icon">${icon('picture')}</p>
@@ -236,15 +253,42 @@ export function limitedPage(site: Site, page: ImagePage): string {
 <form method="post" action="${pathOf(page)}/view"><button type="submit">${pictures.showPicture}</button></form>
 </div>
 <div class="picture-side">
-<h1>${filename}</h1>
+<h1 id="picture-name">${name}</h1>
 ${facts(site, page.image)}
 ${actions(site, page)}
 <section aria-labelledby="share">
 <h2 id="share">${pictures.share}</h2>
 ${snippet(site, 'copy-page', pictures.page, linksTo(page).url)}</section>
+${managePanel(site, page)}
 </div>
 </article>`,
   });
+}
+
+const EDIT_EXPIRIES = ['1h', '1d', '1w', '30d', '1y'];
+
+/** Returns what a script offers to the holder of the token: each field is saved when it is changed. */
+function managePanel({ words: { pictures, upload }, formats }: Site, { image, limits }: ImagePage): Html {
+  const { filename, title, alt, expiresAt, maxViews, viewsLeft } = image;
+  const visibility = visibilityOf(image);
+  const visibilities = VISIBILITIES.filter(
+    (one) => one !== 'public' || (limits.listing !== 'off' && maxViews === null),
+  );
+  const until = expiresAt === NEVER ? pictures.never : formats.dateTime(expiresAt ?? 0);
+  const expiries = EDIT_EXPIRIES.map((value) => [value, parseExpiry(value) ?? 0] as const).filter(
+    ([, ms]) => ms <= limits.maxExpiryMs,
+  );
+  const field = (name: string, label: string, value: string, placeholder: string | null) =>
+    html`<p><label for="edit-${name}">${label}</label><input id="edit-${name}" name="${name}" value="${value}" maxlength="255" autocomplete="off"${placeholder !== null && html` placeholder="${placeholder}"`}></p>
+`;
+  return html`<template id="manage"><details id="edit" class="edit card"><summary>${icon('options')}${pictures.edit}</summary>
+<form class="stack">
+${field('title', pictures.title, title ?? '', filename)}${field('alt', pictures.alt, alt ?? '', pictures.altHint)}${field('filename', pictures.filename, filename, null)}<p><label for="edit-visibility">${upload.whoSeesIt}</label><select id="edit-visibility" name="visibility">${visibilities.map((one) => html`<option value="${one}"${one === visibility && html` selected`}>${upload.seenBy[one]}</option>`)}</select></p>
+<p class="password"><label for="edit-password">${visibility === 'protected' ? pictures.newPassword : pictures.password}</label><input id="edit-password" name="password" type="password" maxlength="256" autocomplete="new-password"></p>
+<p><label for="edit-expires">${upload.expires}</label><select id="edit-expires" name="expires_in">${expiresAt !== null && html`<option value="" selected disabled>${until}</option>`}<option value="none">${upload.whenUnopened(formats.duration(limits.retentionMs))}</option>${expiries.map(([value, ms]) => html`<option value="${value}">${formats.duration(ms)}</option>`)}${limits.maxExpiryMs === Number.POSITIVE_INFINITY && html`<option value="never">${pictures.never}</option>`}</select></p>
+${maxViews !== null && html`<p class="small">${pictures.viewsOf(viewsLeft ?? 0, maxViews)}</p>`}
+<p class="small muted" role="status"></p>
+</form></details></template>`;
 }
 
 /** Returns when it expires, in ms since 1970; `null` if nobody has said when, or never. */

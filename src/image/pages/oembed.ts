@@ -3,7 +3,7 @@ import { AppError, inEnglish } from '../../errors.ts';
 import type { Description } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
-import type { ImageRecord } from '../image.ts';
+import { type ImageRecord, nameOf } from '../image.ts';
 import { heightAt, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { rawUrl } from '../records/links.ts';
 import { openImage, parseFileName } from '../serve/direct-link.ts';
@@ -23,7 +23,7 @@ type OembedQuery = Static<typeof oembedQuery>;
 const photo = Type.Object({
   version: Type.Literal('1.0'),
   type: Type.Literal('photo'),
-  title: Type.String({ description: 'The file name.' }),
+  title: Type.String({ description: 'The title or, without one, the file name.' }),
   url: Type.String({ description: 'URL of the image in the requested size.' }),
   width: Type.Integer(),
   height: Type.Integer(),
@@ -120,7 +120,7 @@ function oembedOf(
   return {
     version: '1.0',
     type: 'photo',
-    title: image.filename,
+    title: nameOf(image),
     url: rawUrl(base, image) + (sent === null ? '' : `?w=${sent}`),
     width,
     height: heightAt(image, width),

@@ -99,6 +99,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,
         deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
         notes: flash?.notes ?? [],
+        limits: service.limits,
       };
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {

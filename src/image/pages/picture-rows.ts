@@ -1,7 +1,8 @@
 import { EXTENSIONS } from '../../codec/format.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
-import type { ImageRecord } from '../image.ts';
+import type { Site } from '../../web/site.ts';
+import { type ImageRecord, nameOf } from '../image.ts';
 import { placeholderOf } from '../records/placeholder.ts';
 import { pictureElement } from './page-parts.ts';
 
@@ -16,13 +17,18 @@ const USUAL_GROWTH = 1.2;
 const EAGER = 8;
 
 /** Renders pictures in rows of equal height, each in its own proportions. Nothing moves while they load. */
-export function pictureRows(tiles: readonly ImageRecord[], basePath: string): Html {
+export function pictureRows(
+  { words }: Pick<Site, 'words'>,
+  tiles: readonly ImageRecord[],
+  basePath: string,
+): Html {
+  const { shareOf } = words.gallery;
   return html`<ul class="rows">
-${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER))}</ul>`;
+${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER, shareOf))}</ul>`;
 }
 
-function tileOf(tile: ImageRecord, basePath: string, eager: boolean): Html {
-  const { id, format, filename, width, height, frames } = tile;
+function tileOf(tile: ImageRecord, basePath: string, eager: boolean, share: (name: string) => string): Html {
+  const { id, format, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
   const ratio = ratioOf(tile);
   const wide = Math.round(ratio * ROW_REM * USUAL_GROWTH);
@@ -33,14 +39,14 @@ function tileOf(tile: ImageRecord, basePath: string, eager: boolean): Html {
     placeholder: placeholderOf(tile.thumbhash),
     widths: WIDTHS.filter((one) => one < width),
   };
-  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot" href="${path}">${pictureElement(
+  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot${width / height < RATIOS.least && ' tall'}" href="${path}">${pictureElement(
     shown,
     {
-      alt: '',
+      alt: tile.alt ?? '',
       sizes: `(min-width: 40rem) ${wide}rem, ${Math.round(wide * 0.7)}rem`,
       eager,
     },
-  )}<span class="shot-words"><b>${filename}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a></li>
+  )}<span class="shot-words"><b>${nameOf(tile)}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a><button class="shot-share needs-script" type="button" aria-label="${share(nameOf(tile))}">${icon('share')}</button></li>
 `;
 }
 
@@ -68,12 +74,12 @@ ${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && ind
 
 /** Renders a small picture that links to its page. `eager`: it is visible at once. */
 export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean): Html {
-  const { id, format, filename, width, height, frames } = tile;
+  const { id, format, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
   const file = `${path}.${EXTENSIONS[format]}`;
   return html`<li><a class="tile" href="${path}">
-<img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt=""${!eager && html` loading="lazy"`} decoding="async">
-<span class="tile-name">${filename}</span>
+<img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt="${tile.alt ?? ''}"${!eager && html` loading="lazy"`} decoding="async">
+<span class="tile-name">${nameOf(tile)}</span>
 <span class="tile-facts">${width} × ${height}${frames > 1 && icon('play')}</span>
 </a></li>
 `;

@@ -7,8 +7,8 @@ import type { HomeSection } from '../../web/home-page.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import type { ImageRecord } from '../image.ts';
-import { MOST_VIEWS } from '../records/audience.ts';
+import { type ImageRecord, VISIBILITIES, type Visibility } from '../image.ts';
+import { chosenAudience, MOST_VIEWS } from '../records/audience.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageLimits } from '../upload/limits.ts';
 import { DEFAULT_SIDE, MAX_SIDE } from '../upload/upload-options.ts';
@@ -33,6 +33,8 @@ interface UploadForm {
   limits: ImageLimits;
   /** True if the visitor has an Apple keyboard. */
   hasCommandKey: boolean;
+  /** Who sees a picture unless the visitor says otherwise. */
+  chosen: Visibility;
 }
 
 /** Returns what the home page shows of the image host, even if the store does not answer. */
@@ -48,7 +50,8 @@ export async function imageHome(
     return { items: [] };
   });
   const hasCommandKey = /\bMac OS X\b/.test(request.headers.get('user-agent') ?? '');
-  const form = { basePath, needsToken, limits: service.limits, hasCommandKey };
+  const chosen = chosenAudience(request, service.limits);
+  const form = { basePath, needsToken, limits: service.limits, hasCommandKey, chosen };
   return {
     content: uploadSection(site, form, latest.items, fault),
     scripts: ['copy.js', 'upload.js', 'install.js'],
@@ -77,11 +80,14 @@ ${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}<
 </div>
 <section class="uploads" id="uploads" aria-labelledby="uploads-title" hidden>
 <header class="section-head"><h2 id="uploads-title" tabindex="-1">${words.uploads}</h2>
-<div class="actions" id="uploads-actions" hidden>
-<button class="quiet small" type="button" id="retry-all" hidden>${words.retryAll}</button>
+<div class="actions">
+<button type="button" class="quiet" id="add-more">${icon('upload')}${words.addMore}</button>
+<span class="actions" id="uploads-actions" hidden>
 <button type="button" class="copy-link" id="copy-all" hidden>${icon('copy')}<span>${words.copyAll}</span></button>
 <button type="button" class="quiet" id="make-album" hidden>${icon('picture')}${words.makeAlbum}</button>
-</div></header>
+</span></div>
+<div class="actions chosen" id="chosen-cards" hidden></div></header>
+<ul class="cards" id="failures"></ul>
 <div class="album-made" id="album" hidden></div>
 <ul class="cards" id="cards"></ul>
 </section>
@@ -91,6 +97,7 @@ ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${
 <section id="mine" aria-labelledby="mine-title" hidden>
 <header class="section-head"><h2 id="mine-title" tabindex="-1">${words.mine}</h2><button class="quiet small" type="button" id="forget">${words.forget}</button></header>
 <p class="small muted">${words.mineNote}</p>
+<div class="actions chosen" id="chosen-mine" hidden></div>
 <ul class="mine" id="mine-list"></ul>
 <p class="actions"><button class="quiet small" type="button" id="mine-more" hidden></button></p>
 </section>
@@ -99,6 +106,11 @@ ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${
 <p class="small muted">${words.myAlbumsNote}</p>
 <ul class="mine" id="my-albums-list"></ul>
 </section>
+<details class="lists needs-script" id="lists"><summary>${words.otherDevice}</summary>
+<p class="small muted">${words.otherDeviceNote}</p>
+<p class="actions"><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
+<div id="lists-result"></div>
+</details>
 ${
   latest.length > 0 &&
   html`<section aria-labelledby="latest">
@@ -115,8 +127,12 @@ function uploadForm(site: Site, form: UploadForm): Html {
   const { upload: words } = site.words;
   const names = site.formats.anyOf(acceptedNames(limits.heic));
   const keys = html`<span class="keys">${hasCommandKey ? html`<kbd>⌘</kbd><kbd>V</kbd>` : html`<kbd>Ctrl</kbd> <kbd>V</kbd>`}</span>`;
-  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}">
-<div class="dropzone">
+  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}"${limits.listing !== 'off' && html` data-listed`}>
+${
+  needsToken &&
+  html`<p class="token needs-script"><label for="token">${words.token}</label><input id="token" type="password" autocomplete="off" aria-describedby="token-hint"><span class="small muted" id="token-hint">${words.tokenNeeded}</span></p>
+`
+}<div class="dropzone">
 <input class="visually-hidden" id="file" type="file" name="image" multiple required accept="${ACCEPTED_TYPES}" aria-describedby="file-hint">
 <label for="file">${icon('upload')}<span class="dropzone-action">${words.choose}</span><span class="needs-script needs-pointer">${words.dropOrPaste(keys)}</span></label>
 <p class="small muted" id="file-hint">${words.limits(names, readableBytes(limits.maxUploadBytes))}</p>
@@ -124,7 +140,6 @@ function uploadForm(site: Site, form: UploadForm): Html {
 </div>
 <p class="fault" id="held" role="alert" hidden></p>
 ${audience(site, form)}
-${needsToken && html`<p class="fields needs-script"><label for="token">${words.token}</label> <input id="token" type="password" autocomplete="off" placeholder="${words.tokenNeeded}"></p>`}
 ${options(site)}
 </form>`;
 }
@@ -134,16 +149,13 @@ const EXPIRIES_MS = { '1h': HOUR_MS, '1d': DAY_MS, '1w': 7 * DAY_MS, '30d': 30 *
 /** Explains beside the button who will see the picture and for how long. */
 function audience(
   { words: { upload: words }, formats }: Site,
-  { limits: { listing, retentionMs, maxExpiryMs } }: UploadForm,
+  { chosen, limits: { listing, retentionMs, maxExpiryMs } }: UploadForm,
 ) {
-  const others =
-    listing === 'off' ? (['protected'] as const) : (['public', 'unlisted', 'protected'] as const);
-  const usual = listing === 'public' ? 'public' : 'unlisted';
-  const choices = others.filter((other) => other !== usual);
+  const choices = VISIBILITIES.filter((one) => one !== 'public' || listing !== 'off');
   const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs && ms <= maxExpiryMs);
   return html`<div class="fields audience">
 <p class="wide"><label for="visibility">${words.whoSeesIt}</label>
-<select id="visibility" name="visibility"><option value="">${words.seenBy[usual]}</option>${choices.map((one) => html`<option value="${one}">${words.seenBy[one]}</option>`)}</select></p>
+<select id="visibility" name="visibility">${choices.map((one) => html`<option value="${one}"${one === chosen && html` selected`}>${words.seenBy[one]}</option>`)}</select></p>
 <p class="wide password"><label for="password">${words.password}</label>
 <input id="password" type="password" name="password" autocomplete="new-password" maxlength="256"></p>
 <p><label for="expires_in">${words.expires}</label>

@@ -1,6 +1,7 @@
 import { invalidParameter, message } from '../../errors.ts';
 import { formatExpiry } from '../../lib/expiry.ts';
-import { type ImageRecord, NEVER, type Visibility } from '../image.ts';
+import { keptAudience } from '../../web/preferences.ts';
+import { type ImageRecord, NEVER, VISIBILITIES, type Visibility } from '../image.ts';
 
 /** Maximum number of views that can be set as a limit. */
 export const MOST_VIEWS = 10_000;
@@ -45,6 +46,15 @@ export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number
     maxViews,
     viewsLeft: maxViews,
   };
+}
+
+/**
+ * Returns who sees what this visitor uploads on a page: what was chosen there last. Unlike for the API, the default is that it is not in the gallery.
+ */
+export function chosenAudience(request: Request, { listing }: AudienceRules): Visibility {
+  const kept = keptAudience(request);
+  const chosen = VISIBILITIES.find((one) => one === kept) ?? 'unlisted';
+  return chosen === 'public' && listing === 'off' ? 'unlisted' : chosen;
 }
 
 /** @throws {AppError} `invalid_parameter` if the visibility needs a password and there is none, or the reverse. */

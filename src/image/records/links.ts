@@ -1,6 +1,6 @@
 import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import { escapeHtml } from '../../lib/escape-html.ts';
-import type { ImageRecord } from '../image.ts';
+import { altOf, type ImageRecord } from '../image.ts';
 import { heightAt, previewOf, THUMBNAIL_WIDTHS } from './blob-keys.ts';
 
 /** The links and snippets of an image, named as in the API. */
@@ -12,7 +12,7 @@ export interface Links {
   bbcode: string;
 }
 
-type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename' | 'width' | 'frames' | 'maxViews'>;
+type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename' | 'alt' | 'width' | 'frames' | 'maxViews'>;
 
 /** `base`: scheme, host and base path, without a trailing slash. */
 export function pageUrl(base: string, id: string): string {
@@ -62,14 +62,14 @@ export function deleteUrl(base: string, id: string, token: string): string {
   return `${base}/i/${id}/delete?token=${token}`;
 }
 
-/** Returns all links of an image. The file name, which may be any text, cannot break out of a snippet. */
+/** Returns all links of an image. Its alternative text, which may be any text, cannot break out of a snippet. */
 export function linksOf(base: string, image: Linked): Links {
   const raw = rawUrl(base, image);
   return {
     url: pageUrl(base, image.id),
     raw_url: raw,
-    markdown: `![${escapeMarkdown(image.filename)}](${raw})`,
-    html: `<img src="${escapeHtml(raw)}"${srcsetOf(raw, image)} alt="${escapeHtml(onOneLine(image.filename))}">`,
+    markdown: `![${escapeMarkdown(altOf(image))}](${raw})`,
+    html: `<img src="${escapeHtml(raw)}"${srcsetOf(raw, image)} alt="${escapeHtml(onOneLine(altOf(image)))}">`,
     bbcode: `[img]${raw}[/img]`,
   };
 }

@@ -10,7 +10,12 @@ export interface Searched {
   id: string;
   filename: string;
   format: string;
+  title: string | null;
+  alt: string | null;
 }
+
+/** Number of words of a search that count. */
+const MOST_WORDS = 8;
 
 /**
  * Folds text, so that texts are equal if they differ only in case, in accents, or in Unicode composition: `STRASSE`
@@ -23,12 +28,29 @@ export function foldText(text: string): string {
 }
 
 /** Returns the folded fields, separated so that no match spans two of them. */
-export function searchedText({ filename, id, format }: Searched): string {
-  return foldText([filename, id, format].join(FIELD_END));
+export function searchedText({ filename, id, format, title, alt }: Searched): string {
+  return foldText([filename, id, format, title, alt].filter((field) => field !== null).join(FIELD_END));
 }
 
-/** Returns what a searched text must contain if the user searches for `text`, or `null` if nothing can match. */
-export function needleOf(text: string): string | null {
+/**
+ * Returns the words that a searched text must contain, in any order, if the user searches for `text`; none if nothing
+ * can match.
+ */
+export function needlesOf(text: string): string[] {
   const folded = foldText(text);
-  return folded === '' || CONTROLS.test(folded) ? null : folded;
+  if (CONTROLS.test(folded)) return [];
+  const words = [...new Set(folded.split(/\s+/))];
+  return words
+    .filter((word) => word !== '' && !words.some((other) => other !== word && other.includes(word)))
+    .slice(0, MOST_WORDS);
+}
+
+/** Reports whether searches find the one by the same words as the other. */
+export function isSearchedAlike(one: Searched, other: Searched): boolean {
+  return searchedText(one) === searchedText(other);
+}
+
+/** Reports whether a searched text contains all words. */
+export function containsAll(text: string, needles: readonly string[]): boolean {
+  return needles.every((needle) => text.includes(needle));
 }

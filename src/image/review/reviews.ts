@@ -47,6 +47,8 @@ const LOCK_TTL_MS = 10_000;
 /** A change takes some milliseconds, and others may compete for the lock. */
 const TRIES = 200;
 const PAUSE_MS = 25;
+/** What entries of older versions lack. */
+const OLDER = { exif: null, made: null, title: null, alt: null };
 /** Takes some 800 KB. */
 const MAX_HELD = 1000;
 
@@ -57,8 +59,7 @@ export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => `review/${
 export async function readReviews(state: Pick<StateStore, 'get'>): Promise<ImageRecord[]> {
   const text = await state.get(KEY);
   const held: ImageRecord[] = text === null ? [] : JSON.parse(text);
-  // Entries of older versions lack newer fields.
-  return held.map((image) => ({ ...image, exif: image.exif ?? null, made: image.made ?? null }));
+  return held.map((image) => ({ ...OLDER, ...image }));
 }
 
 /**

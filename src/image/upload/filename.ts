@@ -21,6 +21,15 @@ export function cleanFilename(raw: string): string | null {
   const last = raw.split(/[/\\]/).at(-1) ?? '';
   const name = cleanText(last);
   if (name === '' || name === '.' || name === '..') return null;
+  return shortened(name);
+}
+
+/** Returns a title or an alternative text to store, as clean and as long as a name; `null` if nothing is left. */
+export function cleanCaption(raw: string): string | null {
+  return shortened(cleanText(raw)) || null;
+}
+
+function shortened(name: string): string {
   const points = [...name];
   if (points.length <= MAX_LENGTH) return name;
   const extension = [...(/\.[^.\s]{1,16}$/u.exec(name)?.[0] ?? '')];

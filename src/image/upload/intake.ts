@@ -1,4 +1,4 @@
-import { AppError, invalidParameter } from '../../errors.ts';
+import { AppError, invalidParameter, message } from '../../errors.ts';
 import type { Call, Caller } from '../../http/route.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import { acceptsHtml } from '../../web/navigation.ts';
@@ -85,8 +85,9 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
 
   /** A failure of one does not affect the others. */
   async function storeAll(files: readonly ReceivedFile[], storage: Storage): Promise<Outcome[]> {
-    if (storage.options.filename !== null) {
-      throw invalidParameter('filename', 'filename can be given for a single file only.');
+    const field = (['filename', 'title', 'alt'] as const).find((one) => storage.options[one] !== null);
+    if (field) {
+      throw invalidParameter(field, message('{field} can be given for a single file only.', { field }));
     }
     const outcomes: Outcome[] = [];
     await forEachBounded(files.entries(), AT_ONCE, async ([index, file]) => {
@@ -179,7 +180,7 @@ interface UploadsOptions {
   basePath: string;
 }
 
-/** Creates the handler of `POST /api/upload`. */
+/** Creates the handler of `POST /api/upload`, and of forms that differ from it only in how they are taken. */
 export function createUploads({ intake, pages, basePath }: UploadsOptions) {
   function answerOne(call: Caller, uploaded: Uploaded): Response {
     // The form of a page, sent by a browser without scripts.
@@ -199,8 +200,8 @@ export function createUploads({ intake, pages, basePath }: UploadsOptions) {
     });
   }
 
-  return async function upload(call: Call): Promise<Response> {
-    const { outcomes } = await intake.take(call);
+  return async function upload(call: Call, taking?: Taking): Promise<Response> {
+    const { outcomes } = await intake.take(call, taking);
     const [only, ...others] = outcomes;
     if (only && 'uploaded' in only && others.length === 0) return answerOne(call, only.uploaded);
     return answerSeveral(call, outcomes);

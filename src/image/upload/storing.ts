@@ -104,7 +104,7 @@ export function createStoring(options: StoringOptions): Storing {
     },
 
     async upload({ path, filename, hash: source }, wanted, from, signal) {
-      const { format, quality, stripExif, maxWidth, maxHeight, password } = wanted;
+      const { format, quality, stripExif, maxWidth, maxHeight, password, title, alt } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
       const id = await freshId();
@@ -137,6 +137,8 @@ export function createStoring(options: StoringOptions): Storing {
           ...(look ?? { thumbhash: null, phash: null }),
           exif: exif && JSON.stringify(exif),
           made: JSON.stringify({ original, warnings } satisfies Conversion),
+          title,
+          alt,
           ...audience,
         };
         await mayStore(hash, image.phash);

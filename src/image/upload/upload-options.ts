@@ -7,6 +7,7 @@ import { coerce, oneOf } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
 import { type UploadOptions, VISIBILITIES } from '../image.ts';
 import { MOST_VIEWS } from '../records/audience.ts';
+import { cleanCaption } from './filename.ts';
 
 /** WebP and JPEG have similar limits: 16383 and 65535 pixels. */
 export const MAX_SIDE = 16_384;
@@ -64,6 +65,13 @@ export const uploadOptions = Type.Object({
     }),
   ),
   filename: Type.Optional(Type.String({ description: 'File name to use instead of the uploaded one.' })),
+  title: Type.Optional(Type.String({ description: 'Title, shown in place of the file name.' })),
+  alt: Type.Optional(
+    Type.String({
+      description:
+        'Alternative text: what the image shows, for people who do not see it. Default: the file name.',
+    }),
+  ),
   album: Type.Optional(
     Type.String({
       description:
@@ -136,6 +144,8 @@ export function parseUploadOptions(fields: Readonly<Record<string, string>>): Pa
     visibility: options.visibility ?? null,
     expiresIn: expiresIn ?? null,
     maxViews: options.max_views ?? null,
+    title: cleanCaption(options.title ?? ''),
+    alt: cleanCaption(options.alt ?? ''),
     filename: options.filename ?? null,
     album: options.album ?? null,
     albumToken: options.album_token ?? null,

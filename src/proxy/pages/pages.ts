@@ -23,7 +23,7 @@ import {
 } from './code-samples.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
-import { poolHome } from './pool-overview.ts';
+import { poolHome, poolLine } from './pool-overview.ts';
 import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
@@ -263,10 +263,11 @@ export async function proxyHome(
 ): Promise<HomeSection> {
   const { service, basePath } = options;
   const now = options.now();
-  const section = (state: Parameters<typeof poolHome>[3]) => ({
-    content: poolHome(site, basePath, alone, state),
-    scripts: ['copy.js'],
-    summary: site.words.proxies.summary,
+  const described = { scripts: ['copy.js'], summary: site.words.proxies.summary };
+  if (!alone) return { content: poolLine(site, basePath), ...described };
+  const section = (state: Parameters<typeof poolHome>[2]) => ({
+    content: poolHome(site, basePath, state),
+    ...described,
   });
   try {
     const best = {

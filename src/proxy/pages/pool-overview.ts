@@ -30,6 +30,12 @@ ${number('alive', formats.number(alive), proxies.alive)}${number('total', format
 </dl>`;
 }
 
+/** Renders the way to the pool from the home page of the other service, without what concerns only the pool. */
+export function poolLine({ words: { proxies } }: Site, basePath: string): Html {
+  return html`<section class="pool-line" aria-labelledby="pool-title"><h2 id="pool-title">${proxies.poolTitle}</h2>
+<p><span class="muted">${proxies.intro}</span> <a href="${basePath}/proxies">${proxies.browse}</a></p></section>`;
+}
+
 /** Renders the number of proxies over time, their speed, and their countries and protocols. */
 export function poolOverview(site: Site, overview: PoolOverview, linkTo: LinkTo, path: string): Html {
   const { words, formats } = site;
@@ -104,10 +110,10 @@ ${entries.map(({ label, icon = null, count, href }) => {
 type PoolHome = { overview: PoolOverview; freshness: Freshness; command: string | null } | { fault: string };
 
 /** Renders the proxy pool on the home page. `alone`: the server offers nothing else. */
-export function poolHome(site: Site, basePath: string, alone: boolean, home: PoolHome): Html {
+export function poolHome(site: Site, basePath: string, home: PoolHome): Html {
   const { proxies } = site.words;
   return html`<section class="pool-band" aria-labelledby="pool-title">
-<div>${alone ? html`<h1 id="pool-title">${proxies.poolTitle}</h1>` : html`<h2 id="pool-title">${proxies.poolTitle}</h2>`}
+<div><h1 id="pool-title">${proxies.poolTitle}</h1>
 <p class="muted">${proxies.intro}</p></div>
 ${
   'fault' in home

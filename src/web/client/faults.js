@@ -2,7 +2,7 @@
 import { faultIn, language, readableBytes, readableNumber, say } from './dom.js';
 
 /** Statuses after which a retry may succeed; 0: the connection was lost. */
-const PASSING = [0, 408, 429, 500, 502, 503, 504, 507];
+const PASSING = [0, 401, 408, 429, 500, 502, 503, 504, 507];
 
 /**
  * The page's texts for errors, by the server's code.
@@ -51,6 +51,10 @@ export function faultsOfForm(form) {
   if (isProtected && password instanceof HTMLInputElement && password.value === '') {
     faults.push([password, say('passwordMissing')]);
   }
+  const views = form.elements.namedItem('max_views');
+  const isPublic = visibility instanceof HTMLSelectElement && visibility.value === 'public';
+  if (isPublic && views instanceof HTMLInputElement && views.value !== '')
+    faults.push([views, say('publicLimited')]);
   return faults;
 }
 
@@ -109,5 +113,6 @@ function ruleOf(input) {
   const label = labelOf(input);
   const { max } = input instanceof HTMLInputElement ? input : { max: '' };
   if (max !== '') return say('wholeNumber', { label, most: readableNumber(Number(max)) });
+  if (input.id === 'token') return say('tokenMissing');
   return input.name === 'password' ? say('passwordTooLong', { label }) : say('notAllowed', { label });
 }

@@ -1,5 +1,6 @@
 // @ts-check
-import { announce, byId, say } from './dom.js';
+import { announce, ask, byId, make, say } from './dom.js';
+import { shareRow } from './share.js';
 
 const results = byId('results', HTMLElement);
 /** What a returning visitor saw, in case the browser has not kept the page itself. */
@@ -161,6 +162,31 @@ results.addEventListener('click', (event) => {
   if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   if (!loading) void load(link.href, true).then((came) => came && watchAgain());
+});
+
+/** @param {HTMLElement} button of a tile */
+async function share(button) {
+  const id = button.closest('li')?.dataset.id ?? '';
+  const { body, fault } = await ask(location.pathname.replace(/gallery$/, `api/info/${id}`));
+  const close = make('button', { type: 'button', class: 'quiet' }, say('close'));
+  const label = button.getAttribute('aria-label') ?? '';
+  const content = fault === null ? shareRow(body) : make('p', { class: 'fault' }, fault);
+  const dialog = make('dialog', { class: 'share-dialog', popover: '', 'aria-label': label }, content, close);
+  close.addEventListener('click', () => dialog.hidePopover());
+  dialog.addEventListener('toggle', (event) => {
+    if (event.newState !== 'closed') return;
+    // A QR code has opened above it, and closes with it.
+    dialog.remove();
+    if (document.activeElement === document.body) button.focus();
+  });
+  document.body.append(dialog);
+  dialog.showPopover();
+  (dialog.querySelector('button') ?? close).focus();
+}
+
+results.addEventListener('click', ({ target }) => {
+  const button = target instanceof Element ? target.closest('.shot-share') : null;
+  if (button instanceof HTMLElement) void share(button);
 });
 
 /**

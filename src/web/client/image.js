@@ -1,20 +1,23 @@
 // @ts-check
 import { make, say } from './dom.js';
+import { manage, sayTimes } from './manage.js';
 import { addMine, readMine, removeMine } from './mine.js';
+import { shareRow } from './share.js';
 
 // Pictures uploaded by form, or from the menu of a phone, also belong to this browser.
 const made = document.querySelector('[data-mine]');
 if (made instanceof HTMLElement) addMine(JSON.parse(made.dataset.mine ?? '{}'));
 
-// The browser that uploaded it may delete it, even if its address has changed.
+const shared = document.querySelector('[data-share]');
+if (shared instanceof HTMLElement) shared.append(shareRow(JSON.parse(shared.dataset.share ?? '{}')));
+
+// The browser that uploaded it may change it, and delete it even if its address has changed.
 const link = document.querySelector('a[data-delete]');
 if (link instanceof HTMLAnchorElement) {
   const mine = readMine().find(({ id }) => id === link.dataset.delete);
-  if (mine) {
-    link.search = new URLSearchParams({ token: mine.delete_token }).toString();
-    link.hidden = false;
-  }
+  if (mine) manage(mine, link);
 }
+sayTimes();
 
 const deleted = document.querySelector('[data-deleted]');
 if (deleted instanceof HTMLElement) removeMine(deleted.dataset.deleted ?? '');

@@ -1,42 +1,86 @@
 // @ts-check
 import { language, make, say } from './dom.js';
 
-/** Forms of a link to a picture: fields of the server's answer, with their names. */
-const NAMES = {
-  url: () => say('link'),
-  raw_url: () => say('directLink'),
-  markdown: () => 'Markdown',
-  html: () => 'HTML',
-  bbcode: () => 'BBCode',
+/** @typedef {import('./share.js').Shared} Shared */
+
+/** Width of a linked thumbnail. */
+const THUMBNAIL = 640;
+
+/** @param {Shared} image */
+function thumbnailOf({ raw_url, width, frames }) {
+  return frames === 1 && width > THUMBNAIL ? `${raw_url}?w=${THUMBNAIL}` : raw_url;
+}
+
+/**
+ * Forms of a link to a picture: its name, and its text.
+ * @type {Record<string, [name: () => string, text: (image: Shared) => string]>}
+ */
+const FORMS = {
+  url: [() => say('link'), ({ url }) => url],
+  raw_url: [() => say('directLink'), ({ raw_url }) => raw_url],
+  markdown: [() => 'Markdown', ({ markdown }) => markdown],
+  html: [() => 'HTML', ({ html }) => html],
+  bbcode: [() => 'BBCode', ({ bbcode }) => bbcode],
+  thumb_markdown: [
+    () => say('thumbnail', { form: 'Markdown' }),
+    (image) => {
+      const start = image.markdown.slice(0, -`(${image.raw_url})`.length);
+      return `[${start}(${thumbnailOf(image)})](${image.url})`;
+    },
+  ],
+  thumb_html: [
+    () => say('thumbnail', { form: 'HTML' }),
+    (image) => {
+      // Quotes within the text are escaped.
+      const alt = image.html.slice(image.html.lastIndexOf(' alt="'));
+      return `<a href="${image.url}"><img src="${thumbnailOf(image)}"${alt}</a>`;
+    },
+  ],
+  thumb_bbcode: [
+    () => say('thumbnail', { form: 'BBCode' }),
+    (image) => `[url=${image.url}][img]${thumbnailOf(image)}[/img][/url]`,
+  ],
 };
-
-/** @typedef {keyof typeof NAMES} Form */
-
-const FORMS = /** @type {Form[]} */ (Object.keys(NAMES));
+/** Forms of a picture that other sites cannot show. */
+const PLAIN = ['url', 'raw_url'];
 
 /** Key under which this browser keeps the last choice. */
 const KEY = 'picpool:form';
 const MENU = 'form-menu';
 
-/** @returns {Form} */
-export function chosenForm() {
-  return FORMS.find((form) => form === localStorage.getItem(KEY)) ?? 'url';
+/** @param {boolean} isEmbeddable */
+const formsFor = (isEmbeddable) => (isEmbeddable ? Object.keys(FORMS) : PLAIN);
+
+/** @param {boolean} [isEmbeddable] whether other sites can show the picture. Default: true */
+export function chosenForm(isEmbeddable = true) {
+  return formsFor(isEmbeddable).find((form) => form === localStorage.getItem(KEY)) ?? 'url';
 }
 
-/** @param {Form} form */
+/** @param {string} form */
 export function nameOf(form) {
-  return NAMES[form]();
+  return FORMS[form]?.[0]() ?? '';
+}
+
+/**
+ * @param {Shared} image
+ * @param {string} form
+ */
+export function textOf(image, form) {
+  return FORMS[form]?.[1](image) ?? image.url;
 }
 
 /**
  * Returns a menu of the forms. All menus of a page share one choice. The document gets the event `formchange` when it
  * changes.
  * @param {string} label
+ * @param {boolean} [isEmbeddable] as for `chosenForm`
  */
-export function formMenu(label) {
-  const options = FORMS.map((form) => make('option', { value: form }, atStart(nameOf(form))));
+export function formMenu(label, isEmbeddable = true) {
+  const options = formsFor(isEmbeddable).map((form) =>
+    make('option', { value: form }, atStart(nameOf(form))),
+  );
   const menu = make('select', { class: `${MENU} small`, 'aria-label': label }, ...options);
-  menu.value = chosenForm();
+  menu.value = chosenForm(isEmbeddable);
   menu.addEventListener('change', () => choose(menu.value));
   return menu;
 }
@@ -45,7 +89,8 @@ export function formMenu(label) {
 function choose(form) {
   localStorage.setItem(KEY, form);
   for (const menu of document.querySelectorAll(`select.${MENU}`)) {
-    if (menu instanceof HTMLSelectElement) menu.value = form;
+    if (menu instanceof HTMLSelectElement && [...menu.options].some(({ value }) => value === form))
+      menu.value = form;
   }
   document.dispatchEvent(new Event('formchange'));
 }

@@ -1,12 +1,14 @@
 // @ts-check
 import { byId, language, make, say } from './dom.js';
 import { forgetMine, readAlbums, readMine } from './mine.js';
-import { CHANGED, checkPicture, deletePicture, GONE, gone, takeOut } from './removal.js';
+import { CHANGED, checkPicture, takeOut } from './removal.js';
+import { chooseIn, tickBox } from './ticks.js';
+import { ASIDE, deleteSoon, GONE, gone } from './undo.js';
 
 /** @typedef {import('./mine.js').Mine} Mine */
 
-/** Number shown at first: two rows on a wide screen. */
-const FIRST = 6;
+/** Number shown at first: four rows on a wide screen. */
+const FIRST = 12;
 
 const section = byId('mine', HTMLElement);
 const list = byId('mine-list', HTMLUListElement);
@@ -22,7 +24,7 @@ let hidden = [];
  * @param {readonly string[]} [elsewhere] IDs of pictures that the page already shows
  */
 export function showMine(elsewhere = []) {
-  const mine = readMine().filter(({ id }) => !elsewhere.includes(id));
+  const mine = readMine().filter(({ id, deleting }) => !deleting && !elsewhere.includes(id));
   const shown = more.hidden && list.childElementCount > FIRST ? mine : mine.slice(0, FIRST);
   hidden = mine.slice(shown.length);
   section.hidden = mine.length === 0;
@@ -79,10 +81,11 @@ function itemOf(image) {
   const item = make(
     'li',
     { 'data-id': image.id },
+    tickBox(image.filename),
     thumbOf(image),
     make('a', { href: image.url }, image.filename),
     ...(stateOf(image) === null ? [] : [make('span', { class: 'small state' }, stateOf(image) ?? '')]),
-    make('span', { class: 'chips' }, copyOf(image.url, image.filename), removalOf(image)),
+    make('span', { class: 'chips' }, copyOf(image.url, image.filename), ...editOf(image), removalOf(image)),
   );
   return item;
 }
@@ -93,6 +96,13 @@ function stateOf({ review, missing }) {
   return missing ? say('notFound') : null;
 }
 
+/** @param {Mine} image */
+function editOf({ url, filename, review, missing }) {
+  if (review || missing) return [];
+  const spoken = say('editOf', { name: filename });
+  return [make('a', { class: 'button quiet small', href: `${url}#edit`, 'aria-label': spoken }, say('edit'))];
+}
+
 /**
  * Returns the button that deletes the picture or, if the server does not know it, only takes it out of the list.
  * @param {Mine} image
@@ -101,7 +111,7 @@ function removalOf(image) {
   const name = image.filename;
   const [style, label, spoken, click] = image.missing
     ? ['quiet small', say('takeOut'), say('takeOutOf', { name }), () => gone(image.id)]
-    : ['quiet danger small', say('delete'), say('deleteOf', { name }), () => void remove(image)];
+    : ['quiet danger small', say('delete'), say('deleteOf', { name }), () => deleteSoon([image])];
   return make('button', { type: 'button', class: style, 'aria-label': spoken, click }, label);
 }
 
@@ -119,15 +129,6 @@ function thumbOf(image) {
   return thumb;
 }
 
-/** @param {Mine} image */
-async function remove(image) {
-  const fault = await deletePicture(image);
-  if (fault === null) return;
-  const item = itemWith(image.id);
-  item?.querySelector('.fault')?.remove();
-  item?.append(make('p', { class: 'fault small', role: 'alert' }, fault));
-}
-
 /**
  * Returns the element that shows the picture with that ID.
  * @param {string} id
@@ -142,13 +143,37 @@ document.addEventListener(CHANGED, (event) => {
   if (image) itemWith(id)?.replaceWith(itemOf(image));
 });
 
+/**
+ * @param {HTMLElement} item
+ * @param {boolean} forever
+ */
+function putAway(item, forever) {
+  const isLast = [...list.children].every((one) => one === item || !one.checkVisibility()) && more.hidden;
+  takeOut(item, isLast ? byId('file', HTMLInputElement) : title, forever);
+  section.hidden = isLast;
+}
+
 document.addEventListener(GONE, (event) => {
   const { detail: id } = /** @type {CustomEvent<string>} */ (event);
   const item = itemWith(id);
+  if (item) putAway(item, true);
+});
+
+document.addEventListener(ASIDE, (event) => {
+  const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+  const item = itemWith(id);
   if (!item) return;
-  const isLast = list.childElementCount === 1 && more.hidden;
-  takeOut(item, isLast ? byId('file', HTMLInputElement) : title);
-  section.hidden = isLast;
+  if (aside) return putAway(item, false);
+  item.hidden = false;
+  section.hidden = false;
+  if (fault !== null) item.append(make('p', { class: 'fault small', role: 'alert' }, fault));
+});
+
+chooseIn(list, byId('chosen-mine', HTMLElement), {
+  [say('delete')]: (items) => {
+    const ids = items.map(({ dataset }) => dataset.id);
+    deleteSoon(readMine().filter(({ id }) => ids.includes(id)));
+  },
 });
 
 more.addEventListener('click', () => {

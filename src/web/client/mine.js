@@ -2,9 +2,9 @@
 
 /**
  * A picture that this browser has uploaded, and may delete. `review`: the operator reviews it. `missing`: the server
- * did not find it when it was last asked.
+ * did not find it when it was last asked. `deleting`: when it will be deleted, in ms since 1970.
  * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
- * expires_at?: string | null, review?: boolean, missing?: boolean }} Mine
+ * expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number }} Mine
  */
 
 /**
@@ -14,8 +14,6 @@
 
 export const MINE_KEY = 'picpool:mine';
 const ALBUMS_KEY = 'picpool:albums';
-/** Some 2 MB, of the 5 MB that browsers allow. */
-const MOST = 5000;
 
 /**
  * Nothing is left out because a clock says that it has expired: this browser's clock may be wrong, and the token is
@@ -33,7 +31,7 @@ export function readAlbums() {
 
 /** @param {MyAlbum} album */
 export function addAlbum(album) {
-  write(ALBUMS_KEY, [album, ...readAlbums()].slice(0, MOST));
+  write(ALBUMS_KEY, [album, ...readAlbums()]);
 }
 
 /** @param {string} key */
@@ -60,7 +58,10 @@ export function isOver({ expires_at }) {
   return timeOf(expires_at) <= Date.now();
 }
 
-/** @param {Mine & { max_views?: number | null }} uploaded */
+/**
+ * Keeps a picture with its token. Returns false if the browser has no room for it.
+ * @param {Mine & { max_views?: number | null }} uploaded
+ */
 export function addMine({
   id,
   filename,
@@ -84,7 +85,7 @@ export function addMine({
     expires_at: expires_at ?? null,
     ...(review && { review }),
   };
-  write(MINE_KEY, [one, ...readMine().filter((other) => other.id !== id)].slice(0, MOST));
+  return write(MINE_KEY, [one, ...readMine().filter((other) => other.id !== id)]);
 }
 
 /** @param {string} id */
@@ -100,7 +101,7 @@ export function removeMine(id) {
 /**
  * Changes what is kept about a picture. Returns whether anything has changed.
  * @param {string} id
- * @param {{ review?: boolean | undefined, missing?: boolean | undefined }} change
+ * @param {{ [Name in keyof Mine]?: Mine[Name] | undefined }} change
  */
 export function changeMine(id, change) {
   const list = readMine();
@@ -116,13 +117,34 @@ export function forgetMine() {
 }
 
 /**
+ * Adds the pictures and albums of another list. What is known already stays as it is. Returns how many were added, or
+ * `null` if the browser has no room for all.
+ * @param {readonly Mine[]} pictures
+ * @param {readonly MyAlbum[]} albums
+ */
+export function mergeMine(pictures, albums) {
+  const [mine, made] = [readMine(), readAlbums()];
+  const isNew = (/** @type {{ id: string }[]} */ known) => {
+    const ids = new Set(known.map(({ id }) => id));
+    return (/** @type {{ id: string }} */ { id }) => !ids.has(id);
+  };
+  const added = { pictures: pictures.filter(isNew(mine)), albums: albums.filter(isNew(made)) };
+  if (write(MINE_KEY, [...mine, ...added.pictures]) && write(ALBUMS_KEY, [...made, ...added.albums]))
+    return added.pictures.length + added.albums.length;
+  write(MINE_KEY, mine);
+  return null;
+}
+
+/**
+ * Reports whether the list could be stored.
  * @param {string} key
  * @param {readonly object[]} list
  */
 function write(key, list) {
   try {
     localStorage.setItem(key, JSON.stringify(list));
+    return true;
   } catch {
-    // If the browser refuses to store it, only the list is lost.
+    return false;
   }
 }

@@ -1,38 +1,9 @@
 // @ts-check
-import { announce, ask, say } from './dom.js';
-import { changeMine, isOver, readMine, removeMine } from './mine.js';
+import { changeMine, isOver, readMine } from './mine.js';
+import { gone } from './undo.js';
 
-/** Event on the document with the ID of a deleted picture, so that every part of the page removes it. */
-export const GONE = 'picturegone';
 /** Event on the document with the ID of a picture about which something else was found out. */
 export const CHANGED = 'picturechanged';
-
-/**
- * Forgets a picture, and its delete token.
- * @param {string} id
- */
-export function gone(id) {
-  removeMine(id);
-  document.dispatchEvent(new CustomEvent(GONE, { detail: id }));
-}
-
-/**
- * Deletes a picture after confirmation. Returns why that failed, or `null`.
- * @param {import('./mine.js').Mine} image
- * @returns {Promise<string | null>}
- */
-export async function deletePicture({ id, url, filename, delete_token }) {
-  if (!confirm(say('deleteQuestion', { name: filename }))) return null;
-  const { pathname } = new URL(url, location.href);
-  const { status, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/delete/${id}`), {
-    method: 'DELETE',
-    headers: { 'x-delete-token': delete_token },
-  });
-  if (fault !== null && status !== 404) return fault;
-  gone(id);
-  announce(say('deleted', { name: filename }));
-  return null;
-}
 
 /**
  * Checks whether a picture still exists, without counting a view. Its delete token is nowhere else, so only a clear
@@ -54,15 +25,21 @@ export async function checkPicture({ id, url, review, expires_at }) {
 }
 
 /**
- * Removes an element from its list. If it had the focus, the next element gets it, or the previous one, or
- * `otherwise`.
+ * Removes an element from its list, or only hides it. If it had the focus, the next element gets it, or the previous
+ * one, or `otherwise`.
  * @param {HTMLElement} element
  * @param {HTMLElement} otherwise
+ * @param {boolean} [forever] Default: true
  */
-export function takeOut(element, otherwise) {
-  const near = element.nextElementSibling ?? element.previousElementSibling;
+export function takeOut(element, otherwise, forever = true) {
+  const others = [...(element.parentElement?.children ?? [])].filter(
+    (one) => one === element || one.checkVisibility(),
+  );
+  const place = others.indexOf(element);
+  const near = others[place + 1] ?? others[place - 1];
   const hadFocus = element.contains(document.activeElement);
-  element.remove();
+  if (forever) element.remove();
+  else element.hidden = true;
   if (!hadFocus) return;
   const next = near?.querySelector('button') ?? near?.querySelector('a');
   (next instanceof HTMLElement ? next : otherwise).focus();

@@ -5,7 +5,7 @@
 
 /**
  * The parts of a worker that are used here, because the types of pages and workers conflict.
- * @typedef {Event & { waitUntil(work: Promise<unknown>): void }} Lasting
+ * @typedef {Event & { waitUntil(work: Promise<unknown>): void, addRoutes?(route: object): Promise<void> }} Lasting
  * @typedef {Event & { request: Request, respondWith(answer: Promise<Response>): void }} Asking
  * @typedef {{
  *   location: Location,
@@ -19,7 +19,12 @@ const worker = /** @type {Worker} */ (/** @type {unknown} */ (self));
 const CACHE = `picpool ${new URL(worker.location.href).search}`;
 const OFFLINE = new URL('offline', worker.registration.scope).href;
 
-worker.addEventListener('install', (event) => event.waitUntil(keepShell()));
+worker.addEventListener('install', (event) => {
+  event.waitUntil(keepShell());
+  // Chromium loses what a page sends while it is left, if that passes through here.
+  const direct = { condition: { requestMethod: 'DELETE' }, source: 'network' };
+  event.waitUntil(Promise.resolve(event.addRoutes?.(direct)).catch(() => {}));
+});
 worker.addEventListener('activate', (event) => event.waitUntil(forgetOthers()));
 worker.addEventListener('fetch', (event) => {
   const { request } = event;

@@ -1,15 +1,16 @@
 // @ts-check
-import { copyBy, showForAWhile } from './copy.js';
+import { gallerySwitch } from './changing.js';
+import { showForAWhile } from './copy.js';
 import { announce, language, make, readableBytes, say } from './dom.js';
-import { chosenForm, formMenu, nameOf } from './link-forms.js';
 import { timeOf } from './mine.js';
-import { showQrCode } from './qr-code.js';
+import { shareParts } from './share.js';
+import { tickBox } from './ticks.js';
 
 /**
  * The server's answer about a stored picture.
  * @typedef {import('./mine.js').Mine & {
- *   raw_url: string, markdown: string, html: string, bbcode: string,
- *   width: number, height: number, size: number, format: string,
+ *   raw_url: string, markdown: string, html: string, bbcode: string, delete_url: string,
+ *   width: number, height: number, frames: number, size: number, format: string, location: boolean,
  *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
  *   review?: true, removed: string[], warnings: Warning[],
  * }} Uploaded
@@ -101,54 +102,59 @@ export class UploadCard {
 
   /**
    * @param {Uploaded} image
+   * @param {boolean} isListed whether there is a gallery
    * @param {() => void} onDelete
    */
-  done(image, onDelete) {
+  done(image, isListed, onDelete) {
     this.image = image;
+    this.element.dataset.id = image.id;
     const link = make('a', { class: 'upload-name', href: image.url }, image.filename);
     this.name.replaceWith(link);
     this.name = link;
     this.facts.textContent = factsOf(image, this.file.size);
-    const lines = [audienceOf(image), ...(image.review ? [say('inReview')] : [])];
+    this.audience = make('p', { class: 'small seen-by' });
     this.progress.replaceWith(
-      ...lines.map((line) => make('p', { class: 'small seen-by' }, line)),
+      this.audience,
+      ...(image.review ? [make('p', { class: 'small' }, say('inReview'))] : []),
       ...image.warnings.map((warning) => make('p', { class: 'small warned' }, wordsFor(warning))),
     );
-    this.copy = make(
-      'button',
-      { type: 'button', class: 'copy-link', click: () => void this.copyLink() },
-      make('span', {}),
-    );
-    this.shared = make('p', { class: 'share-text' });
-    this.actions.before(this.shared);
+    const { text, copy, others, shared } = shareParts(image);
+    this.copy = copy;
+    this.shared = text;
+    this.sharedText = shared;
+    this.actions.before(text);
+    const canBeListed =
+      isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
     this.actions.replaceChildren(
-      this.copy,
-      formMenu(say('copyAs')),
-      button(say('qrCode'), 'quiet small extra', () => showQrCode(image)),
+      copy,
+      ...others,
+      ...(canBeListed
+        ? [
+            gallerySwitch(
+              image,
+              () => this.showAudience(),
+              (fault) => this.complain(fault),
+            ),
+          ]
+        : []),
       button(say('delete'), 'quiet danger small', onDelete, say('deleteOf', { name: image.filename })),
     );
-    this.showForm();
+    this.element.prepend(tickBox(image.filename));
+    this.showAudience();
   }
 
-  /** Shows the link in the chosen form. */
-  showForm() {
-    if (!this.image || !this.copy) return;
-    const form = chosenForm();
-    const text = this.image[form];
-    const isLink = form === 'url' || form === 'raw_url';
-    this.shared?.replaceChildren(isLink ? make('a', { href: text }, text) : make('code', {}, text));
-    const label = say('copyWhat', { what: nameOf(form) });
-    const span = /** @type {HTMLElement} */ (this.copy.firstElementChild);
-    span.textContent = label;
-    this.copy.dataset.label = label;
-    this.copy.setAttribute(
-      'aria-label',
-      say('copyWhatOf', { what: nameOf(form), name: this.image.filename }),
+  /** Shows who sees the picture, and warns if everybody learns where it was taken. */
+  showAudience() {
+    const { image, audience } = this;
+    if (!image || !audience) return;
+    this.element.querySelector('.fault')?.remove();
+    const isExposed = image.location && image.visibility === 'public';
+    audience.replaceChildren(
+      audienceOf(image),
+      ...(image.location
+        ? [' · ', make('strong', isExposed ? { class: 'warned' } : {}, say('locationKept'))]
+        : []),
     );
-  }
-
-  async copyLink() {
-    if (this.image && this.copy) await copyBy(this.copy, this.image[chosenForm()]);
   }
 
   /** Shows that the link was copied automatically. */
@@ -165,22 +171,6 @@ export class UploadCard {
   complain(words) {
     this.element.querySelector('.fault')?.remove();
     this.actions.after(make('p', { class: 'fault', role: 'alert' }, words));
-  }
-
-  /**
-   * @param {string} words
-   * @param {(() => void) | null} onRetry
-   * @param {() => void} onDismiss
-   */
-  failed(words, onRetry, onDismiss) {
-    this.progress.remove();
-    this.facts.textContent = readableBytes(this.file.size);
-    this.element.classList.add('failed');
-    this.actions.before(make('p', { class: 'fault' }, words));
-    this.actions.replaceChildren(
-      ...(onRetry ? [button(say('tryAgain'), 'small', onRetry)] : []),
-      button(say('dismiss'), 'quiet small', onDismiss),
-    );
   }
 }
 

@@ -1,13 +1,15 @@
 // @ts-check
 import { makeAlbum } from './album.js';
 import { copyBy, copyLater } from './copy.js';
-import { announce, byId, say } from './dom.js';
+import { announce, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
-import { chosenForm, formMenu } from './link-forms.js';
-import { addMine, MINE_KEY } from './mine.js';
+import { chosenForm, formMenu, textOf } from './link-forms.js';
+import { addMine, MINE_KEY, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
-import { checkPicture, deletePicture, GONE, takeOut } from './removal.js';
+import { checkPicture, takeOut } from './removal.js';
 import { bodyOf, keepReadable, sendFile } from './sending.js';
+import { chooseIn } from './ticks.js';
+import { ASIDE, deleteSoon, GONE } from './undo.js';
 import { UploadCard } from './upload-card.js';
 
 /** Uploads at once, because the server has few cores. */
@@ -23,6 +25,7 @@ const MOST_LARGE = 3;
  *   start(): void,
  *   stop(): void,
  *   retry: (() => void) | null,
+ *   why: string,
  *   settle(link: string | null): void,
  * }} Upload
  */
@@ -75,6 +78,7 @@ function uploadOf(form, file) {
     state: 'waiting',
     stop() {},
     retry: null,
+    why: '',
     settle() {},
     start() {
       const fault = faultOfFile(file, form);
@@ -101,8 +105,8 @@ function uploadOf(form, file) {
   function done(image) {
     upload.state = 'done';
     const takesFocus = uploads.length === 1 && mayTakeFocus(card.element);
-    card.done(image, () => void remove(upload, image));
-    addMine(image);
+    card.done(image, form.dataset.listed !== undefined, () => deleteSoon([image]));
+    if (!addMine(image)) card.complain(say('notKept', { url: image.delete_url }));
     settled(
       upload,
       image.review
@@ -110,7 +114,7 @@ function uploadOf(form, file) {
         : say('online', { name: image.filename }),
     );
     if (takesFocus) card.copy?.focus();
-    upload.settle(image[chosenForm()]);
+    upload.settle(textOf(image, chosenForm(image.visibility !== 'protected')));
   }
 
   /**
@@ -120,7 +124,8 @@ function uploadOf(form, file) {
   function failed(words, mayWorkLater) {
     upload.state = 'failed';
     upload.retry = mayWorkLater ? () => replace(upload, uploadOf(form, file)) : null;
-    card.failed(words, upload.retry, () => drop(upload));
+    upload.why = words;
+    takeOut(card.element, title);
     settled(upload, say('notUploadedWhy', { name: file.name, why: words }));
     upload.settle(null);
   }
@@ -170,22 +175,40 @@ function drop(upload) {
  */
 function replace(upload, again) {
   uploads = uploads.map((one) => (one === upload ? again : one));
-  upload.card.element.replaceWith(again.card.element);
+  cards.append(again.card.element);
   startNext();
-  again.card.element.querySelector('button')?.focus();
 }
 
+/** Cards whose pictures are about to be deleted. @type {Upload[]} */
+let aside = [];
+
 /**
- * @param {Upload} upload
- * @param {import('./upload-card.js').Uploaded} image
+ * Puts the card of a picture out of sight, or back.
+ * @param {import('./undo.js').Aside} change
  */
-async function remove(upload, image) {
-  const fault = await deletePicture(image);
-  if (fault !== null) upload.card.complain(fault);
+function putAside({ id, aside: goes, fault }) {
+  const upload = (goes ? uploads : aside).find(({ card }) => card.image?.id === id);
+  if (!upload) return;
+  if (goes) {
+    uploads = uploads.filter((one) => one !== upload);
+    aside.push(upload);
+    takeOut(upload.card.element, uploads.length === 0 ? file : title, false);
+  } else {
+    aside = aside.filter((one) => one !== upload);
+    uploads.push(upload);
+    upload.card.element.hidden = false;
+    if (fault !== null) upload.card.complain(fault);
+  }
+  show();
 }
+
+document.addEventListener(ASIDE, (event) =>
+  putAside(/** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail),
+);
 
 document.addEventListener(GONE, (event) => {
   const { detail: id } = /** @type {CustomEvent<string>} */ (event);
+  aside = aside.filter(({ card }) => card.image?.id !== id || card.element.remove());
   for (const upload of uploads) if (upload.card.image?.id === id) drop(upload);
 });
 
@@ -220,11 +243,11 @@ function show() {
   section.hidden = total === 0;
   cards.classList.toggle('compact', total > MOST_LARGE);
   title.textContent = titleOf(total, done, busy);
-  together.hidden = total < 2;
+  together.hidden = done < 2;
   byId('copy-all', HTMLButtonElement).hidden = done < 2;
   byId('make-album', HTMLButtonElement).hidden = done < 2;
   if (total === 0) byId('album', HTMLElement).hidden = true;
-  byId('retry-all', HTMLButtonElement).hidden = uploads.filter(({ retry }) => retry).length < 2;
+  showFailures();
   if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);
   else removeEventListener('beforeunload', askBeforeLeaving);
 }
@@ -241,6 +264,45 @@ function titleOf(total, done, busy) {
   if (held > 0) return say('uploadedAndHeld', { done, total, count: held });
   if (done === total) return say('uploaded', { count: total });
   return say('uploadedSome', { done, total });
+}
+
+/** Shows what has failed before everything else: each reason once, with all its files. */
+function showFailures() {
+  const place = byId('failures', HTMLElement);
+  const hadFocus = place.contains(document.activeElement);
+  const groups = [...Map.groupBy(inState('failed'), ({ why }) => why)];
+  place.replaceChildren(...groups.map(([why, some]) => failureOf(why, some)));
+  if (hadFocus) (place.querySelector('button') ?? (uploads.length === 0 ? file : title)).focus();
+}
+
+/**
+ * @param {string} why
+ * @param {readonly Upload[]} some
+ */
+function failureOf(why, some) {
+  const names = some.map(({ card }) => card.file.name).join(', ');
+  const click = (/** @type {() => void} */ act) => () => withoutJump(act);
+  const dismiss = click(() => {
+    uploads = uploads.filter((one) => !some.includes(one));
+    startNext();
+  });
+  const retry = click(() => {
+    for (const one of some) one.retry?.();
+  });
+  return make(
+    'li',
+    { class: 'upload-card failed' },
+    make('p', { class: 'fault' }, why),
+    make('p', { class: 'small wrap' }, names),
+    make(
+      'div',
+      { class: 'chips' },
+      ...(some[0]?.retry
+        ? [make('button', { type: 'button', class: 'small', click: retry }, say('tryAgain'))]
+        : []),
+      make('button', { type: 'button', class: 'quiet small', click: dismiss }, say('dismiss')),
+    ),
+  );
 }
 
 /** @param {BeforeUnloadEvent} event */
@@ -271,17 +333,16 @@ albumButton.addEventListener('click', () => {
   void makeAlbum(albumButton, byId('upload', HTMLFormElement), stored());
 });
 together.prepend(formMenu(say('copyAs')));
-document.addEventListener('formchange', () => {
-  for (const { card } of uploads) card.showForm();
-});
+byId('add-more', HTMLButtonElement).addEventListener('click', () => file.click());
 byId('copy-all', HTMLButtonElement).addEventListener('click', ({ currentTarget }) => {
   const text = stored()
-    .map((image) => image[chosenForm()])
+    .map((image) => textOf(image, chosenForm(image.visibility !== 'protected')))
     .join('\n');
   void copyBy(/** @type {HTMLElement} */ (currentTarget), text);
 });
-byId('retry-all', HTMLButtonElement).addEventListener('click', () => {
-  for (const { retry } of inState('failed')) retry?.();
+chooseIn(cards, byId('chosen-cards', HTMLElement), {
+  [say('delete')]: (items) =>
+    deleteSoon(stored().filter(({ id }) => items.some(({ dataset }) => dataset.id === id))),
 });
 
 /** Shows what this browser has uploaded before. */
@@ -289,14 +350,24 @@ function showOthers() {
   showMine(uploads.flatMap(({ card }) => card.image?.id ?? []));
 }
 
-/** Checks whether another page has deleted pictures. */
+/** Checks whether another page has deleted pictures, or will. */
 function checkAll() {
   showOthers();
   void checkMine();
+  for (const { id, deleting } of readMine()) putAside({ id, aside: deleting !== undefined, fault: null });
   for (const { card } of uploads) if (card.image) void checkPicture(card.image);
 }
+addEventListener('online', () => {
+  for (const { why, retry } of inState('failed')) if (why === say('connectionLost')) retry?.();
+});
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
+const lists = byId('lists', HTMLDetailsElement);
+/** Most visits do without it. */
+const loadMoving = () => void import('./move.js');
+lists.addEventListener('toggle', loadMoving, { once: true });
+if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });
+else loadMoving();
 showOthers();
 void checkMine();
 document.documentElement.classList.add('knows-mine');

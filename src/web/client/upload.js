@@ -13,9 +13,19 @@ const token = form.querySelector('#token');
 /** Key under which this browser keeps the token. */
 const TOKEN_KEY = 'picpool-token';
 if (token instanceof HTMLInputElement) {
+  // Without a script, nothing can send it.
+  token.required = true;
   token.value = localStorage.getItem(TOKEN_KEY) ?? '';
   token.addEventListener('change', () => localStorage.setItem(TOKEN_KEY, token.value.trim()));
 }
+
+const visibility = byId('visibility', HTMLSelectElement);
+visibility.addEventListener('change', () => {
+  // The server keeps it in a cookie, which also counts for what is shared with the installed app.
+  const { action } = /** @type {HTMLFormElement} */ (document.querySelector('form.preferences'));
+  const body = new URLSearchParams({ audience: visibility.value });
+  void fetch(action, { method: 'POST', body, redirect: 'manual', keepalive: true }).catch(() => {});
+});
 
 /** Files that wait until the form is valid. */
 /** @type {File[]} */

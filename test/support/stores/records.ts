@@ -26,6 +26,8 @@ export function image(fields: Partial<ImageRecord> = {}): ImageRecord {
     phash: null,
     exif: null,
     made: null,
+    title: null,
+    alt: null,
     ...fields,
   };
 }

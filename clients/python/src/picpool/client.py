@@ -100,7 +100,7 @@ class Picpool:
 
     def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
         """Uploads a picture: a path, its bytes or an open file. Options are those of ``POST /api/upload``: ``format``, ``password``,
-        ``max_width``, ``max_height``, ``quality``, ``strip_exif``."""
+        ``max_width``, ``max_height``, ``quality``, ``strip_exif``, ``title``, ``alt``."""
         return cast(Uploaded, self._json(calls.upload_call(picture, filename, options)))
 
     def image(self, id: str, *, password: Optional[str] = None) -> Image:

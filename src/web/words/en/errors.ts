@@ -20,7 +20,7 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
   },
   gone: {
     title: 'This picture is gone',
-    advice: 'It has expired or reached its view limit.',
+    advice: 'Ask for a new link if you still need it.',
   },
   forbidden: { title: 'Not allowed', advice: 'Only the uploader can delete a picture.' },
   rate_limited: {

@@ -40,8 +40,32 @@ export const scripts = {
     loading: 'Loading…',
     notLoaded: 'Could not load. Try again',
   },
-  'image.js': {
+  'undo.js': {
+    undoBar: 'Deletion',
+    undo: 'Undo',
+    deletedMany: { one: 'Picture deleted.', other: '# pictures deleted.' } as Plural,
+    deletedUndo: '{words} You can undo this for 8 seconds.',
+    undone: { one: 'The picture is back.', other: '# pictures are back.' } as Plural,
+  },
+  'share.js': {
+    link: 'link',
+    directLink: 'direct link',
+    thumbnail: 'linked thumbnail ({form})',
+    copyWhat: 'Copy {what}',
+    copyWhatOf: 'Copy {what} of {name}',
+    copyAs: 'What to copy',
+    share: 'Share…',
+    qrCode: 'QR code',
+    qrCodeOf: 'QR code of the link to {name}',
     close: 'Close',
+    inGallery: 'In gallery',
+    inGalleryOf: 'Show {name} in the gallery',
+    seenByAll: 'Public, in the gallery',
+    seenByLink: 'Anyone with the link',
+  },
+  'image.js': {
+    saving: 'Saving…',
+    saved: 'Saved.',
   },
   'docs.js': {
     exampleFor: 'Example for {language}',

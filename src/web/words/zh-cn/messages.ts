@@ -68,7 +68,7 @@ export const messages = {
   'The request body is arriving too slowly.': '上传速度过慢。',
   'The request body ended before it was complete.': '上传中断，数据不完整。',
   'The connection was closed before the response.': '连接在收到回复前已断开。',
-  'filename can be given for a single file only.': '只有上传单个文件时才能指定文件名。',
+  '{field} can be given for a single file only.': '只有上传单个文件时才能指定 {field}。',
   'visibility=protected needs a password.': '选择“知道密码的人”时必须填写密码。',
   'A picture with a password is protected: leave out the password, or visibility={visibility}.':
     '设有密码的图片受密码保护：请清除密码，或选择“知道密码的人”。',

@@ -36,8 +36,32 @@ export const scripts: Words['scripts'] = {
     loading: '加载中…',
     notLoaded: '加载失败，点击重试',
   },
-  'image.js': {
+  'undo.js': {
+    undoBar: '删除',
+    undo: '撤销',
+    deletedMany: { other: '已删除 # 张图片。' },
+    deletedUndo: '{words}8 秒内可以撤销。',
+    undone: { other: '已恢复 # 张图片。' },
+  },
+  'share.js': {
+    link: '链接',
+    directLink: '直链',
+    thumbnail: '带链接的缩略图（{form}）',
+    copyWhat: '复制{what}',
+    copyWhatOf: '复制{what}：{name}',
+    copyAs: '复制内容',
+    share: '分享…',
+    qrCode: '二维码',
+    qrCodeOf: '{name} 的链接二维码',
     close: '关闭',
+    inGallery: '在图库中',
+    inGalleryOf: '在图库中显示 {name}',
+    seenByAll: '公开，显示在图库中',
+    seenByLink: '知道链接的人可见',
+  },
+  'image.js': {
+    saving: '正在保存…',
+    saved: '已保存。',
   },
   'docs.js': {
     exampleFor: '{language} 示例',

@@ -1,0 +1,52 @@
+// @ts-check
+import { announce, ask, make, say } from './dom.js';
+import { changeMine } from './mine.js';
+
+/**
+ * Changes a picture of this browser on the server, and what is kept about it here.
+ * @param {import('./mine.js').Mine} image
+ * @param {Record<string, string | null>} change fields of the API
+ * @returns {Promise<{ body: any, fault: string | null }>}
+ */
+export async function changePicture({ id, url, delete_token }, change) {
+  const { pathname } = new URL(url, location.href);
+  const { body, fault } = await ask(pathname.replace(/\/i\/\w+$/, `/api/image/${id}`), {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json', 'x-delete-token': delete_token },
+    body: JSON.stringify(change),
+  });
+  if (fault === null) {
+    const { title, filename, protected: isProtected, max_views, expires_at } = body;
+    changeMine(id, { filename: title ?? filename, protected: isProtected || max_views !== null, expires_at });
+  }
+  return { body, fault };
+}
+
+/**
+ * Returns a switch that moves a picture into the gallery and out of it.
+ * @param {import('./upload-card.js').Uploaded} image
+ * @param {(body: any) => void} onChanged
+ * @param {(fault: string) => void} onFault
+ */
+export function gallerySwitch(image, onChanged, onFault) {
+  const isPublic = () => image.visibility === 'public';
+  const button = make(
+    'button',
+    { type: 'button', role: 'switch', class: 'switch', 'aria-checked': String(isPublic()), click },
+    say('inGallery'),
+  );
+  button.setAttribute('aria-label', say('inGalleryOf', { name: image.filename }));
+
+  async function click() {
+    if (button.ariaBusy === 'true') return;
+    button.ariaBusy = 'true';
+    const { body, fault } = await changePicture(image, { visibility: isPublic() ? 'unlisted' : 'public' });
+    button.ariaBusy = null;
+    if (fault !== null) return onFault(fault);
+    image.visibility = body.visibility;
+    button.setAttribute('aria-checked', String(isPublic()));
+    onChanged(body);
+    announce(isPublic() ? say('seenByAll') : say('seenByLink'));
+  }
+  return button;
+}

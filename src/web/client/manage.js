@@ -1,0 +1,120 @@
+// @ts-check
+import { changePicture } from './changing.js';
+import { byId, language, make, say } from './dom.js';
+import { fetchPage, replaceFrom } from './page-parts.js';
+import { shareRow } from './share.js';
+import { ASIDE, deleteSoon, GONE } from './undo.js';
+
+/** Parts of the page that a change of the picture affects. */
+const PARTS = ['picture-name', 'picture-facts', 'picture-share', 'picture-shown'];
+/** Older times are shown as dates. */
+const RECENT_MS = 30 * 86_400_000;
+/** What a select's value stands for, if it is not a time. */
+const WITHOUT = 'none';
+
+/**
+ * Shows what the holder of a picture's token can do with it.
+ * @param {import('./mine.js').Mine} mine
+ * @param {HTMLAnchorElement} link that deletes it
+ */
+export function manage(mine, link) {
+  link.hidden = false;
+  link.addEventListener('click', (event) => {
+    event.preventDefault();
+    deleteSoon([mine]);
+  });
+  const page = document.querySelector('.picture-page');
+  document.addEventListener(ASIDE, (event) => {
+    const { aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+    page?.classList.toggle('leaving', aside);
+    if (fault !== null)
+      byId('picture-name', HTMLElement).after(make('p', { class: 'fault', role: 'alert' }, fault));
+  });
+  const home = /** @type {HTMLAnchorElement} */ (document.querySelector('a.brand')).href;
+  document.addEventListener(GONE, () => location.replace(home));
+  showPanel(mine);
+}
+
+/** @param {import('./mine.js').Mine} mine */
+function showPanel(mine) {
+  const template = document.querySelector('template#manage');
+  if (!(template instanceof HTMLTemplateElement)) return;
+  template.replaceWith(template.content);
+  const fold = byId('edit', HTMLDetailsElement);
+  const form = /** @type {HTMLFormElement} */ (fold.querySelector('form'));
+  const said = /** @type {HTMLElement} */ (form.querySelector('[role=status]'));
+  const password = byId('edit-password', HTMLInputElement);
+  if (location.hash === '#edit') {
+    fold.open = true;
+    fold.scrollIntoView({ block: 'center' });
+    form.querySelector('input')?.focus({ preventScroll: true });
+  }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+  });
+  form.addEventListener('change', ({ target }) => {
+    if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) void save(target);
+  });
+
+  /** Changes are sent one after the other, in their order. */
+  let last = Promise.resolve();
+  /** @param {HTMLInputElement | HTMLSelectElement} field */
+  function save(field) {
+    const needsPassword = field.name === 'visibility' && field.value === 'protected' && password.value === '';
+    if (needsPassword) return password.focus();
+    const change =
+      field.name === 'visibility' && field.value === 'protected'
+        ? { password: password.value }
+        : { [field.name]: field.value === WITHOUT ? null : field.value };
+    last = last.then(() => send(change));
+  }
+
+  /** @param {Record<string, string | null>} change */
+  async function send(change) {
+    said.textContent = say('saving');
+    said.classList.remove('warned');
+    const { fault } = await changePicture(mine, change);
+    said.textContent = fault ?? say('saved');
+    said.classList.toggle('warned', fault !== null);
+    // With its new password, this browser may still see it.
+    if (fault === null && change.password)
+      await fetch(location.pathname, {
+        method: 'POST',
+        body: new URLSearchParams({ password: change.password }),
+      });
+    if (fault === null) await refresh();
+  }
+}
+
+/** Shows the changed picture. Only the server renders it. */
+async function refresh() {
+  const page = await fetchPage(location.pathname).catch(() => null);
+  if (!page) return;
+  document.title = page.title;
+  replaceFrom(page, PARTS);
+  const shared = document.querySelector('[data-share]');
+  if (shared instanceof HTMLElement) shared.append(shareRow(JSON.parse(shared.dataset.share ?? '{}')));
+  sayTimes();
+}
+
+const dates = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
+const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+const UNITS = /** @type {const} */ ([
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]);
+
+/** Writes times as the visitor counts them: how long ago, with the local time for the pointer. */
+export function sayTimes() {
+  for (const time of document.querySelectorAll('.facts time')) {
+    if (!(time instanceof HTMLTimeElement)) continue;
+    const ms = Date.parse(time.dateTime) - Date.now();
+    const [unit, length] = UNITS.find(([, least]) => Math.abs(ms) >= least) ?? UNITS[2];
+    const text = relative.format(Math.round(ms / length), unit);
+    const local = dates.format(Date.parse(time.dateTime));
+    time.textContent = Math.abs(ms) < RECENT_MS ? text : local;
+    time.title = local;
+  }
+}

@@ -1,0 +1,63 @@
+// @ts-check
+import { copyBy } from './copy.js';
+import { make, say } from './dom.js';
+import { chosenForm, formMenu, nameOf, textOf } from './link-forms.js';
+import { showQrCode } from './qr-code.js';
+
+/**
+ * A picture with its links, as the server names them.
+ * @typedef {{ id: string, filename: string, url: string, raw_url: string, markdown: string, html: string,
+ * bbcode: string, width: number, frames: number, visibility: string }} Shared
+ */
+
+/**
+ * Returns the one way to share a picture: its link in the chosen form, a button that copies it, the menu of the forms,
+ * the system's own menu if there is one, and the QR code.
+ * @param {Shared} image
+ */
+export function shareParts(image) {
+  const text = make('p', { class: 'share-text' });
+  const label = make('span', {});
+  const copy = make(
+    'button',
+    { type: 'button', class: 'copy-link', click: () => void copyBy(copy, shared()) },
+    label,
+  );
+  const isEmbeddable = image.visibility !== 'protected';
+  const form = () => chosenForm(isEmbeddable);
+  const shared = () => textOf(image, form());
+
+  function show() {
+    const isLink = form() === 'url' || form() === 'raw_url';
+    text.replaceChildren(isLink ? make('a', { href: shared() }, shared()) : make('code', {}, shared()));
+    const words = say('copyWhat', { what: nameOf(form()) });
+    label.textContent = words;
+    copy.dataset.label = words;
+    copy.setAttribute('aria-label', say('copyWhatOf', { what: nameOf(form()), name: image.filename }));
+  }
+  document.addEventListener('formchange', show);
+  show();
+  const send = () => void navigator.share({ title: image.filename, url: image.url }).catch(() => {});
+  const code = () => showQrCode(image);
+  return {
+    text,
+    copy,
+    shared,
+    others: [
+      formMenu(say('copyAs'), isEmbeddable),
+      ...('share' in navigator
+        ? [make('button', { type: 'button', class: 'quiet small extra', click: send }, say('share'))]
+        : []),
+      make('button', { type: 'button', class: 'quiet small extra', click: code }, say('qrCode')),
+    ],
+  };
+}
+
+/**
+ * Returns the same as one element.
+ * @param {Shared} image
+ */
+export function shareRow(image) {
+  const { text, copy, others } = shareParts(image);
+  return make('div', { class: 'share-row' }, text, make('div', { class: 'chips' }, copy, ...others));
+}

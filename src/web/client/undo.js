@@ -1,0 +1,132 @@
+// @ts-check
+import { announce, ask, byId, make, say } from './dom.js';
+import { changeMine, MINE_KEY, readMine, removeMine } from './mine.js';
+
+/**
+ * @typedef {import('./mine.js').Mine} Mine
+ * @typedef {{ id: string, aside: boolean, fault: string | null }} Aside
+ */
+
+/** Event on the document with the ID of a deleted picture, so that every part of the page removes it. */
+export const GONE = 'picturegone';
+/** Event on the document with an `Aside`: a picture that will be deleted is put out of sight, or comes back. */
+export const ASIDE = 'pictureaside';
+/** How long a deletion can be undone. */
+const UNDO_MS = 8000;
+/** A server that is busy, or counts requests, is asked again after this time, so many times. */
+const PAUSE_MS = 3000;
+const TRIES = 5;
+
+/** Pictures whose deletion can still be undone. @type {Mine[]} */
+let pending = [];
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+const bar = make(
+  'div',
+  { class: 'undo-bar', role: 'region', 'aria-label': say('undoBar'), hidden: true },
+  make('span', {}),
+  make('button', { type: 'button', class: 'quiet', click: undo }, say('undo')),
+);
+byId('announcer', HTMLElement).before(bar);
+
+/**
+ * Deletes pictures in a few seconds, unless the visitor undoes it. A page that is left deletes them at once.
+ * @param {readonly Mine[]} images
+ */
+export function deleteSoon(images) {
+  pending.push(...images.filter(({ id }) => pending.every((one) => one.id !== id)));
+  const deleting = Date.now() + UNDO_MS;
+  for (const { id } of images) {
+    changeMine(id, { deleting });
+    tell({ id, aside: true, fault: null });
+  }
+  const words = say('deletedMany', { count: pending.length });
+  /** @type {HTMLElement} */ (bar.firstElementChild).textContent = words;
+  bar.hidden = false;
+  announce(say('deletedUndo', { words }));
+  clearTimeout(timer);
+  timer = setTimeout(finish, UNDO_MS);
+}
+
+function undo() {
+  const back = close();
+  for (const { id } of back) {
+    changeMine(id, { deleting: undefined });
+    tell({ id, aside: false, fault: null });
+  }
+  announce(say('undone', { count: back.length }));
+}
+
+async function finish() {
+  for (const image of close()) await deleteNow(image);
+}
+
+function close() {
+  clearTimeout(timer);
+  bar.hidden = true;
+  const images = pending;
+  pending = [];
+  return images;
+}
+
+/** @param {Mine} image */
+async function deleteNow(image) {
+  for (let attempt = 1; ; attempt++) {
+    const { status, fault } = await ask(pathOf(image), methodFor(image));
+    if (fault === null || status === 404) return gone(image.id);
+    if ([429, 503].includes(status) && attempt < TRIES) {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      continue;
+    }
+    changeMine(image.id, { deleting: undefined });
+    tell({ id: image.id, aside: false, fault });
+    return announce(fault);
+  }
+}
+
+/**
+ * Forgets a picture, and its delete token.
+ * @param {string} id
+ */
+export function gone(id) {
+  removeMine(id);
+  document.dispatchEvent(new CustomEvent(GONE, { detail: id }));
+}
+
+/** @param {Aside} detail */
+function tell(detail) {
+  document.dispatchEvent(new CustomEvent(ASIDE, { detail }));
+}
+
+/** @param {Mine} image */
+function pathOf({ id, url }) {
+  const { pathname } = new URL(url, location.href);
+  return pathname.replace(/\/i\/\w+$/, `/api/delete/${id}`);
+}
+
+/** @param {Mine} image */
+function methodFor({ delete_token }) {
+  return { method: 'DELETE', headers: { 'x-delete-token': delete_token } };
+}
+
+/** Deletes what a page that was left was told to delete, of which nobody has heard the answer. */
+async function finishOthers() {
+  const now = Date.now();
+  for (const image of readMine()) if (image.deleting && image.deleting <= now) await deleteNow(image);
+}
+
+addEventListener('pagehide', () => {
+  // The list keeps them until the server has confirmed it.
+  for (const image of close()) {
+    changeMine(image.id, { deleting: Date.now() });
+    void fetch(pathOf(image), { ...methodFor(image), keepalive: true }).catch(() => {});
+  }
+});
+addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea');
+  if (bar.hidden || isTyping || event.key !== 'z' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  undo();
+});
+addEventListener('storage', ({ key }) => key === MINE_KEY && void finishOthers());
+addEventListener('pageshow', () => void finishOthers());

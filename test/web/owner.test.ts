@@ -1,0 +1,340 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { privatePhoto, quarters } from '../support/images/images.ts';
+import { json } from '../support/json.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { createVisitor } from './visitor.ts';
+
+const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
+/** What Chromium writes about answers that say that a picture is gone, or was asked for when a page was left. */
+const GONE = /status of 4\d\d|net::ERR_/;
+
+let server: ServerProcess;
+let browser: TestBrowser;
+let picture: Buffer;
+const visit = createVisitor(
+  () => browser,
+  () => server.url,
+);
+
+beforeAll(async () => {
+  picture = await quarters(900, 600).png().toBuffer();
+  [server, browser] = await Promise.all([startServer('bun', { RATE_LIMITS: 'off' }), startBrowser()]);
+}, 180_000);
+
+afterAll(async () => {
+  await browser?.close();
+  expect(await server?.stop()).toBe(0);
+});
+
+const file = (name: string, buffer = picture) => ({ name, mimeType: 'image/png', buffer });
+const named = (count: number) => Array.from({ length: count }, (_, index) => file(`p${index}.png`));
+const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
+const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
+
+async function upload(page: Page, ...files: ReturnType<typeof file>[]): Promise<void> {
+  await page.setInputFiles('#file', files);
+  await page
+    .locator('.upload-card .copy-link')
+    .nth(files.length - 1)
+    .waitFor();
+}
+
+interface Kept {
+  id: string;
+  delete_token: string;
+}
+const mineOf = (page: Page) =>
+  page.evaluate((): Kept[] => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'));
+const info = async (id = '') => json<Record<string, unknown>>(await fetch(`${server.url}/api/info/${id}`));
+const areThere = async (ids: readonly string[]) =>
+  (await Promise.all(ids.map((id) => fetch(`${server.url}/i/${id}`)))).filter(({ ok }) => ok).length;
+const deletions = (page: Page) => page.waitForResponse((answer) => answer.request().method() === 'DELETE');
+
+describe('who sees a picture', () => {
+  test('is anyone with the link, until a switch or the remembered choice says otherwise, also for the app', async () => {
+    await visit('/', async (page) => {
+      await upload(page, file('quiet.png'));
+      const [{ id = '' } = {}] = await mineOf(page);
+      expect((await info(id)).visibility).toBe('unlisted');
+      const change = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+      await page.getByRole('switch', { name: 'Show quiet.png in the gallery' }).click();
+      await change;
+      await cardOf(page, 'quiet.png').getByText('Public, in the gallery').waitFor();
+      expect((await info(id)).visibility).toBe('public');
+
+      const shared = async () => {
+        const [{ value = '' } = {}] = (await page.context().cookies()).filter(({ name }) =>
+          name.endsWith('audience'),
+        );
+        const body = new FormData();
+        body.set('image', new File([new Uint8Array(picture)], 'app.png'));
+        const answer = await fetch(`${server.url}/share`, {
+          method: 'POST',
+          headers: { accept: 'text/html', cookie: `picpool_audience=${value}` },
+          body,
+          redirect: 'manual',
+        });
+        return (await info(answer.headers.get('location')?.slice('/i/'.length))).visibility;
+      };
+      expect(await shared()).toBe('unlisted');
+      const kept = page.waitForResponse('**/preferences');
+      await page.getByLabel('Who can see it').selectOption('public');
+      await kept;
+      await page.reload();
+      expect(await page.getByLabel('Who can see it').inputValue()).toBe('public');
+      expect(await shared()).toBe('public');
+    });
+  });
+
+  test('learns where it was taken only if that was kept, which is said in red where everyone can', async () => {
+    await visit('/', async (page) => {
+      await page.getByLabel('Who can see it').selectOption('public');
+      await page.getByText('More options').click();
+      await page.getByLabel('Keep location').check();
+      await upload(page, file('where.jpg', await privatePhoto('jpeg', 1, [1600, 900])));
+      const words = cardOf(page, 'where.jpg').getByText('Location kept');
+      const red = () => words.evaluate((one) => one.classList.contains('warned'));
+      expect(await red()).toBe(true);
+      await cardOf(page, 'where.jpg').getByRole('link', { name: 'where.jpg' }).click();
+      await page.locator('.warned', { hasText: 'Everyone can see where it was taken' }).waitFor();
+      await page.goBack();
+    });
+  });
+});
+
+describe('a picture of this browser', () => {
+  test('is renamed, described, hidden, limited and deleted on its page, two actions each', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, file('mine.png'));
+        await page.reload();
+        await page.getByRole('link', { name: 'Edit mine.png' }).click();
+        const [{ id = '' } = {}] = await mineOf(page);
+        const saved = () => page.locator('#edit').getByText('Saved.').waitFor();
+        const save = async (act: () => Promise<unknown>) => {
+          const sent = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+          await act();
+          await sent;
+          await saved();
+        };
+        await save(async () => {
+          await page.getByLabel('Title').fill('Harbour');
+          await page.keyboard.press('Enter');
+        });
+        await page.getByRole('heading', { name: 'Harbour' }).waitFor();
+        await save(async () => {
+          await page.getByLabel('Alternative text').fill('Two "boats"');
+          await page.keyboard.press('Tab');
+        });
+        await save(() => page.getByLabel('Who can see it').selectOption('public'));
+        await page.locator('#picture-facts').getByText('Everyone').waitFor();
+        await save(() => page.getByLabel('Expires after').selectOption('1w'));
+        await page.locator('#picture-facts').getByText('in 7 days').waitFor();
+        expect(await info(id)).toMatchObject({ title: 'Harbour', alt: 'Two "boats"', visibility: 'public' });
+        await page.getByLabel('Who can see it').selectOption('protected');
+        await save(async () => {
+          await page.locator('#edit-password').fill('tea');
+          await page.keyboard.press('Enter');
+        });
+        expect((await fetch(`${server.url}/api/info/${id}`)).status).toBe(401);
+        await page.locator('#picture-facts').getByText('Anyone with the password').waitFor();
+
+        await page.getByRole('link', { name: 'Delete' }).click();
+        await page.getByRole('button', { name: 'Undo' }).click();
+        expect(await page.locator('.leaving').count()).toBe(0);
+        await page.getByRole('link', { name: 'Delete' }).click();
+        expect((await fetch(`${server.url}/i/${id}`)).status).toBe(401);
+        await page.goto(`${server.url}/gallery`);
+        while ((await fetch(`${server.url}/i/${id}`)).status !== 404) await Bun.sleep(50);
+        // The token stays until the server has confirmed it.
+        expect(await mineOf(page)).toHaveLength(1);
+        await page.goto(server.url);
+        await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
+      },
+      { expected: GONE },
+    );
+  });
+
+  test('is deleted with nine others by three actions, all of which come back by one', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, ...named(10));
+        const ids = (await mineOf(page)).map(({ id }) => id);
+        const ticks = page.locator('#cards .tick');
+        const deleteAll = async () => {
+          await ticks.first().click();
+          await ticks.last().click({ modifiers: ['Shift'] });
+          await page.locator('#chosen-cards').getByRole('button', { name: 'Delete' }).click();
+        };
+        await deleteAll();
+        await page.getByText('10 pictures deleted.', { exact: true }).waitFor();
+        await page.keyboard.press('Control+z');
+        await page.getByRole('heading', { name: '10 pictures are online' }).waitFor();
+        expect(await areThere(ids)).toBe(10);
+
+        await page.reload();
+        const mine = page.locator('#mine-list .tick');
+        await mine.first().click();
+        await mine.last().click({ modifiers: ['Shift'] });
+        const first = deletions(page);
+        await page.locator('#chosen-mine').getByRole('button', { name: 'Delete' }).click();
+        expect(await areThere(ids)).toBe(10);
+        await first;
+        await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
+        expect(await areThere(ids)).toBe(0);
+      },
+      { expected: GONE },
+    );
+  });
+
+  test('whose deletion fails comes back with the reason', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, file('stuck.png'));
+        await page.route('**/api/delete/*', (route) =>
+          route.fulfill({ status: 403, json: { success: false, code: 'forbidden', error: 'It must stay.' } }),
+        );
+        await page.getByRole('button', { name: 'Delete stuck.png' }).click();
+        await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+        await cardOf(page, 'stuck.png').getByText('It must stay.').waitFor();
+        expect(await mineOf(page)).toHaveLength(1);
+      },
+      { expected: GONE },
+    );
+  });
+});
+
+test('a picture is shared in the same way on its card, its page and in the gallery', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await page.getByLabel('Who can see it').selectOption('public');
+      await upload(page, file('a "b" [c].png'));
+      await page.locator('.upload-card').getByLabel('What to copy').selectOption('Linked thumbnail (BBCode)');
+      const copied = async (place: string) => {
+        await page.locator(`${place} .copy-link`).click();
+        await page.locator(`${place} .copy-link.done`).waitFor();
+        return clipboard(page);
+      };
+      const url = (await page.locator('a.upload-name').getAttribute('href')) ?? '';
+      const expected = `[url=${url}][img]${url}.webp?w=640[/img][/url]`;
+      expect(await copied('.upload-card')).toBe(expected);
+      await page.locator('a.upload-name').click();
+      await page.getByRole('heading', { name: 'a "b" [c].png' }).waitFor();
+      expect(await copied('#picture-share')).toBe(expected);
+      await page.goto(`${server.url}/gallery`);
+      await page.getByRole('button', { name: 'Share a "b" [c].png' }).click();
+      expect(await copied('.share-dialog')).toBe(expected);
+      await page.getByLabel('What to copy').selectOption('Linked thumbnail (HTML)');
+      await page.locator('.share-dialog .done').waitFor({ state: 'detached' });
+      const alt = 'a &quot;b&quot; [c].png';
+      expect(await copied('.share-dialog')).toBe(
+        `<a href="${url}"><img src="${url}.webp?w=640" alt="${alt}"></a>`,
+      );
+      await page.getByLabel('What to copy').selectOption('Linked thumbnail (Markdown)');
+      await page.locator('.share-dialog .done').waitFor({ state: 'detached' });
+      expect(await copied('.share-dialog')).toBe(`[![a "b" \\[c\\].png](${url}.webp?w=640)](${url})`);
+    },
+    CLIPBOARD,
+  );
+});
+
+describe('the list of this browser', () => {
+  test('comes to another device by a link that works once, and whose key no server sees', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, ...named(3));
+        const mine = await mineOf(page);
+        await page.getByText('My pictures on another device').click();
+        const sent = page.waitForRequest('**/api/handovers');
+        await page.getByRole('button', { name: 'Make a link for 10 minutes' }).click();
+        const body = (await sent).postData() ?? '';
+        expect(body).toMatch(/^[\w-]{100,}$/);
+        expect(Buffer.from(body, 'base64url').includes(mine[0]?.delete_token ?? '-')).toBe(false);
+        const link = (await page.locator('#lists-result .share-text').textContent()) ?? '';
+
+        const asked: string[] = [];
+        const other = await browser.visit(server.url);
+        other.page.on('request', (request) => asked.push(request.url()));
+        const open = async () => {
+          await other.page.goto(link);
+          await other.page.reload();
+          await other.page.goto('about:blank');
+          await other.page.goto(link);
+          await other.page.getByRole('button', { name: 'Add them here' }).click();
+        };
+        await open();
+        await other.page.getByText('3 entries were added.').first().waitFor();
+        expect(new URL(other.page.url()).hash).toBe('');
+        const tokens = (list: Kept[]) => list.map(({ delete_token }) => delete_token);
+        expect(tokens(await mineOf(other.page))).toEqual(tokens(mine));
+        await other.page.getByRole('link', { name: 'Edit p0.png' }).waitFor();
+        await open();
+        await other.page.getByText('This link has been used').first().waitFor();
+        const key = link.split('.').at(-1) ?? '-';
+        expect(asked.filter((url) => url.includes(key) && !url.includes('#'))).toEqual([]);
+        await other.close();
+      },
+      { expected: GONE },
+    );
+  });
+
+  test('is saved as a file and read again, and nothing of another file is taken', async () => {
+    await visit('/', async (page) => {
+      await upload(page, ...named(2));
+      await page.getByText('My pictures on another device').click();
+      const download = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Save as file' }).click();
+      const saved = await readFile(await (await download).path());
+      const list = JSON.parse(saved.toString());
+      const read = (buffer: Buffer) =>
+        page.setInputFiles('#list-file', { name: 'list.json', mimeType: 'application/json', buffer });
+      await read(saved);
+      await page.getByText('Everything in this list is already here.').first().waitFor();
+      await page.evaluate(() => localStorage.clear());
+      const hostile = { ...list.pictures[0], url: 'javascript:alert(1)', delete_token: 'x' };
+      await read(Buffer.from(JSON.stringify({ pictures: [list.pictures[1], hostile] })));
+      await page.getByText('Nothing was added.').first().waitFor();
+      expect(await mineOf(page)).toEqual([]);
+      list.pictures[0].url = 'javascript:alert(1)';
+      await read(Buffer.from(JSON.stringify(list)));
+      await page.getByText('2 entries were added.').first().waitFor();
+      const [href] = await page
+        .locator('#mine-list > li > a')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+      expect(href).toBe(`${server.url}/i/${list.pictures[0].id}`);
+    });
+  });
+});
+
+test('failures come first, each reason once, and 60 pictures leave the way to more in sight', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      const empty = ['x.png', 'y.png', 'z.png'].map((name) => file(name, Buffer.alloc(0)));
+      await page.setInputFiles('#file', [...named(57), ...empty]);
+      await page.getByRole('heading', { name: '57 of 60 uploaded' }).waitFor();
+      expect(await page.locator('#failures > li').count()).toBe(1);
+      expect(await page.locator('#failures').textContent()).toContain('x.png, y.png, z.png');
+      const top = async (place: string) => (await page.locator(place).boundingBox())?.y ?? -1;
+      expect(await top('#failures')).toBeLessThan(await top('#cards'));
+      await page.locator('#failures').getByRole('button', { name: 'Dismiss' }).click();
+      await page.getByRole('heading', { name: '57 pictures are online' }).waitFor();
+      await page.locator('#cards > li').nth(40).scrollIntoViewIfNeeded();
+      const y = await top('#add-more');
+      expect(y).toBeGreaterThanOrEqual(0);
+      expect(y).toBeLessThan(120);
+      const chooser = page.waitForEvent('filechooser');
+      await page.getByRole('button', { name: 'Add more' }).click();
+      await chooser;
+    },
+    { expected: GONE },
+  );
+});
