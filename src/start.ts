@@ -4,6 +4,7 @@ import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
 import { createTokens } from './access/tokens.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
+import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { warn } from './findings/finding.ts';
@@ -114,7 +115,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const web = await openWeb(config);
     await removeMarks(opened.state).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
-    const { stores, blocks, metrics, now } = operations;
+    const { stores, blocks, audit, metrics, now } = operations;
     const parts = { web, runtime, config, env, stores, log, operations, system };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
@@ -145,7 +146,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
       holders: holdersOf(config, opened.limiter, operations),
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: [...adminRoutes(blocks), ...mcp],
+      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...mcp],
       mayWrite: blocks.mayWrite,
     });
     return {
@@ -154,6 +155,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       sandbox: features.find((feature) => feature.sandbox)?.sandbox ?? null,
       begin() {
         for (const feature of features) feature.begin();
+        audit.start();
         void logDurability({ ...access, config, clock: systemClock }, stopping.signal);
       },
       stop(server) {

@@ -155,6 +155,18 @@ const marks: Migration = (table) => [
   `CREATE TABLE ${table('proxy_marks')} (version bigint PRIMARY KEY, mark bigint NOT NULL)`,
 ];
 
+/** Acts on others' pictures, and of the administrator. */
+const audit: Migration = (table, bytewise) => [
+  `CREATE TABLE ${table('audit')} (
+    id ${bytewise} PRIMARY KEY, at bigint NOT NULL, day bigint NOT NULL, subject ${bytewise} NOT NULL,
+    stage smallint NOT NULL, text text NOT NULL
+  )`,
+  `CREATE INDEX audit_at ON ${table('audit')} (at, id)`,
+  `CREATE INDEX audit_day ON ${table('audit')} (day)`,
+  `CREATE INDEX audit_subject ON ${table('audit')} (subject, at, id)`,
+  `CREATE INDEX audit_open ON ${table('audit')} (at, id) WHERE stage > 0`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   (table, bytewise) => [...shared(table, bytewise), ...proxies(table, bytewise), ...images(table, bytewise)],
@@ -164,6 +176,7 @@ export const migrations: readonly Migration[] = [
   exif,
   marks,
   made,
+  audit,
 ];
 
 /** The oldest program, by its number of steps, that can use tables migrated by this one. */

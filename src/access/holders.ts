@@ -61,7 +61,7 @@ export function createHolders(options: HoldersOptions): Holders {
     async identify(bearer) {
       if (isUploader(bearer)) return UPLOADER;
       if (!isTokenLike(bearer)) return null;
-      for (const role of ['admin', 'upload', 'gateway'] as const) {
+      for (const role of ['admin', 'moderator', 'upload', 'gateway'] as const) {
         const token = await tokens.verify(bearer, role);
         if (token !== null) return token;
       }

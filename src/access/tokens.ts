@@ -5,8 +5,8 @@ import type { Bucket } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 
 /** What a token allows. */
-export const ROLES = ['upload', 'admin', 'gateway'] as const;
-type Role = (typeof ROLES)[number];
+export const ROLES = ['upload', 'admin', 'moderator', 'gateway'] as const;
+export type Role = (typeof ROLES)[number];
 
 /** Everything about a token except the token itself, which is stored nowhere. */
 export interface Token {
@@ -62,7 +62,8 @@ const MAX_TOKENS = 1000;
 
 const GRANTS: Record<Role, readonly Role[]> = {
   upload: ['upload'],
-  admin: ['admin', 'upload'],
+  admin: ['admin', 'moderator', 'upload'],
+  moderator: ['moderator'],
   gateway: ['gateway'],
 };
 

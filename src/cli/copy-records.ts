@@ -1,3 +1,4 @@
+import type { AuditStore } from '../audit/store.ts';
 import type { AlbumStore } from '../image/albums/album.ts';
 import { MOVED, type StateStore, UNFINISHED } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
@@ -51,6 +52,20 @@ export async function copyAlbums(
   for (const id of before) if (!seen.has(id)) await to.albums.remove(id);
   if (seen.size > 0 || before.size > 0) await to.state.set(COPIED_ALBUMS, [...seen].join(' '));
   return seen.size;
+}
+
+const AUDIT_BATCH = 500;
+
+/** Copies the audit log. Returns how many acts there were. */
+export async function copyAudit(from: AuditStore, to: AuditStore): Promise<number> {
+  let count = 0;
+  for (let after: string | undefined; ; ) {
+    const acts = await from.list({ limit: AUDIT_BATCH, after });
+    for (const { stage, ...entry } of acts) await to.append(entry, stage);
+    count += acts.length;
+    after = acts.at(-1)?.id;
+    if (after === undefined) return count;
+  }
 }
 
 /** Key in a backup: when it began, as ISO 8601. Its name may be later. */

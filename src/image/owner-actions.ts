@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Deleter, DeletionRights } from './access/deletion-rights.ts';
@@ -47,9 +48,14 @@ interface OwnerActionsOptions {
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Pick<Unfinished, 'during' | 'settle'>;
+  audit: Pick<Audit, 'act' | 'carry' | 'once'>;
   now: () => number;
   log: Log;
 }
+
+/** What acts on images are called in the audit log. */
+export const SUBJECT = 'image ';
+const DELETE = 'image.delete';
 
 export function createOwnerActions({
   images,
@@ -62,6 +68,7 @@ export function createOwnerActions({
   onChanged,
   onRemoved,
   unfinished,
+  audit,
   now,
   log,
 }: OwnerActionsOptions): OwnerActions {
@@ -74,6 +81,15 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
+  audit.carry(DELETE, async ({ subject }) => {
+    const id = subject.slice(SUBJECT.length);
+    const stored = await images.get(id);
+    if (stored) await removeStored(stored);
+    // An interrupted approval leaves it in both places.
+    const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
+    if (!isHeld && !stored) throw notFound();
+  });
+
   return {
     inReview,
     mayRemove: rights.mayRemove,
@@ -84,6 +100,10 @@ export function createOwnerActions({
         throw new AppError('forbidden', 'Changing an image needs its delete token.');
       }
       await mayStore(image.hash, image.phash);
+      if (!rights.mayRemove(image, { ...by, peer: null, admin: false })) {
+        const { who = 'administrator', ...log } = by.log ?? {};
+        await audit.once({ what: 'image.change', subject: SUBJECT + id, who, ...log }, async () => {});
+      }
       // Without an expiry, the time without a view counts from now.
       if (wish.expires_in === null) await images.touch(new Map([[id, now()]]));
       const change = await changeOf(image, wish, { rules, hasher, now: now() });
@@ -108,10 +128,10 @@ export function createOwnerActions({
       if (!rights.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
-      if (stored) await removeStored(stored);
-      // An interrupted approval leaves it in both places.
-      const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
-      if (!isHeld && !stored) throw notFound();
+      const { who = 'uploader', peer, why, statement } = by.log ?? {};
+      // By its hash, the uploader can be told later.
+      const details = { statement, tokenHash: image.deleteTokenHash };
+      await audit.act({ what: DELETE, subject: SUBJECT + id, who, peer, why, details });
     },
 
     async discard(image) {

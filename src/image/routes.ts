@@ -182,7 +182,8 @@ async function change(
   const { request, context, body } = call;
   const { id } = call.params;
   const before = await service.find(id);
-  const by = { peer: null, token: tokenOf(request), admin: context.admin };
+  const log = { who: context.actor, peer: context.peer, why: Object.keys(body).join(', ') };
+  const by = { peer: null, token: tokenOf(request), admin: context.admin, log };
   const image = await service.change(id, body, by);
   const view = changeView(baseOf(shared, call), image, service.cachedUntil(before));
   return Response.json(view, { headers: { 'cache-control': 'no-store' } });

@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.ts';
 import type { Codec } from '../codec/codec.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Locks } from '../lib/locks.ts';
@@ -62,6 +63,8 @@ export interface ImageServiceOptions {
   onCleaned?: OnCleaned;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
+  /** Where acts are logged before they are carried out. */
+  audit: Pick<Audit, 'act' | 'carry' | 'once'>;
   log: Log;
 }
 

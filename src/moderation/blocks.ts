@@ -17,7 +17,7 @@ interface BlockList {
 }
 
 /** What to block or unblock. */
-interface BlockTarget {
+export interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;
   phash?: string | undefined;

@@ -67,13 +67,14 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
       },
       'all',
     ),
-    async run(server, features, { stores, webhooks }) {
+    async run(server, features, { stores, webhooks, audit }) {
       begun = true;
       await systemClock.sleep(delayMs);
       for (const feature of features) feature.endStreams?.();
       await within(graceMs, server.drain()).catch(() => {});
       await server.close();
       await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
+      await within(JOBS_MS, audit.stop()).catch(() => {});
       await webhooks?.stop();
       await stores.close();
     },

@@ -30,7 +30,7 @@ export async function openImageHost(
   { runtime, config, env, stores, log, operations }: ImageHostParts,
   basePath: string,
 ) {
-  const { metrics, blocks, webhooks, now } = operations;
+  const { metrics, blocks, webhooks, audit, now } = operations;
   const stopping = new AbortController();
   const limits = limitsOf(config);
   const codec = await openCodec({ runtime, config, env, stores, log, operations });
@@ -82,6 +82,7 @@ export async function openImageHost(
     onDoubt: (reasons) => void tellDoubt({ stores, log, webhooks }, reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
     limits,
+    audit,
     log,
   });
   const albums = createAlbums({

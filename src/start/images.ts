@@ -66,7 +66,7 @@ export async function startImages({
       galleryRoute({ service, basePath, siteOf: web.siteOf }),
       oembedRoute({ service, basePath, siteOf: web.siteOf }),
       ...imageAdminRoutes({ service, basePath, looks: createLookIndex(stores.images, now) }),
-      ...imageReviewRoutes(reviews),
+      ...imageReviewRoutes(reviews, operations.audit),
       ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),
     ],
     home: (site, request) =>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Stores } from '../../adapters/open.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
@@ -10,12 +11,14 @@ import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
+import { openAudit } from './audit.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** What the operator needs from a running server, and what the services report to it. */
 export interface Operations {
   metrics: Metrics;
   blocks: Blocks;
+  audit: Audit;
   /** `null` if none are configured. */
   webhooks: Webhooks | null;
   /** The stores, with metrics. */
@@ -45,12 +48,14 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     now,
     onRefused,
     blocks: createBlocks({ ...stores, now: Date.now, log }),
+    audit: openAudit(config, stores, log),
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,
       proxies: observe('proxies', stores.proxies),
       images: observe('images', stores.images),
       albums: observe('albums', stores.albums),
+      audit: observe('audit', stores.audit),
       state: observe('state', stores.state),
       blobs: observe('blobs', stores.blobs),
       limiter: instrumentLimiter(stores.limiter, onRefused),
