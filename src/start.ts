@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { openStores } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
-import { createTokens } from './access/tokens.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
@@ -26,6 +24,7 @@ import type { RateLimiter } from './lib/rate-limiter.ts';
 import { removeMarks } from './lib/state.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
+import { openAdmin } from './start/admin.ts';
 import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import { createShutdown, type RunningFeature } from './start/feature.ts';
@@ -131,6 +130,8 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
+    const holders = holdersOf(config, opened.limiter, operations);
+    const admin = openAdmin({ config, operations, holders, features, health, web });
     const app: App = createApp({
       version: VERSION,
       web,
@@ -144,9 +145,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       now,
       metrics: { registry: metrics, token: config.METRICS_TOKEN },
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
-      holders: holdersOf(config, opened.limiter, operations),
+      holders,
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...mcp],
+      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...admin, ...mcp],
       mayWrite: blocks.mayWrite,
     });
     return {
@@ -175,9 +176,10 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
 }
 
 /** Creates the recognition of tokens. */
-function holdersOf(config: Config, limiter: RateLimiter, { stores, onRefused, now }: Operations) {
+function holdersOf(config: Config, limiter: RateLimiter, { tokens, usage, onRefused, now }: Operations) {
   return createHolders({
-    tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
+    tokens,
+    onUse: (id) => usage.note(id, { requests: 1 }),
     limiter,
     mostBytes: config.IMAGE_MAX_UPLOAD,
     now,

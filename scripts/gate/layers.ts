@@ -51,6 +51,10 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^src\/(lib\/|audit\/|findings\/finding\.ts$|http\/|web\/|codec\/|errors\.ts$|assets\.ts$)/,
   ],
   [/^src\/(proxy|moderation|audit)\//, /^src\/(lib\/|audit\/|http\/|web\/|errors\.ts$|assets\.ts$)/],
+  [
+    /^src\/admin\//,
+    /^src\/(lib|http|web|access|audit|moderation|image|codec)\/|^src\/(errors|findings\/finding)\.ts$/,
+  ],
   [/^src\/mcp\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [

@@ -31,6 +31,8 @@ export interface Tokens {
    * administrator may do everything that uploaders may. The answer may be half a second old.
    */
   verify(token: string, role: Role): Promise<Token | null>;
+  /** Returns the facts of the token with that SHA-256, as they are now; `null` if there is none. */
+  byHash(hash: string): Promise<Token | null>;
   /**
    * Creates a token and returns it, this once. Rejects with `conflict` if the name is taken, or if there are too many
    * tokens.
@@ -100,6 +102,8 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
       const found = await believed.get(hash, () => read(hash));
       return found !== null && GRANTS[found.role].includes(role) ? found : null;
     },
+
+    byHash: read,
 
     async create({ name, role, rate, quota }) {
       const standing = await all();

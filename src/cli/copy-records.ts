@@ -1,3 +1,4 @@
+import { SESSION_KEY } from '../access/sessions.ts';
 import type { AuditStore } from '../audit/store.ts';
 import type { AlbumStore } from '../image/albums/album.ts';
 import { MOVED, type StateStore, UNFINISHED } from '../lib/state.ts';
@@ -75,7 +76,7 @@ const OWN: readonly string[] = [COPIED_ALBUMS, BEGAN, MOVED, UNFINISHED];
 
 /** Copies secrets, blocks and reports of jobs. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
-  const keys = (await from.keys()).filter((key) => !OWN.includes(key));
+  const keys = (await from.keys()).filter((key) => !OWN.includes(key) && !key.startsWith(SESSION_KEY));
   for (const key of keys) {
     const value = await from.get(key);
     if (value !== null) await to.set(key, value);

@@ -70,7 +70,7 @@ function listed(tokens: Token[], usage: Record<string, Usage>): string {
       name,
       `rate ${written(rate)}`,
       `quota ${written(quota)}`,
-      ...(role === 'gateway' ? [usedBy(usage[id])] : []),
+      usedBy(usage[id]),
     ].join('  '),
   );
   return rows.map((row) => `${row}\n`).join('');

@@ -41,6 +41,7 @@ export async function startImages({
   const host = await openImageHost({ runtime, config, env, stores, log, operations }, basePath);
   const { service, albums, reviews, limits, folder } = host;
   const { limiter } = stores;
+  const looks = createLookIndex(stores.images, now);
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
   const recounted = (rates: Rates) => ({ limiter, rates, maxUploadBytes: limits.maxUploadBytes, onRefused });
   const accessToken = config.IMAGE_ACCESS_TOKEN;
@@ -65,7 +66,7 @@ export async function startImages({
       }),
       galleryRoute({ service, basePath, siteOf: web.siteOf }),
       oembedRoute({ service, basePath, siteOf: web.siteOf }),
-      ...imageAdminRoutes({ service, basePath, looks: createLookIndex(stores.images, now) }),
+      ...imageAdminRoutes({ service, basePath, looks }),
       ...imageReviewRoutes(reviews, operations.audit),
       ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),
     ],
@@ -82,6 +83,7 @@ export async function startImages({
       ),
       comparison(stores, service),
     ],
+    pictures: { service, reviews, looks, basePath },
     begin: host.start,
     stop: host.stop,
   };

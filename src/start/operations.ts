@@ -1,6 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Stores } from '../../adapters/open.ts';
+import { createTokens, type Tokens } from '../access/tokens.ts';
+import { createUsage, type UsageMeter } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -19,6 +21,8 @@ export interface Operations {
   metrics: Metrics;
   blocks: Blocks;
   audit: Audit;
+  tokens: Tokens;
+  usage: UsageMeter;
   /** `null` if none are configured. */
   webhooks: Webhooks | null;
   /** The stores, with metrics. */
@@ -42,6 +46,8 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
+  const { state, locks } = stores;
+  const tokens = createTokens({ state, random: randomBytes, now: Date.now });
   const observe = instrumentStores(metrics, now);
   return {
     metrics,
@@ -49,6 +55,12 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     onRefused,
     blocks: createBlocks({ ...stores, now: Date.now, log }),
     audit: openAudit(config, stores, log),
+    tokens,
+    usage: createUsage({
+      ...{ state, locks, tokens },
+      now: Date.now,
+      onError: (error) => log('warn', 'usage of tokens not stored', { error }),
+    }),
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,
