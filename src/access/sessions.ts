@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
+import { tooBusy } from '../lib/locks.ts';
 import { isSecret } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { isGoodUntil } from '../lib/stored-time.ts';
@@ -77,8 +78,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const known = await keys();
     if (known.length < MOST) return;
     for (const key of known) if ((await read(key)) === null) await state.remove(SESSION_KEY + key);
-    if ((await keys()).length >= MOST)
-      throw new AppError('unavailable', 'Too many decisions at once; try again in a moment.');
+    if ((await keys()).length >= MOST) throw tooBusy();
   }
 
   return {

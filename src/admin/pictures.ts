@@ -2,6 +2,7 @@ import type { Audit } from '../audit/audit.ts';
 import { EXTENSIONS, MEDIA_TYPES } from '../codec/format.ts';
 import { AppError, inEnglish, invalidParameter } from '../errors.ts';
 import type { Route } from '../http/route.ts';
+import type { Albums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
 import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
 import { formatAccessCursor, parseAccessCursor } from '../image/records/cursor.ts';
@@ -24,6 +25,7 @@ export interface PictureDesk {
   /** Path of the image host, and of `/admin`. */
   basePath: string;
   home: string;
+  albums: Pick<Albums, 'find' | 'remove'>;
 }
 
 /** What the image host lets moderators see. */
@@ -129,7 +131,8 @@ async function chosen({ service }: PictureDesk, body: URLSearchParams) {
   return { images, block, targets: targetsOf(images, block) };
 }
 
-function ignoreGone(error: unknown): null {
+/** Resolves with `null` for what somebody else has removed. */
+export function ignoreGone(error: unknown): null {
   if (error instanceof AppError && ['not_found', 'gone'].includes(error.code)) return null;
   throw error;
 }

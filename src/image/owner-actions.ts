@@ -1,7 +1,7 @@
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
-import type { Deleter, DeletionRights } from './access/deletion-rights.ts';
+import { type Deleter, type DeletionRights, hashOf, sameHash } from './access/deletion-rights.ts';
 import type { PasswordHasher } from './access/password.ts';
 import { type ChangeWish, changeOf } from './change.ts';
 import type { ImageRecord } from './image.ts';
@@ -31,8 +31,18 @@ export interface OwnerActions {
   discard(image: ImageRecord): Promise<void>;
   /** Reports whether `remove` would be allowed. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
+  /** Returns what its uploader, who has the delete token, is told about a removal by a moderator; `null` if nothing. */
+  decision(id: string, token: string): Promise<Decision | null>;
+  /** Records the uploader's answer to it, once. Rejects with `not_found` or `conflict`. */
+  answer(id: string, token: string, text: string, peer: string): Promise<void>;
   /** Returns the record of a picture that still waits for the administrator, or `null`. */
   inReview(id: string): Promise<ImageRecord | null>;
+}
+
+/** Why a moderator removed a picture. */
+export interface Decision {
+  statement: string;
+  answered: boolean;
 }
 
 interface OwnerActionsOptions {
@@ -48,7 +58,7 @@ interface OwnerActionsOptions {
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Pick<Unfinished, 'during' | 'settle'>;
-  audit: Pick<Audit, 'act' | 'carry' | 'once'>;
+  audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
   now: () => number;
   log: Log;
 }
@@ -56,6 +66,7 @@ interface OwnerActionsOptions {
 /** What acts on images are called in the audit log. */
 export const SUBJECT = 'image ';
 const DELETE = 'image.delete';
+const ANSWER = 'image.answer';
 
 export function createOwnerActions({
   images,
@@ -92,6 +103,7 @@ export function createOwnerActions({
 
   return {
     inReview,
+    ...createDecisions(audit),
     mayRemove: rights.mayRemove,
 
     async change(id, wish, by) {
@@ -144,6 +156,30 @@ export function createOwnerActions({
       await reviews
         ?.withdraw(image.id)
         .catch((cause) => log('warn', 'picture not withdrawn', { id: image.id, cause }));
+    },
+  };
+}
+
+/** What the audit log tells uploaders, and keeps of their answers. */
+function createDecisions(audit: Pick<Audit, 'about' | 'once'>): Pick<OwnerActions, 'decision' | 'answer'> {
+  async function decision(id: string, token: string): Promise<Decision | null> {
+    const acts = ID_PATTERN.test(id) ? await audit.about(SUBJECT + id) : [];
+    const told = acts.find(
+      ({ details }) =>
+        typeof details?.statement === 'string' && sameHash(hashOf(token), String(details.tokenHash)),
+    );
+    if (told === undefined) return null;
+    const answered = acts.some(({ what }) => what === ANSWER);
+    return { statement: String(told.details?.statement), answered };
+  }
+  return {
+    decision,
+    async answer(id, token, text, peer) {
+      const known = await decision(id, token);
+      if (known === null) throw notFound();
+      if (known.answered) throw new AppError('conflict', 'You have already answered.');
+      const act = { what: ANSWER, subject: SUBJECT + id, who: 'uploader', peer, why: text };
+      await audit.once(act, async () => {});
     },
   };
 }

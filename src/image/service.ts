@@ -64,7 +64,7 @@ export interface ImageServiceOptions {
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
   /** Where acts are logged before they are carried out. */
-  audit: Pick<Audit, 'act' | 'carry' | 'once'>;
+  audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
   log: Log;
 }
 

@@ -83,7 +83,7 @@ export async function startImages({
       ),
       comparison(stores, service),
     ],
-    pictures: { service, reviews, looks, basePath },
+    pictures: { service, reviews, looks, basePath, albums },
     begin: host.start,
     stop: host.stop,
   };

@@ -120,6 +120,50 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
     );
     expect([await statusOf(first.id), await statusOf(second.id)]).toEqual([200, 404]);
   }, 60_000);
+
+  test('a visitor reports, a moderator decides, and the uploader reads why', async () => {
+    const image = await upload(`shown-${javaScriptEnabled}`);
+    const plain = { javaScriptEnabled };
+    await visit(
+      `/i/${image.id}`,
+      async (page) => {
+        await page.getByRole('link', { name: 'Report' }).click();
+        await page.getByLabel('Reason').selectOption('privacy');
+        if (javaScriptEnabled) await checkLooks(page, { painted: false });
+        await shoot(page, `report-${javaScriptEnabled}`);
+        await page.getByRole('button', { name: 'Send report' }).click();
+        await page.getByText('Nobody has decided yet.').waitFor();
+        const receipt = page.url();
+        await visit(
+          '/admin/reports',
+          async (desk) => {
+            await login(desk);
+            await desk.getByRole('link', { name: 'Reports', exact: true }).click();
+            if (javaScriptEnabled) await checkLooks(desk, { painted: false });
+            await shoot(desk, `case-${javaScriptEnabled}`);
+            await desk.getByRole('button', { name: 'Delete' }).click();
+            await desk.getByText('There is nothing here.').waitFor();
+          },
+          options,
+        );
+        await page.goto(receipt);
+        await page.getByText('A moderator has removed it.').waitFor();
+      },
+      plain,
+    );
+    await visit(
+      `/i/${image.id}/delete?token=${image.delete_token}`,
+      async (page) => {
+        await page.getByText('it shows a person who does not agree').waitFor();
+        if (javaScriptEnabled) await checkLooks(page, { painted: false });
+        await shoot(page, `decision-${javaScriptEnabled}`);
+        await page.getByLabel('Your answer').fill('That is me.');
+        await page.getByRole('button', { name: 'Send answer' }).click();
+        await page.getByText('Your answer is recorded.').waitFor();
+      },
+      plain,
+    );
+  }, 90_000);
 });
 
 test('every page of the administration is well-formed on every screen', async () => {
@@ -130,7 +174,7 @@ test('every page of the administration is well-formed on every screen', async ()
     async (page) => {
       await checkLooks(page, { painted: false });
       await login(page);
-      for (const place of ['', '/reviews', '/log', '/tokens', '/server']) {
+      for (const place of ['', '/reviews', '/reports', '/log', '/tokens', '/server']) {
         await page.goto(`${server.url}/admin${place}`);
         await checkLooks(page, { painted: false });
         await shoot(page, `page${place.replace('/', '-')}`);
