@@ -109,6 +109,9 @@ export const settings = {
       'a mail address or a URL',
     ),
   ),
+  TERMS: optional(
+    text(undefined, 'Text file with the rules of the site, shown with `ABUSE_CONTACT` at `/contact`.'),
+  ),
   WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'URLs that signed events are posted to.')),
   WEBHOOK_SECRET: signingSecret('Key that signs events; required with `WEBHOOK_URLS`.'),
   WEBHOOK_POOL_BELOW: integer(
@@ -280,9 +283,9 @@ export const settings = {
   ),
   IMAGE_SCAN_SECRET: signingSecret('Key that signs these requests; required with `IMAGE_SCAN_URL`.'),
   IMAGE_SCAN_SEND: choice(
-    ['hash', 'preview', 'file'],
+    ['hash', 'look', 'preview', 'file'],
     'hash',
-    'What the service gets besides facts and hashes: nothing more, a JPEG of at most 512 pixels, or the picture.',
+    'What the service gets besides facts and SHA-256: nothing, the perceptual hash, a JPEG of at most 512 pixels, or the picture.',
   ),
   IMAGE_SCAN_TIMEOUT: timer('10s', 'How long to wait for the service.', '100ms'),
   IMAGE_SCAN_FAILURE: choice(
@@ -290,6 +293,7 @@ export const settings = {
     'refuse',
     'If the service does not respond: `refuse` uploads (503) or `allow` them.',
   ),
+  BLOCK_HASHES: optional(text(undefined, 'File of SHA-256 and MD5 hashes of uploads that are refused.')),
   IMAGE_ACCESS_TOKEN: bearerToken(
     'Bearer token for `POST /api/accesses`, where a cache in front reports the images it served; off if not set.',
   ),

@@ -34,7 +34,7 @@ import { type Operations, startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
 import { checkOwner, runAs } from './start/user.ts';
 import { type House, type RunningServer, whenStoresAnswer } from './start/waiting.ts';
-import { openWeb } from './start/web.ts';
+import { openContact, openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -123,6 +123,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       features.push(await (await import('./start/images.ts')).startImages(parts));
     }
     const handle: App['handle'] = (request, peerOf) => app.handle(request, peerOf);
+    const contact = await openContact(config, web);
     const mcp = await startMcp(config, { log, handle });
     const health = [
       shutdown.source,
@@ -147,7 +148,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
       holders,
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...admin, ...mcp],
+      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...admin, ...contact, ...mcp],
       mayWrite: blocks.mayWrite,
     });
     return {

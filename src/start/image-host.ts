@@ -15,6 +15,7 @@ import { createQuota } from '../image/upload/quota.ts';
 import { eventView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
+import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
 import { openCodec } from './codec.ts';
@@ -66,6 +67,7 @@ export async function openImageHost(
     log,
   };
   const paired = await pairStores(pair);
+  const blocked = config.BLOCK_HASHES === undefined ? null : await openHashBlocks(config.BLOCK_HASHES, log);
   const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({
     ...stores,
@@ -76,6 +78,7 @@ export async function openImageHost(
     folder,
     quota,
     mayStore: blocks.mayStore,
+    ...(blocked && { mayUpload: blocked.mayUpload }),
     ...(holdBack && { holdBack }),
     onCleaned: async (signal, idleBefore) => void (await albums.sweep(signal, idleBefore)),
     reviews,
@@ -114,6 +117,7 @@ export async function openImageHost(
     },
     async stop() {
       stopping.abort();
+      await blocked?.stop();
       await service.stop();
       await codec.close();
     },

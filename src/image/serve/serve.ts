@@ -123,7 +123,10 @@ export function validatorsOf(image: ImageRecord, { width, format }: Shape): Vali
 /** Returns the headers of an image's file: those that a 304 repeats, and the others. */
 export function headersOf(
   image: ImageRecord,
-  asked: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'> & { cacheSeconds: number; isNamed: boolean },
+  asked: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'> & {
+    cacheSeconds: number;
+    isNamed: boolean;
+  },
 ): Record<'notModified' | 'file', Record<string, string>> {
   const { shape, vary, download, cors, cacheSeconds, isNamed } = asked;
   const { id, filename, createdAt, passwordHash } = image;
