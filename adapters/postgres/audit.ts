@@ -30,7 +30,7 @@ export function createPostgresAudit({ table, ask }: PostgresConnection): AuditSt
         : ask<StagedEntry>('safe', select(`${place} ${newest} LIMIT $1`), [limit, after]);
     },
     unfinished: (limit) =>
-      ask<StagedEntry>('safe', select('WHERE stage > 0 ORDER BY at, id LIMIT $1'), [limit]),
+      ask<StagedEntry>('safe', select('WHERE stage > 0 ORDER BY stage DESC, at, id LIMIT $1'), [limit]),
     drop: async (day) =>
       (await ask('safe', `DELETE FROM ${audit} WHERE day < $1 AND stage = 0 RETURNING id`, [day])).length,
   };

@@ -97,7 +97,10 @@ export function createRedisAudit(redis: RedisConnection): AuditStore {
       if (subject === undefined) return ask(LATEST, limit, after ?? '');
       return (await ask(ABOUT, subject)).sort((one, other) => byTime(other, one)).slice(0, limit);
     },
-    unfinished: async (limit) => (await ask(UNFINISHED)).sort(byTime).slice(0, limit),
+    unfinished: async (limit) =>
+      (await ask(UNFINISHED))
+        .sort((one, other) => other.stage - one.stage || byTime(one, other))
+        .slice(0, limit),
     async drop(day) {
       let [sum, kept] = [0, 0];
       for (;;) {

@@ -12,7 +12,9 @@ export function createSqliteAudit(database: Database): AuditStore {
   const about = database.prepare<StagedEntry>(
     'SELECT * FROM audit WHERE subject = ? ORDER BY at DESC, id DESC LIMIT ?',
   );
-  const open = database.prepare<StagedEntry>('SELECT * FROM audit WHERE stage > 0 ORDER BY at, id LIMIT ?');
+  const open = database.prepare<StagedEntry>(
+    'SELECT * FROM audit WHERE stage > 0 ORDER BY stage DESC, at, id LIMIT ?',
+  );
   const drop = database.prepare<{ id: string }>('DELETE FROM audit WHERE day < ? AND stage = 0 RETURNING id');
 
   return {

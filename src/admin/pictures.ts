@@ -78,16 +78,24 @@ ${found.next && html`<p><a class="button quiet" rel="next" href="${at.home}?afte
   return { title: admin.places.pictures, content };
 }
 
-/** Returns the latest pictures of an address or network. */
-async function fromNetwork({ service }: PictureDesk, network: string, limit: number): Promise<ImageRecord[]> {
-  const wanted = networkList(network);
-  const found: ImageRecord[] = [];
+/** Returns the latest pictures, batch by batch. */
+async function* latest({ service }: PictureDesk): AsyncIterable<ImageRecord[]> {
   let after: Awaited<ReturnType<ImageService['recent']>>['next'] = null;
   for (let seen = 0; seen < MOST_SEARCHED; seen += BATCH) {
     const page = await service.recent({ page: 1, perPage: BATCH, ...(after && { after }) });
-    found.push(...page.items.filter((image) => wanted.has(addressOf(image))));
+    yield page.items;
     after = page.next;
-    if (after === null || found.length >= limit) break;
+    if (after === null) return;
+  }
+}
+
+/** Returns those of an address or network. */
+async function fromNetwork(at: PictureDesk, network: string, limit: number): Promise<ImageRecord[]> {
+  const wanted = networkList(network);
+  const found: ImageRecord[] = [];
+  for await (const images of latest(at)) {
+    found.push(...images.filter((image) => wanted.has(addressOf(image))));
+    if (found.length >= limit) break;
   }
   return found.slice(0, limit);
 }
@@ -149,6 +157,26 @@ function targetsOf(images: readonly ImageRecord[], block: Block): string[] {
   return [...new Set(images.map(of[block]))].filter((target) => target !== null);
 }
 
+/** Counts how many stored pictures each block would have kept out. */
+async function hitBy(at: PictureDesk, { images, block, targets }: Awaited<ReturnType<typeof chosen>>) {
+  const counts = new Map(targets.map((target) => [target, 0]));
+  if (block === 'look') {
+    for (const image of images) {
+      const alike = await at.looks.alike(image, MOST_SEARCHED);
+      counts.set(`phash ${image.phash}`, alike.length);
+    }
+  } else if (block !== 'none') {
+    for await (const batch of latest(at)) {
+      for (const image of batch) {
+        const [target = ''] = targetsOf([image], block);
+        const count = counts.get(target);
+        if (count !== undefined) counts.set(target, count + 1);
+      }
+    }
+  }
+  return counts;
+}
+
 /** Shows what would be deleted and blocked, and what else the blocks hit that is stored. */
 async function preview(at: PictureDesk, { site, session, context }: Visit, body: URLSearchParams) {
   const { images, block, targets } = await chosen(at, body);
@@ -156,18 +184,11 @@ async function preview(at: PictureDesk, { site, session, context }: Visit, body:
   const own = targets.filter(
     (one) => one.startsWith('network ') && networkList(one.slice(8)).has(context.peer),
   );
-  const hit = await Promise.all(
-    targets.map(async (target) => {
-      const [kind = '', value = ''] = target.split(' ');
-      const image = images.find(({ phash, hash }) => phash === value || hash === value);
-      if (kind === 'network') return (await fromNetwork(at, value, MOST_SEARCHED)).length;
-      return kind === 'phash' && image ? (await at.looks.alike(image, MOST_SEARCHED)).length : 1;
-    }),
-  );
+  const hit = await hitBy(at, { images, block, targets });
   const content = html`<p>${admin.hits(images.length)}</p>
 <form class="stack" method="post" action="${at.home}/act">${formField(session)}<input type="hidden" name="block" value="${block}">
 <ul class="admin-grid small">${images.map(({ id }) => html`<li><label><input type="checkbox" name="id" value="${id}" checked> ${id}</label><img src="${at.home}/picture/${id}?w=160" alt="" loading="lazy"></li>`)}</ul>
-${targets.length > 0 && html`<h2>${admin.blocked}</h2><ul>${targets.map((target, index) => html`<li><code class="wrap">${target}</code> ${admin.matches(hit[index] ?? 0)}</li>`)}</ul>`}
+${targets.length > 0 && html`<h2>${admin.blocked}</h2><ul>${targets.map((target) => html`<li><code class="wrap">${target}</code> ${admin.matches(hit.get(target) ?? 0)}</li>`)}</ul>`}
 ${own.length > 0 && html`<p class="fault">${admin.ownAddress}</p>`}
 ${reasonField(site)}
 <p class="actions"><button class="danger"${images.length === 0 && html` disabled`}>${admin.acts[block]}</button><a class="button quiet" href="${at.home}">${admin.cancel}</a></p></form>`;

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { within } from '../lib/deadline.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
@@ -67,6 +68,8 @@ const TURN_MS = 5000;
 const DAY_MS = 86_400_000;
 const DAY_STATE = 'audit-day';
 const LEASE_MS = 10_000;
+/** How long an act waits until it is told outside; the telling goes on. */
+const MOST_TOLD_MS = 1000;
 const MOST_OPEN = 500;
 const MOST_ABOUT = 50;
 
@@ -79,6 +82,8 @@ export function createAudit(options: AuditOptions): Audit {
   const carriers = new Map<string, (act: Logged) => Promise<void>>();
   /** What was open in the last turn: the process that carried it out is gone, or failed. */
   let seenOpen = new Set<string>();
+  /** What this process is at, by the ID of the entry. */
+  const running = new Map<string, Promise<unknown>>();
   let today: number | null = null;
   let turns: Repetition | null = null;
 
@@ -115,7 +120,13 @@ export function createAudit(options: AuditOptions): Audit {
     await store.advance(entry.id, DONE);
   }
 
-  async function work<T>(entry: StagedEntry, doIt: () => Promise<T>): Promise<T> {
+  function work<T>(entry: StagedEntry, doIt: () => Promise<T>): Promise<T> {
+    const done = workOn(entry, doIt).finally(() => running.delete(entry.id));
+    running.set(entry.id, done);
+    return done;
+  }
+
+  async function workOn<T>(entry: StagedEntry, doIt: () => Promise<T>): Promise<T> {
     let done: T;
     try {
       done = await doIt();
@@ -125,7 +136,8 @@ export function createAudit(options: AuditOptions): Audit {
     }
     // What fails now is left to the next turn.
     const telling = tell && entry.stage === OPEN ? store.advance(entry.id, CARRIED_OUT) : Promise.resolve();
-    await telling.then(() => settle({ ...entry, stage: CARRIED_OUT })).catch(onError);
+    const settling = telling.then(() => settle({ ...entry, stage: CARRIED_OUT }));
+    await within(MOST_TOLD_MS, settling).catch(onError);
     return done;
   }
 
@@ -142,8 +154,10 @@ export function createAudit(options: AuditOptions): Audit {
   async function finish(isAbandoned: (id: string) => boolean = () => true): Promise<void> {
     const open = await store.unfinished(MOST_OPEN);
     const failures: unknown[] = [];
-    for (const entry of open.filter(({ id }) => isAbandoned(id))) {
+    for (const entry of open.filter(({ id }) => isAbandoned(id) && !running.has(id))) {
       await settleOthers(entry).catch((error) => failures.push(error));
+      // What cannot be told now is not tried for each of them.
+      if (failures.length > 0 && entry.stage !== OPEN) break;
     }
     seenOpen = new Set(open.map(({ id }) => id));
     today = await days.count();
@@ -157,7 +171,8 @@ export function createAudit(options: AuditOptions): Audit {
     async act(act) {
       // In the order in which they were asked for.
       for (const entry of await store.unfinished(MOST_OPEN)) {
-        if (entry.subject === act.subject && entry.stage === OPEN) await settleOthers(entry);
+        if (entry.subject !== act.subject || entry.stage !== OPEN) continue;
+        await (running.get(entry.id)?.catch(() => {}) ?? settleOthers(entry));
       }
       const entry = await append(act);
       await work(entry, async () => carriers.get(act.what)?.(readEntry(entry)));
@@ -210,7 +225,7 @@ function readEntry({ id, at, subject, text }: AuditEntry): Logged {
 function factsOf({ at, id, what, subject, details, ...facts }: Logged, hide: AuditOptions['hide']): Facts {
   const [kind = '', value = ''] = subject.split(' ');
   const shown = kind === 'network' ? `${kind} ${hide(value) ?? '-'}` : subject;
-  const { statement, verdict, answers } = details ?? {};
+  const { statement, verdict } = details ?? {};
   return {
     id,
     time: new Date(at).toISOString(),
@@ -219,6 +234,5 @@ function factsOf({ at, id, what, subject, details, ...facts }: Logged, hide: Aud
     ...facts,
     statement,
     verdict,
-    answers,
   };
 }

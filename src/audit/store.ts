@@ -36,7 +36,7 @@ export interface AuditStore {
   advance(id: string, stage: Stage): Promise<void>;
   /** Returns entries, newest first, ties by ID. */
   list(query: AuditQuery): Promise<StagedEntry[]>;
-  /** Returns entries that are not done, oldest first. */
+  /** Returns entries that are not done: first those to carry out, each kind oldest first. */
   unfinished(limit: number): Promise<StagedEntry[]>;
   /** Removes entries that are done and of an earlier day. Returns how many. */
   drop(day: number): Promise<number>;

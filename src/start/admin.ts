@@ -49,6 +49,7 @@ export function openAdmin({ config, operations, holders, features, health, web }
         ...caseRoutes(desk, reporting),
       ];
     }),
+    ...(pictures.length === 0 ? [desk.page('', async () => '/log')] : []),
     ...houseRoutes({
       ...{ desk, audit, tokens, health, home },
       readUsage: () => readUsage(stores.state),

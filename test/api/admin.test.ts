@@ -80,6 +80,14 @@ test('without an administrator or moderator there is no such page', () =>
     expect((await visitor.login('picpool_'.padEnd(51, 'x'))).status).toBe(404);
   }));
 
+test('without the image host, the log is the first page', () =>
+  withServer({ ADMIN_TOKEN, SERVICES: 'proxy' }, async (bare) => {
+    const visitor = browser(bare);
+    await visitor.login(ADMIN_TOKEN);
+    expect((await visitor.get('/admin')).headers.get('location')).toBe('/admin/log');
+    expect((await visitor.get('/admin/log')).status).toBe(200);
+  }));
+
 test('a login opens a session whose cookie no script and no other site gets', async () => {
   const visitor = browser();
   expect((await visitor.get('/admin')).status).toBe(401);

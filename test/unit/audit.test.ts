@@ -124,6 +124,25 @@ test('an act whose answer was lost is finished before a later one on the same su
   expect([...blocked]).toEqual([]);
 });
 
+test('of acts at once on one subject, one is carried out and the others find nothing', async () => {
+  const { start } = await open();
+  const pictures = new Set(['image a']);
+  const audit = start();
+  audit.carry('image.delete', async ({ subject }) => {
+    await Bun.sleep(5);
+    if (!pictures.delete(subject)) throw new AppError('not_found', inEnglish('There is none.'));
+  });
+  const codes = await Promise.all(
+    [1, 2, 3].map(() =>
+      audit.act(act('image a')).then(
+        () => 'done',
+        ({ code }) => code,
+      ),
+    ),
+  );
+  expect(codes.sort()).toEqual(['done', 'not_found', 'not_found']);
+});
+
 test('an act that is refused is followed by an entry that says so', async () => {
   const { start } = await open();
   const audit = start();

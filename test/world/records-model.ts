@@ -287,6 +287,7 @@ function createAudit(entries: () => Map<string, StagedEntry>): AuditStore {
     unfinished: async (limit) =>
       sorted()
         .filter(({ stage }) => stage > 0)
+        .sort((one, other) => other.stage - one.stage)
         .slice(0, limit),
     async drop(day) {
       const old = sorted().filter((one) => one.stage === 0 && one.day < day);
