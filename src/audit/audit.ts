@@ -43,7 +43,7 @@ export interface Audit {
   lineOf(act: Logged): string;
   /** Finishes what others have begun, and drops what is too old. */
   finish(): Promise<void>;
-  /** Does so at once, and from time to time. */
+  /** Does so from time to time, for what has been open for a minute. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -65,6 +65,8 @@ interface AuditOptions {
 }
 
 const TURN_MS = 5000;
+/** Its process has failed or died by then. */
+const ABANDONED_TURNS = 12;
 const DAY_MS = 86_400_000;
 const DAY_STATE = 'audit-day';
 const LEASE_MS = 10_000;
@@ -80,8 +82,8 @@ const isUnclear = (error: unknown) => !(error instanceof AppError) || UNCLEAR.ha
 export function createAudit(options: AuditOptions): Audit {
   const { audit: store, now, newId, hide, tell, log } = options;
   const carriers = new Map<string, (act: Logged) => Promise<void>>();
-  /** What was open in the last turn: the process that carried it out is gone, or failed. */
-  let seenOpen = new Set<string>();
+  /** In how many turns each entry was open. */
+  let turnsOpen = new Map<string, number>();
   /** What this process is at, by the ID of the entry. */
   const running = new Map<string, Promise<unknown>>();
   let today: number | null = null;
@@ -104,10 +106,8 @@ export function createAudit(options: AuditOptions): Audit {
   /** Carries it out as far as that has not been done. */
   async function settle(entry: StagedEntry): Promise<void> {
     const act = readEntry(entry);
-    if (entry.stage === OPEN) {
-      await carriers.get(act.what)?.(act);
-      if (tell) await store.advance(entry.id, CARRIED_OUT);
-    }
+    if (entry.stage === OPEN) await carriers.get(act.what)?.(act);
+    if (entry.stage === OPEN && tell) await store.advance(entry.id, CARRIED_OUT);
     await tell?.(lineOf(act));
     await store.advance(entry.id, DONE);
   }
@@ -141,14 +141,17 @@ export function createAudit(options: AuditOptions): Audit {
     return done;
   }
 
-  /** As `settle`, for what another has begun: that it is gone already is what was wanted. */
-  async function settleOthers(entry: StagedEntry): Promise<void> {
-    await settle(entry).catch((error: unknown) => {
+  /** As `settle`, for what another has begun. Returns false if it was refused, or had been done already. */
+  async function settleOthers(entry: StagedEntry): Promise<boolean> {
+    try {
+      await settle(entry);
+      return true;
+    } catch (error) {
       if (isUnclear(error)) throw error;
-      return (error as AppError).code === 'not_found'
-        ? settle({ ...entry, stage: CARRIED_OUT })
-        : refuse(entry, error as AppError);
-    });
+      if ((error as AppError).code === 'not_found') await settle({ ...entry, stage: CARRIED_OUT });
+      else await refuse(entry, error as AppError);
+      return false;
+    }
   }
 
   async function finish(isAbandoned: (id: string) => boolean = () => true): Promise<void> {
@@ -159,7 +162,7 @@ export function createAudit(options: AuditOptions): Audit {
       // What cannot be told now is not tried for each of them.
       if (failures.length > 0 && entry.stage !== OPEN) break;
     }
-    seenOpen = new Set(open.map(({ id }) => id));
+    turnsOpen = new Map(open.map(({ id }) => [id, (turnsOpen.get(id) ?? 0) + 1]));
     today = await days.count();
     if (failures.length > 0) throw failures[0];
   }
@@ -172,7 +175,10 @@ export function createAudit(options: AuditOptions): Audit {
       // In the order in which they were asked for.
       for (const entry of await store.unfinished(MOST_OPEN)) {
         if (entry.subject !== act.subject || entry.stage !== OPEN) continue;
-        await (running.get(entry.id)?.catch(() => {}) ?? settleOthers(entry));
+        const other = running.get(entry.id);
+        if (other) await other.catch(() => {});
+        // This is the same act, repeated because its answer was lost.
+        else if ((await settleOthers(entry)) && readEntry(entry).what === act.what) return;
       }
       const entry = await append(act);
       await work(entry, async () => carriers.get(act.what)?.(readEntry(entry)));
@@ -183,8 +189,7 @@ export function createAudit(options: AuditOptions): Audit {
     lineOf,
     finish,
     start() {
-      void finish().catch(onError);
-      turns = every(TURN_MS, () => finish((id) => seenOpen.has(id)), onError);
+      turns = every(TURN_MS, () => finish((id) => (turnsOpen.get(id) ?? 0) >= ABANDONED_TURNS), onError);
     },
     stop: async () => turns?.stop(),
   };
