@@ -164,7 +164,7 @@ const audit: Migration = (table, bytewise) => [
   `CREATE INDEX audit_at ON ${table('audit')} (at, id)`,
   `CREATE INDEX audit_day ON ${table('audit')} (day)`,
   `CREATE INDEX audit_subject ON ${table('audit')} (subject, at, id)`,
-  `CREATE INDEX audit_open ON ${table('audit')} (at, id) WHERE stage > 0`,
+  `CREATE INDEX audit_open ON ${table('audit')} (stage DESC, at, id) WHERE stage > 0`,
 ];
 
 /** All steps ever released, oldest first. */

@@ -222,7 +222,7 @@ const audit: Migration = [
   `CREATE INDEX audit_at ON audit (at, id)`,
   `CREATE INDEX audit_day ON audit (day)`,
   `CREATE INDEX audit_subject ON audit (subject, at, id)`,
-  `CREATE INDEX audit_open ON audit (at, id) WHERE stage > 0`,
+  `CREATE INDEX audit_open ON audit (stage DESC, at, id) WHERE stage > 0`,
 ];
 
 /** All steps ever released, oldest first. */

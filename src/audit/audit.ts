@@ -173,8 +173,8 @@ export function createAudit(options: AuditOptions): Audit {
     carry: (what, carryOut) => void carriers.set(what, carryOut),
     async act(act) {
       // In the order in which they were asked for.
-      for (const entry of await store.unfinished(MOST_OPEN)) {
-        if (entry.subject !== act.subject || entry.stage !== OPEN) continue;
+      const before = await store.list({ subject: act.subject, limit: MOST_ABOUT });
+      for (const entry of before.reverse().filter(({ stage }) => stage === OPEN)) {
         const other = running.get(entry.id);
         if (other) await other.catch(() => {});
         // This is the same act, repeated because its answer was lost.
