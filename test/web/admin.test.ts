@@ -87,6 +87,8 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
         await page.getByText('3 pictures will be deleted.').waitFor();
         expect(await page.locator('main').textContent()).toContain('3 stored pictures');
         await page.getByLabel('Reason').selectOption('spam');
+        // Small versions that are still on their way would be gone with their pictures.
+        await page.waitForLoadState('networkidle');
         await shoot(page, `preview-${javaScriptEnabled}`);
         await page.getByRole('button', { name: 'Delete and block network' }).click();
         await page.getByText('3 pictures deleted.').waitFor();
@@ -141,6 +143,7 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
             await desk.getByRole('link', { name: 'Reports', exact: true }).click();
             if (javaScriptEnabled) await checkLooks(desk, { painted: false });
             await shoot(desk, `case-${javaScriptEnabled}`);
+            await desk.waitForLoadState('networkidle');
             await desk.getByRole('button', { name: 'Delete' }).click();
             await desk.getByText('There is nothing here.').waitFor();
           },
