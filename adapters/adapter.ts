@@ -1,3 +1,4 @@
+import type { AuditStore } from '../src/audit/store.ts';
 import type { Finding } from '../src/findings/finding.ts';
 import type { AlbumStore } from '../src/image/albums/album.ts';
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
@@ -13,6 +14,7 @@ export interface RecordStores {
   proxies: ProxyStore;
   images: ImageStore;
   albums: AlbumStore;
+  audit: AuditStore;
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;

@@ -8,7 +8,7 @@ import { readUser } from '../src/gateway/user-options.ts';
 import { findClient } from '../src/http/client/clients.ts';
 import { createProxyTrust } from '../src/http/client/proxy-trust.ts';
 import { parseJson } from '../src/http/read-json.ts';
-import { foldText, needleOf } from '../src/image/records/searched.ts';
+import { foldText, needlesOf } from '../src/image/records/searched.ts';
 import { isNotModified, requestedRange } from '../src/image/serve/conditional.ts';
 import { decodeBase64 } from '../src/image/upload/base64.ts';
 import { readEncodedForm } from '../src/image/upload/encoded-form.ts';
@@ -96,7 +96,7 @@ const READERS: Record<string, [most: number, read: Read]> = {
   'list of tags': [16_000, (text) => isNotModified({ get: () => text } as unknown as Headers, validators)],
   range: [16_000, (text) => requestedRange({ get: () => text } as unknown as Headers, 9, validators)],
   'file name': [64_000, (text) => cleanFilename(text)],
-  'text of a search': [16_000, (text) => [foldText(text), needleOf(text)]],
+  'text of a search': [16_000, (text) => [foldText(text), needlesOf(text)]],
   Base64: [1_000_000, (text, piece) => drain(decodeBase64(bytesIn(text, piece), 'image'))],
   'encoded form': [1_000_000, (text, piece) => readEncodedForm(bytesIn(text, piece), ['image'], drain)],
   'multipart form': [

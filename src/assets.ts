@@ -18,6 +18,8 @@ export const ASSETS = [
   './web/client/proxies.css',
   './web/client/docs.css',
   './web/client/open-panel.css',
+  './web/client/admin.css',
+  './web/client/admin.js',
   './web/client/album.js',
   './web/client/chart.js',
   './web/client/changing.js',

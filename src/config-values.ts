@@ -369,3 +369,18 @@ function splitList(value: string): string[] {
     .map((item) => item.trim())
     .filter((item) => item !== '');
 }
+
+/** A token that its holder sends as `Bearer`. */
+export const bearerToken = (description: string) =>
+  optional(text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces'));
+
+/** A key of signatures, also as Standard Webhooks writes it. */
+export const signingSecret = (description: string) =>
+  optional(
+    text(
+      undefined,
+      description,
+      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
+      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
+    ),
+  );

@@ -1,6 +1,7 @@
 import { FILE_SCHEMES, LIMIT_SCHEMES, READ_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
 import {
   baseUrl,
+  bearerToken,
   bytes,
   choice,
   choices,
@@ -16,6 +17,7 @@ import {
   portOptions,
   ports,
   rates,
+  signingSecret,
   someOf,
   targets,
   text,
@@ -27,19 +29,6 @@ import {
 import { ConfigError, type ConfigFault } from './errors.ts';
 
 const BASE_PATH = /^(\/[\w.-]+)*$/;
-
-const bearerToken = (description: string) =>
-  optional(text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces'));
-
-const signingSecret = (description: string) =>
-  optional(
-    text(
-      undefined,
-      description,
-      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
-      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
-    ),
-  );
 
 /** Every variable with its default and purpose. The table in `docs/settings.md` has the same order. */
 export const settings = {
@@ -119,6 +108,9 @@ export const settings = {
       /^(https?:\/\/\S+|[^\s@<>"]+@[^\s@<>"]+)$/,
       'a mail address or a URL',
     ),
+  ),
+  TERMS: optional(
+    text(undefined, 'Text file with the rules of the site, shown with `ABUSE_CONTACT` at `/contact`.'),
   ),
   WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'URLs that signed events are posted to.')),
   WEBHOOK_SECRET: signingSecret('Key that signs events; required with `WEBHOOK_URLS`.'),
@@ -291,9 +283,9 @@ export const settings = {
   ),
   IMAGE_SCAN_SECRET: signingSecret('Key that signs these requests; required with `IMAGE_SCAN_URL`.'),
   IMAGE_SCAN_SEND: choice(
-    ['hash', 'preview', 'file'],
+    ['hash', 'look', 'preview', 'file'],
     'hash',
-    'What the service gets besides facts and hashes: nothing more, a JPEG of at most 512 pixels, or the picture.',
+    'What the service gets besides facts and SHA-256: nothing, the perceptual hash, a JPEG of at most 512 pixels, or the picture.',
   ),
   IMAGE_SCAN_TIMEOUT: timer('10s', 'How long to wait for the service.', '100ms'),
   IMAGE_SCAN_FAILURE: choice(
@@ -301,11 +293,21 @@ export const settings = {
     'refuse',
     'If the service does not respond: `refuse` uploads (503) or `allow` them.',
   ),
+  BLOCK_HASHES: optional(text(undefined, 'File of SHA-256 and MD5 hashes of uploads that are refused.')),
   IMAGE_ACCESS_TOKEN: bearerToken(
     'Bearer token for `POST /api/accesses`, where a cache in front reports the images it served; off if not set.',
   ),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
+  AUDIT_LOG: optional(
+    text(
+      undefined,
+      'File, or URL, that also gets every entry of the audit log as a line of JSON.',
+      /^(https?:\/\/\S+|\/.*)$/,
+      'an absolute path or a URL',
+    ),
+  ),
+  AUDIT_RETENTION: duration('365d', 'How long the audit log is kept, in days on which the server ran.', '1d'),
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Lowest level to log.'),
   LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How client addresses are logged.'),
   LOG_FORMAT: optional(

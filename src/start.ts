@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { openStores } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
-import { createTokens } from './access/tokens.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
+import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { warn } from './findings/finding.ts';
@@ -25,6 +24,7 @@ import type { RateLimiter } from './lib/rate-limiter.ts';
 import { removeMarks } from './lib/state.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
+import { openAdmin } from './start/admin.ts';
 import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import { createShutdown, type RunningFeature } from './start/feature.ts';
@@ -34,7 +34,7 @@ import { type Operations, startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
 import { checkOwner, runAs } from './start/user.ts';
 import { type House, type RunningServer, whenStoresAnswer } from './start/waiting.ts';
-import { openWeb } from './start/web.ts';
+import { openContact, openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -114,7 +114,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const web = await openWeb(config);
     await removeMarks(opened.state).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
-    const { stores, blocks, metrics, now } = operations;
+    const { stores, blocks, audit, metrics, now } = operations;
     const parts = { web, runtime, config, env, stores, log, operations, system };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
@@ -123,6 +123,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       features.push(await (await import('./start/images.ts')).startImages(parts));
     }
     const handle: App['handle'] = (request, peerOf) => app.handle(request, peerOf);
+    const contact = await openContact(config, web);
     const mcp = await startMcp(config, { log, handle });
     const health = [
       shutdown.source,
@@ -130,6 +131,8 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
+    const holders = holdersOf(config, opened.limiter, operations);
+    const admin = openAdmin({ config, operations, holders, features, health, web });
     const app: App = createApp({
       version: VERSION,
       web,
@@ -143,9 +146,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       now,
       metrics: { registry: metrics, token: config.METRICS_TOKEN },
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
-      holders: holdersOf(config, opened.limiter, operations),
+      holders,
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: [...adminRoutes(blocks), ...mcp],
+      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...admin, ...contact, ...mcp],
       mayWrite: blocks.mayWrite,
     });
     return {
@@ -154,6 +157,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       sandbox: features.find((feature) => feature.sandbox)?.sandbox ?? null,
       begin() {
         for (const feature of features) feature.begin();
+        audit.start();
         void logDurability({ ...access, config, clock: systemClock }, stopping.signal);
       },
       stop(server) {
@@ -173,9 +177,10 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
 }
 
 /** Creates the recognition of tokens. */
-function holdersOf(config: Config, limiter: RateLimiter, { stores, onRefused, now }: Operations) {
+function holdersOf(config: Config, limiter: RateLimiter, { tokens, usage, onRefused, now }: Operations) {
   return createHolders({
-    tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
+    tokens,
+    onUse: (id) => usage.note(id, { requests: 1 }),
     limiter,
     mostBytes: config.IMAGE_MAX_UPLOAD,
     now,

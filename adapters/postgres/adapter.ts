@@ -23,6 +23,7 @@ export const postgres: RecordsAdapter = {
     const { createPostgresImages } = await import('./images.ts');
     const { withKeptLists } = await import('./kept-lists.ts');
     const { createPostgresAlbums } = await import('./albums.ts');
+    const { createPostgresAudit } = await import('./audit.ts');
     const { createPostgresState } = await import('./state.ts');
     const { createPostgresLocks } = await import('./locks.ts');
     const { createPostgresRateLimiter } = await import('./rate-limiter.ts');
@@ -41,6 +42,7 @@ export const postgres: RecordsAdapter = {
       proxies,
       images: withKeptLists(elsewhere?.images ?? images),
       albums: createPostgresAlbums(connection),
+      audit: createPostgresAudit(connection),
       state: createPostgresState(connection),
       locks: createPostgresLocks(connection),
       limiter: withFallback(createPostgresRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),

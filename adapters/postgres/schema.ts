@@ -160,6 +160,18 @@ const imageTexts: Migration = (table) => [
   `ALTER TABLE ${table('images')} ADD COLUMN title text, ADD COLUMN alt text`,
 ];
 
+/** Acts on others' pictures, and of the administrator. */
+const audit: Migration = (table, bytewise) => [
+  `CREATE TABLE ${table('audit')} (
+    id ${bytewise} PRIMARY KEY, at bigint NOT NULL, day bigint NOT NULL, subject ${bytewise} NOT NULL,
+    stage smallint NOT NULL, text text NOT NULL
+  )`,
+  `CREATE INDEX audit_at ON ${table('audit')} (at, id)`,
+  `CREATE INDEX audit_day ON ${table('audit')} (day)`,
+  `CREATE INDEX audit_subject ON ${table('audit')} (subject, at, id)`,
+  `CREATE INDEX audit_open ON ${table('audit')} (stage DESC, at, id) WHERE stage > 0`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   (table, bytewise) => [...shared(table, bytewise), ...proxies(table, bytewise), ...images(table, bytewise)],
@@ -170,6 +182,7 @@ export const migrations: readonly Migration[] = [
   marks,
   made,
   imageTexts,
+  audit,
 ];
 
 /** The oldest program, by its number of steps, that can use tables migrated by this one. */

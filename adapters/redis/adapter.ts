@@ -19,6 +19,7 @@ export const redis: RecordsAdapter = {
     const { createRedisImages } = await import('./images.ts');
     const { agreeOnSchema } = await import('./schema.ts');
     const { createRedisAlbums } = await import('./albums.ts');
+    const { createRedisAudit } = await import('./audit.ts');
     const { createRedisState } = await import('./state.ts');
     const { createRedisLocks } = await import('./locks.ts');
     const { createRedisRateLimiter } = await import('./rate-limiter.ts');
@@ -37,6 +38,7 @@ export const redis: RecordsAdapter = {
       proxies,
       images,
       albums: createRedisAlbums(connection, log),
+      audit: createRedisAudit(connection),
       state: createRedisState(connection),
       locks: createRedisLocks(connection),
       limiter: withFallback(createRedisRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),

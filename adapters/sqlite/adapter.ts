@@ -18,6 +18,7 @@ export const sqlite: RecordsAdapter = {
     const { createSqliteProxies } = await import('./proxies.ts');
     const { createSqliteImages } = await import('./images.ts');
     const { createSqliteAlbums } = await import('./albums.ts');
+    const { createSqliteAudit } = await import('./audit.ts');
     const { createSqliteState } = await import('./state.ts');
     const { createLastToken } = await import('./fences.ts');
     const { createLocalLocks } = await import('../local/locks.ts');
@@ -30,6 +31,7 @@ export const sqlite: RecordsAdapter = {
       proxies: createSqliteProxies(database),
       images: createSqliteImages(database),
       albums: createSqliteAlbums(database),
+      audit: createSqliteAudit(database),
       state: createSqliteState(database),
       locks: createLocalLocks(createLastToken(database)),
       limiter: createLocalRateLimiter({ now: Date.now }),

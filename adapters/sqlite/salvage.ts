@@ -11,6 +11,7 @@ const TABLES = [
   { name: 'state', key: 'key', least: '' },
   { name: 'images', key: 'pos', least: Number.MIN_SAFE_INTEGER },
   { name: 'albums', key: 'id', least: '' },
+  { name: 'audit', key: 'id', least: '' },
   { name: 'tombstones', key: 'id', least: '' },
   { name: 'image_ends', key: 'id', least: '' },
   { name: 'proxies', key: 'id', least: Number.MIN_SAFE_INTEGER },

@@ -219,6 +219,18 @@ const imageTexts: Migration = [
   `ALTER TABLE images ADD COLUMN alt TEXT`,
 ];
 
+/** Acts on others' pictures, and of the administrator. */
+const audit: Migration = [
+  `CREATE TABLE audit (
+    id TEXT PRIMARY KEY, at INTEGER NOT NULL, day INTEGER NOT NULL, subject TEXT NOT NULL, stage INTEGER NOT NULL,
+    text TEXT NOT NULL
+  ) STRICT`,
+  `CREATE INDEX audit_at ON audit (at, id)`,
+  `CREATE INDEX audit_day ON audit (day)`,
+  `CREATE INDEX audit_subject ON audit (subject, at, id)`,
+  `CREATE INDEX audit_open ON audit (stage DESC, at, id) WHERE stage > 0`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -236,4 +248,5 @@ export const migrations: readonly Migration[] = [
   exif,
   made,
   imageTexts,
+  audit,
 ];

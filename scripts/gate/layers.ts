@@ -46,8 +46,15 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/feature\.ts$/, /^src\/(lib|http|web)\//],
   [/^src\/web\//, /^src\/(lib\/|findings\/finding\.ts$|http\/|errors\.ts$|assets\.ts$)/],
   [/^src\/codec\//, /^src\/(lib\/|errors\.ts$|assets\.ts$)/],
-  [/^src\/image\//, /^src\/(lib\/|findings\/finding\.ts$|http\/|web\/|codec\/|errors\.ts$|assets\.ts$)/],
-  [/^src\/(proxy|moderation)\//, /^src\/(lib\/|http\/|web\/|errors\.ts$|assets\.ts$)/],
+  [
+    /^src\/image\//,
+    /^src\/(lib\/|audit\/|findings\/finding\.ts$|http\/|web\/|codec\/|errors\.ts$|assets\.ts$)/,
+  ],
+  [/^src\/(proxy|moderation|audit)\//, /^src\/(lib\/|audit\/|http\/|web\/|errors\.ts$|assets\.ts$)/],
+  [
+    /^src\/admin\//,
+    /^src\/(lib|http|web|access|audit|moderation|image|codec)\/|^src\/(errors|findings\/finding)\.ts$/,
+  ],
   [/^src\/mcp\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [
@@ -64,7 +71,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
-    /^adapters\/(server(s|-errors)|proxy-replica)\.ts$|^src\/(lib\/|findings\/finding\.ts$|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields)\.ts$|image\/records\/(searched|summary)\.ts$|codec\/format\.ts$|image\/albums\/(album|store)\.ts$)/,
+    /^adapters\/(server(s|-errors)|proxy-replica)\.ts$|^src\/(lib\/|findings\/finding\.ts$|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields)\.ts$|image\/records\/(searched|summary)\.ts$|codec\/format\.ts$|image\/albums\/(album|store)\.ts$|audit\/store\.ts$)/,
   ],
 ];
 

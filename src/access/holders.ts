@@ -26,6 +26,8 @@ interface HoldersOptions {
   now: () => number;
   /** How many bytes a body of unknown length counts, at most the whole quota. */
   mostBytes: number;
+  /** Called for each use of a token. */
+  onUse?: (id: string) => void;
   /** Called for each wrong token. */
   onWrong?: () => void;
   /** A token from the settings that also allows uploads. */
@@ -52,7 +54,7 @@ const UPLOADER: Token = {
 };
 
 export function createHolders(options: HoldersOptions): Holders {
-  const { tokens, limiter, mostBytes, now, onWrong } = options;
+  const { tokens, limiter, mostBytes, now, onWrong, onUse } = options;
   const isUploader = isSecret(options.uploader);
   /** Until when a client network is blocked, in the order of blocking. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
@@ -61,7 +63,7 @@ export function createHolders(options: HoldersOptions): Holders {
     async identify(bearer) {
       if (isUploader(bearer)) return UPLOADER;
       if (!isTokenLike(bearer)) return null;
-      for (const role of ['admin', 'upload', 'gateway'] as const) {
+      for (const role of ['admin', 'moderator', 'upload', 'gateway'] as const) {
         const token = await tokens.verify(bearer, role);
         if (token !== null) return token;
       }
@@ -69,6 +71,7 @@ export function createHolders(options: HoldersOptions): Holders {
     },
 
     async charge({ id, rate, quota }, bytes) {
+      onUse?.(id);
       const limits: [keyof typeof USED_UP, Bucket | null, number][] = [
         ['rate', rate, 1],
         ['quota', quota, bytes ?? Math.min(mostBytes, quota?.capacity ?? 0)],

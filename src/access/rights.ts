@@ -37,7 +37,8 @@ const OPEN: NeededTokens = { names: [], optional: true };
 
 export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
   /** Returns the role that this route requires, or `null` if it is open to everyone. */
-  function roleOf({ admin, limit }: Demands): 'admin' | 'upload' | null {
+  function roleOf({ admin, limit }: Demands): 'admin' | 'moderator' | 'upload' | null {
+    if (admin === 'or moderator') return 'moderator';
     if (admin === 'always' || (admin === 'once set' && adminIsSet)) return 'admin';
     return limit === 'upload' && uploadNeedsToken ? 'upload' : null;
   }
@@ -59,7 +60,7 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
   function demandRole({ route, context }: Exchange, token: string | null): Passed {
     const role = roleOf(route);
     if (role === null || context.admin || context.holder?.role === role) return;
-    const refusal = refusalFor(role === 'admin' ? ['ADMIN_TOKEN'] : [ISSUED_TOKEN]);
+    const refusal = refusalFor(role === 'upload' ? [ISSUED_TOKEN] : ['ADMIN_TOKEN']);
     if (!holders || token === null) throw refusal;
     return holders.countWrong(context.peer).then(() => {
       throw refusal;
@@ -115,7 +116,7 @@ async function recogniseHolder(
   const token = await holders.identify(brought);
   if (token === null) return undefined;
   await holders.charge(token, bytes);
-  context.holder = { id: token.id, role: token.role };
+  context.holder = { id: token.id, role: token.role, name: token.name };
   return undefined;
 }
 

@@ -5,8 +5,8 @@ import type { Bucket } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 
 /** What a token allows. */
-export const ROLES = ['upload', 'admin', 'gateway'] as const;
-type Role = (typeof ROLES)[number];
+export const ROLES = ['upload', 'admin', 'moderator', 'gateway'] as const;
+export type Role = (typeof ROLES)[number];
 
 /** Everything about a token except the token itself, which is stored nowhere. */
 export interface Token {
@@ -31,6 +31,8 @@ export interface Tokens {
    * administrator may do everything that uploaders may. The answer may be half a second old.
    */
   verify(token: string, role: Role): Promise<Token | null>;
+  /** Returns the facts of the token with that SHA-256, as they are now; `null` if there is none. */
+  byHash(hash: string): Promise<Token | null>;
   /**
    * Creates a token and returns it, this once. Rejects with `conflict` if the name is taken, or if there are too many
    * tokens.
@@ -62,7 +64,8 @@ const MAX_TOKENS = 1000;
 
 const GRANTS: Record<Role, readonly Role[]> = {
   upload: ['upload'],
-  admin: ['admin', 'upload'],
+  admin: ['admin', 'moderator', 'upload'],
+  moderator: ['moderator'],
   gateway: ['gateway'],
 };
 
@@ -99,6 +102,8 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
       const found = await believed.get(hash, () => read(hash));
       return found !== null && GRANTS[found.role].includes(role) ? found : null;
     },
+
+    byHash: read,
 
     async create({ name, role, rate, quota }) {
       const standing = await all();

@@ -29,6 +29,7 @@ export const COMMANDS: Record<string, Entry> = {
   restore: { summary: 'restore a backup', load: () => import('./restore.ts') },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
+  log: { summary: 'print the audit log', load: () => import('./log.ts') },
   keys: { summary: 'create new signing keys for the server', load: () => import('./keys.ts') },
   sources: {
     summary: 'print the proxy lists, or test them',

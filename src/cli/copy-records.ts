@@ -1,3 +1,5 @@
+import { SESSION_KEY } from '../access/sessions.ts';
+import type { AuditStore } from '../audit/store.ts';
 import type { AlbumStore } from '../image/albums/album.ts';
 import { MOVED, type StateStore, UNFINISHED } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
@@ -53,6 +55,20 @@ export async function copyAlbums(
   return seen.size;
 }
 
+const AUDIT_BATCH = 500;
+
+/** Copies the audit log. Returns how many acts there were. */
+export async function copyAudit(from: AuditStore, to: AuditStore): Promise<number> {
+  let count = 0;
+  for (let after: string | undefined; ; ) {
+    const acts = await from.list({ limit: AUDIT_BATCH, after });
+    for (const { stage, ...entry } of acts) await to.append(entry, stage);
+    count += acts.length;
+    after = acts.at(-1)?.id;
+    if (after === undefined) return count;
+  }
+}
+
 /** Key in a backup: when it began, as ISO 8601. Its name may be later. */
 export const BEGAN = 'backup-began';
 /** What is about one store, and not copied to another. */
@@ -60,7 +76,7 @@ const OWN: readonly string[] = [COPIED_ALBUMS, BEGAN, MOVED, UNFINISHED];
 
 /** Copies secrets, blocks and reports of jobs. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
-  const keys = (await from.keys()).filter((key) => !OWN.includes(key));
+  const keys = (await from.keys()).filter((key) => !OWN.includes(key) && !key.startsWith(SESSION_KEY));
   for (const key of keys) {
     const value = await from.get(key);
     if (value !== null) await to.set(key, value);

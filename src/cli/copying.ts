@@ -14,7 +14,7 @@ import { countOf, formatCount, readableBytes } from '../lib/format.ts';
 import { isRunning } from '../lib/is-running.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import { compareImages, copyImages, copyReviewed, type ImageTarget, removeDeleted } from './copy-images.ts';
-import { copyAlbums, copyProxies, copyState } from './copy-records.ts';
+import { copyAlbums, copyAudit, copyProxies, copyState } from './copy-records.ts';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
@@ -79,6 +79,8 @@ export async function copyAll(
     if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
     const albums = await copyAlbums(source.albums, target.metadata);
     if (albums > 0) done.push(countOf(albums, 'album'));
+    const acts = await copyAudit(source.audit, target.metadata.audit);
+    if (acts > 0) done.push(countOf(acts, 'act'));
     done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
     if (!live) {
       faults.push(...(await compareCounts(source, target.metadata)));

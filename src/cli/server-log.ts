@@ -12,6 +12,10 @@ import { CommandError, usageError } from './exit.ts';
 /** A line of the log as JSON, also as Kubernetes keeps it, with time and stream in front. */
 const LINE =
   /^(?:\S+ std(?:out|err) F )?(\{"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","level":"(?:debug|info|warn|error)","message":".*\})$/;
+/** A line of the audit log. */
+const ACT = /^\{"id":"[\w-]{1,40}","time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","what":"[\w.]+".*\}$/;
+/** Acts after which an image is gone. */
+const DELETING = new Set(['image.delete', 'review.block']);
 /** What may be in a block. */
 const BLOCKED = {
   network: isNetwork,
@@ -58,13 +62,19 @@ export async function readServerLogs(paths: readonly string[], since: string): P
 
 /** Reports whether a server wrote the line. */
 function note(line: string, since: string, told: Told): boolean {
-  const [, json, time = ''] = LINE.exec(line.trim()) ?? [];
+  const text = line.trim();
+  const act = ACT.exec(text);
+  const [, json, time = ''] = act === null ? (LINE.exec(text) ?? []) : ['', text, act[1]];
   if (json === undefined) return false;
   if (time < told.first) told.first = time;
   if (time > told.last) told.last = time;
+  if (act !== null) {
+    if (time >= since) noteAct(parsed(json), told);
+    return true;
+  }
   // Parsing each line of a large log would take minutes.
   if (time < since || !/"message":"(?:image |block )/.test(json)) return true;
-  const { removed, blocks } = told;
+  const { removed } = told;
   const facts = parsed(json);
   const { message, id, reason } = facts;
   if (message === 'image removed') {
@@ -73,17 +83,31 @@ function note(line: string, since: string, told: Told): boolean {
     const values = { network: facts.peer, hash: facts.hash, phash: facts.phash };
     if (Object.values(values).every((value) => value === undefined)) told.hidden++;
     for (const [name, value] of Object.entries(values)) {
-      if (value === undefined) continue;
-      if (typeof value !== 'string' || !BLOCKED[name as keyof Block](value)) {
-        told.hidden++;
-        continue;
-      }
-      const block = { [name]: value };
-      const why = typeof reason === 'string' ? reason.slice(0, 200) : '';
-      blocks.set(JSON.stringify(block), { block, reason: message === 'block added' ? why : null });
+      if (value !== undefined)
+        noteBlock(name, value, message === 'block added' ? (reason ?? '') : null, told);
     }
   }
   return true;
+}
+
+/** `reason`: `null` if the block was lifted. */
+function noteBlock(name: string, value: unknown, reason: unknown, told: Told): void {
+  if (typeof value !== 'string' || !Object.hasOwn(BLOCKED, name) || !BLOCKED[name as keyof Block](value)) {
+    told.hidden++;
+    return;
+  }
+  const block = { [name]: value };
+  const why = typeof reason === 'string' ? reason.slice(0, 200) : '';
+  told.blocks.set(JSON.stringify(block), { block, reason: reason === null ? null : why });
+}
+
+function noteAct({ what, subject, why, verdict }: Record<string, unknown>, told: Told): void {
+  const [kind = '', value = ''] = typeof subject === 'string' ? subject.split(' ') : [];
+  if (what === 'block.add' || what === 'block.remove') {
+    noteBlock(kind, value, what === 'block.add' ? (why ?? '') : null, told);
+  } else if (DELETING.has(String(what)) || (what === 'report.decide' && verdict === 'delete')) {
+    if (kind === 'image' && ID_PATTERN.test(value)) told.removed.add(value);
+  }
 }
 
 function isNetwork(text: string): boolean {

@@ -47,14 +47,15 @@ export async function withStores<T>(
 /** Runs the work with the records from the settings. Never creates a database. */
 export async function withRecords<T>(
   { env, runtime }: Surroundings,
-  work: (records: RecordStores) => Promise<T>,
+  work: (records: RecordStores & { config: Config }) => Promise<T>,
 ): Promise<T> {
-  const { METADATA_URL } = parseConfig(env);
+  const config = parseConfig(env);
+  const { METADATA_URL } = config;
   await requireDatabase(METADATA_URL);
   const records = await openRecords(METADATA_URL, { runtime });
   try {
     await refuseMoved(records.state);
-    return await work(records);
+    return await work({ ...records, config });
   } finally {
     await records.close();
   }

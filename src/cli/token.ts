@@ -3,7 +3,9 @@ import { createTokens, ROLES, type Token } from '../access/tokens.ts';
 import { readUsage, type Usage } from '../access/usage.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import { createLogger } from '../lib/logger.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
+import { openAudit } from '../start/audit.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
@@ -20,7 +22,11 @@ is printed once and stored nowhere: the records hold only its SHA-256.
   options: {
     role: valueOr(
       'ROLE',
-      choice(ROLES, 'upload', 'upload: may upload; admin: may do everything; gateway: may use the gateway.'),
+      choice(
+        ROLES,
+        'upload',
+        'upload: may upload; moderator: may review, delete and block; admin: may do everything; gateway: may use the gateway.',
+      ),
     ),
     rate: value('COUNT/TIME', rate('How often it may be used, such as 60/1h.')),
     quota: value('BYTES/TIME', rate('How many bytes it may transfer, such as 1GiB/1d.')),
@@ -34,15 +40,21 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     if (verb !== 'list' && !NAME.test(name)) {
       throw usageError('A name has up to 64 letters, digits and the characters . _ @ -');
     }
-    return withRecords(surroundings, async ({ state }) => {
+    return withRecords(surroundings, async ({ config, ...records }) => {
+      const { state } = records;
+      const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
+      const { once } = openAudit(config, records, log);
+      const act = { subject: `token ${name}`, who: 'command line' };
       const tokens = createTokens({ state, random: randomBytes, now: Date.now });
       if (verb === 'list') await terminal.print(listed(await tokens.list(), await readUsage(state)));
       else if (verb === 'revoke') {
-        if (!(await tokens.revoke(name))) throw new CommandError(`There is no token named ${name}.`);
+        if (!(await once({ ...act, what: 'token.revoke' }, () => tokens.revoke(name))))
+          throw new CommandError(`There is no token named ${name}.`);
         terminal.say(`${name} is revoked.`);
       } else {
         const { role, rate = null, quota = null } = options;
-        await terminal.print(`${await tokens.create({ name, role, rate, quota })}\n`);
+        const create = () => tokens.create({ name, role, rate, quota });
+        await terminal.print(`${await once({ ...act, what: 'token.create', why: role }, create)}\n`);
       }
       return EXIT.done;
     });
@@ -58,7 +70,7 @@ function listed(tokens: Token[], usage: Record<string, Usage>): string {
       name,
       `rate ${written(rate)}`,
       `quota ${written(quota)}`,
-      ...(role === 'gateway' ? [usedBy(usage[id])] : []),
+      usedBy(usage[id]),
     ].join('  '),
   );
   return rows.map((row) => `${row}\n`).join('');

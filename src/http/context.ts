@@ -95,6 +95,15 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       this.#bringsAdminToken ??= isAdminToken(bearerOf(this.#request.headers.get('authorization')));
       return this.#bringsAdminToken || this.holder?.role === 'admin';
     }
+
+    get moderates(): boolean {
+      return this.admin || this.holder?.role === 'moderator';
+    }
+
+    get actor(): string {
+      if (!this.moderates) return 'uploader';
+      return this.holder?.name ?? 'administrator';
+    }
   }
 
   return {

@@ -23,7 +23,11 @@ export interface RequestContext {
   /** True if the request has `ADMIN_TOKEN`, or an administrator's token. */
   admin: boolean;
   /** The holder of the request's token, once identified; `null` without a token. */
-  holder: { id: string; role: 'upload' | 'admin' | 'gateway' } | null;
+  holder: { id: string; role: 'upload' | 'admin' | 'moderator' | 'gateway'; name: string } | null;
+  /** True if the request may act on others' pictures: as `admin`, or with a moderator's token. */
+  readonly moderates: boolean;
+  /** Who acts, for the audit log: `administrator`, the name of such a token, or `uploader`. */
+  readonly actor: string;
   /**
    * Checks a token from the body, or `null`, for routes whose clients send it there. Rejects as if it had been in a
    * header.

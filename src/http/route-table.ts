@@ -20,7 +20,7 @@ export interface Matched {
   readonly limit: RateName;
   readonly bytes: RateName | null;
   readonly cached: AnswerCache | null;
-  readonly admin: 'always' | 'once set' | null;
+  readonly admin: NonNullable<Route['admin']> | null;
   readonly tokens: Readonly<Record<string, string | undefined>>;
   readonly queued: boolean;
   readonly dialect: ((request: Request) => Dialect | null) | null;

@@ -46,8 +46,11 @@ interface Declaration<Query, Params, Body> {
   readonly bytes?: RateName;
   /** Caches answers to GET. */
   readonly cached?: AnswerCache;
-  /** When `ADMIN_TOKEN` is required: always, even if it is not set, or only once it is set. Default: never. */
-  readonly admin?: 'always' | 'once set';
+  /**
+   * When `ADMIN_TOKEN` is required: always, even if it is not set, or only once it is set; with `or moderator` always,
+   * but a moderator's token is enough. Default: never.
+   */
+  readonly admin?: 'always' | 'once set' | 'or moderator';
   /** Tokens by the setting that contains them: a request must bring one, if any of them is set. */
   readonly tokens?: Readonly<Record<string, string | undefined>>;
   /** `false`: a GET begins at once, however many wait. */

@@ -73,7 +73,7 @@ export function imageAdminRoutes(options: ImageAdminRoutesOptions): Route[] {
   return [
     route('GET /api/admin/images', (call) => list(options, call), {
       query: listAllQuery,
-      admin: 'always',
+      admin: 'or moderator',
       about,
     }),
   ];

@@ -1,6 +1,7 @@
+import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
-import type { Deleter, DeletionRights } from './access/deletion-rights.ts';
+import { type Deleter, type DeletionRights, hashOf, sameHash } from './access/deletion-rights.ts';
 import type { PasswordHasher } from './access/password.ts';
 import { type ChangeWish, changeOf } from './change.ts';
 import type { ImageRecord } from './image.ts';
@@ -30,8 +31,18 @@ export interface OwnerActions {
   discard(image: ImageRecord): Promise<void>;
   /** Reports whether `remove` would be allowed. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
+  /** Returns what its uploader, who has the delete token, is told about a removal by a moderator; `null` if nothing. */
+  decision(id: string, token: string): Promise<Decision | null>;
+  /** Records the uploader's answer to it, once. Rejects with `not_found` or `conflict`. */
+  answer(id: string, token: string, text: string, peer: string): Promise<void>;
   /** Returns the record of a picture that still waits for the administrator, or `null`. */
   inReview(id: string): Promise<ImageRecord | null>;
+}
+
+/** Why a moderator removed a picture. */
+export interface Decision {
+  statement: string;
+  answered: boolean;
 }
 
 interface OwnerActionsOptions {
@@ -47,9 +58,15 @@ interface OwnerActionsOptions {
   /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Pick<Unfinished, 'during' | 'settle'>;
+  audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
   now: () => number;
   log: Log;
 }
+
+/** What acts on images are called in the audit log. */
+export const SUBJECT = 'image ';
+const DELETE = 'image.delete';
+const ANSWER = 'image.answer';
 
 export function createOwnerActions({
   images,
@@ -62,6 +79,7 @@ export function createOwnerActions({
   onChanged,
   onRemoved,
   unfinished,
+  audit,
   now,
   log,
 }: OwnerActionsOptions): OwnerActions {
@@ -74,8 +92,18 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
+  audit.carry(DELETE, async ({ subject }) => {
+    const id = subject.slice(SUBJECT.length);
+    const stored = await images.get(id);
+    if (stored) await removeStored(stored);
+    // An interrupted approval leaves it in both places.
+    const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
+    if (!isHeld && !stored) throw notFound();
+  });
+
   return {
     inReview,
+    ...createDecisions(audit),
     mayRemove: rights.mayRemove,
 
     async change(id, wish, by) {
@@ -84,6 +112,10 @@ export function createOwnerActions({
         throw new AppError('forbidden', 'Changing an image needs its delete token.');
       }
       await mayStore(image.hash, image.phash);
+      if (!rights.mayRemove(image, { ...by, peer: null, admin: false })) {
+        const { who = 'administrator', ...log } = by.log ?? {};
+        await audit.once({ what: 'image.change', subject: SUBJECT + id, who, ...log }, async () => {});
+      }
       // Without an expiry, the time without a view counts from now.
       if (wish.expires_in === null) await images.touch(new Map([[id, now()]]));
       const change = await changeOf(image, wish, { rules, hasher, now: now() });
@@ -108,10 +140,10 @@ export function createOwnerActions({
       if (!rights.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
-      if (stored) await removeStored(stored);
-      // An interrupted approval leaves it in both places.
-      const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
-      if (!isHeld && !stored) throw notFound();
+      const { who = 'uploader', peer, why, statement } = by.log ?? {};
+      // By its hash, the uploader can be told later.
+      const details = { statement, tokenHash: image.deleteTokenHash };
+      await audit.act({ what: DELETE, subject: SUBJECT + id, who, peer, why, details });
     },
 
     async discard(image) {
@@ -124,6 +156,30 @@ export function createOwnerActions({
       await reviews
         ?.withdraw(image.id)
         .catch((cause) => log('warn', 'picture not withdrawn', { id: image.id, cause }));
+    },
+  };
+}
+
+/** What the audit log tells uploaders, and keeps of their answers. */
+function createDecisions(audit: Pick<Audit, 'about' | 'once'>): Pick<OwnerActions, 'decision' | 'answer'> {
+  async function decision(id: string, token: string): Promise<Decision | null> {
+    const acts = ID_PATTERN.test(id) ? await audit.about(SUBJECT + id) : [];
+    const told = acts.find(
+      ({ details }) =>
+        typeof details?.statement === 'string' && sameHash(hashOf(token), String(details.tokenHash)),
+    );
+    if (told === undefined) return null;
+    const answered = acts.some(({ what }) => what === ANSWER);
+    return { statement: String(told.details?.statement), answered };
+  }
+  return {
+    decision,
+    async answer(id, token, text, peer) {
+      const known = await decision(id, token);
+      if (known === null) throw notFound();
+      if (known.answered) throw new AppError('conflict', 'You have already answered.');
+      const act = { what: ANSWER, subject: SUBJECT + id, who: 'uploader', peer, why: text };
+      await audit.once(act, async () => {});
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
+import { readForm } from '../http/read-body.ts';
 import { type Call, type Caller, form, parsedJson, type Route, route } from '../http/route.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import type { SiteOf } from '../web/site.ts';
@@ -34,6 +35,9 @@ import type { ImageService } from './service.ts';
 import type { FromUrl } from './upload/from-url.ts';
 import { createIntake, createUploads } from './upload/intake.ts';
 import { changeView, infoView, listView } from './views.ts';
+
+/** Percent-encoded characters of 3 bytes. */
+const MAX_ANSWER_BYTES = 32 * 1024;
 
 /** How long a caller waits for a cleanup, in ms: less than reverse proxies commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
@@ -146,6 +150,9 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
         about: details.confirmDelete,
       },
     ),
+    route('POST /i/:file/answer', async (call) =>
+      pages.answer(call, call.params.file, await readForm(call.request, MAX_ANSWER_BYTES)),
+    ),
     route('GET /sharex.sxcu', (call) => showSharex(baseOf(shared, call), needsToken), {
       about: details.sharex,
     }),
@@ -193,7 +200,8 @@ async function change(
   const { request, context, body } = call;
   const { id } = call.params;
   const before = await service.find(id);
-  const by = { peer: null, token: tokenOf(request), admin: context.admin };
+  const log = { who: context.actor, peer: context.peer, why: Object.keys(body).join(', ') };
+  const by = { peer: null, token: tokenOf(request), admin: context.admin, log };
   const image = await service.change(id, body, by);
   const view = changeView(baseOf(shared, call), image, service.cachedUntil(before));
   return Response.json(view, { headers: { 'cache-control': 'no-store' } });

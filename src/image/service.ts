@@ -1,3 +1,4 @@
+import type { Audit } from '../audit/audit.ts';
 import type { Codec } from '../codec/codec.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Locks } from '../lib/locks.ts';
@@ -49,6 +50,8 @@ export interface ImageServiceOptions {
   quota?: Pick<Quota, 'admit' | 'reserve'>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore?: (hash: string, phash?: string | null) => Promise<void>;
+  /** Rejects with `forbidden` for an upload, in the file at `path`, that must not be converted. */
+  mayUpload?: (path: string) => Promise<void>;
   /**
    * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
    * review. Rejects if it is refused.
@@ -62,6 +65,8 @@ export interface ImageServiceOptions {
   onCleaned?: OnCleaned;
   /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
+  /** Where acts are logged before they are carried out. */
+  audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
   log: Log;
 }
 
@@ -142,6 +147,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     ...parts,
     quota,
     requireFiles: createFilesGuard({ images, blobs, state, readMark: () => readMark(blobs), now }),
+    mayUpload: options.mayUpload,
     holdBack: options.holdBack,
     onStored: (image) => onEvent({ type: 'stored', image }),
     stamp: serviceTime.stamp,

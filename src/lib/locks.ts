@@ -1,4 +1,5 @@
 import { AppError, inEnglish } from '../errors.ts';
+import type { Clock } from './clock.ts';
 
 /** A lock that expires on its own, so that it is released if its holder dies. */
 export interface Lease {
@@ -42,4 +43,25 @@ export interface Locks {
    * released. If its holder dies, it ends after `ttlMs`.
    */
   acquire(name: string, ttlMs: number): Promise<Lease | null>;
+}
+
+const TTL_MS = 10_000;
+/** A change takes some milliseconds, and others may compete for the lock. */
+const TRIES = 200;
+const PAUSE_MS = 25;
+
+/** Takes a lock that others hold for moments. Rejects with `unavailable` after 5 s. */
+export async function acquireSoon(locks: Locks, name: string, clock: Pick<Clock, 'sleep'>): Promise<Lease> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const lease = await locks.acquire(name, TTL_MS);
+    if (lease) return lease;
+    await clock.sleep(PAUSE_MS);
+  }
+  throw tooBusy();
+}
+
+export function tooBusy(): AppError {
+  return new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
+    retryAfterMs: 5000,
+  });
 }

@@ -36,18 +36,27 @@ export interface LoggerOptions {
   addresses?: 'full' | 'hashed' | 'off';
 }
 
+/** Returns what `LOG_ADDRESSES` leaves of a client's address. */
+export function createHiding(addresses: LoggerOptions['addresses']): (peer: string) => string | undefined {
+  const key = randomBytes(32);
+  return (peer) => {
+    if (addresses === 'full') return peer;
+    if (addresses === 'off') return undefined;
+    return createHmac('sha256', key).update(peer).digest('hex').slice(0, 12);
+  };
+}
+
 /** Writes one line for each event: JSON for machines, or time, level, message and `key=value` for people. */
 export function createLogger({ level, format, write, now, addresses = 'full' }: LoggerOptions): Log {
-  const key = addresses === 'hashed' ? randomBytes(32) : null;
+  const hide = createHiding(addresses);
   const render = format === 'json' ? jsonLine : prettyLine;
   const writesItself = format === 'json' && addresses === 'full';
 
   function hidden(facts: Facts): Facts {
     if (addresses === 'full' || typeof facts.peer !== 'string') return facts;
     const { peer, ...others } = facts;
-    return key
-      ? { ...others, peer: createHmac('sha256', key).update(peer).digest('hex').slice(0, 12) }
-      : others;
+    const shown = hide(peer);
+    return shown === undefined ? others : { ...others, peer: shown };
   }
 
   /** The time of the last line, because many lines share a millisecond. */

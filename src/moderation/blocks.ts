@@ -17,7 +17,7 @@ interface BlockList {
 }
 
 /** What to block or unblock. */
-interface BlockTarget {
+export interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;
   phash?: string | undefined;
@@ -49,7 +49,7 @@ interface BlocksOptions {
 const KEY = 'blocks';
 const LOCK_TTL_MS = 10_000;
 /** How long a copy of the server may miss what another has blocked, in ms. */
-const BELIEVED_MS = 5000;
+const BELIEVED_MS = 1500;
 /** Some 2 MB. */
 const MAX_ENTRIES = 10_000;
 

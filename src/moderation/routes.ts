@@ -1,9 +1,10 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
+import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
-import { json, type Route, route } from '../http/route.ts';
+import { type Call, json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import type { Blocks } from './blocks.ts';
+import type { Blocks, BlockTarget } from './blocks.ts';
 
 const tag = 'Administration';
 const network = Type.String({
@@ -73,16 +74,17 @@ const about = {
 } satisfies Record<string, Description>;
 
 /** The routes for blocks, for the administrator only. Without `ADMIN_TOKEN` there is no access. */
-export function adminRoutes(blocks: Blocks): Route[] {
-  const admin = 'always';
+export function adminRoutes(blocks: Blocks, audit: Pick<Audit, 'act' | 'carry'>): Route[] {
+  const admin = 'or moderator';
+  carryBlocks(blocks, audit);
   return [
     route('GET /api/admin/blocks', () => list(blocks), { admin, about: about.list }),
-    route('POST /api/admin/blocks', ({ body }) => block(blocks, body), {
+    route('POST /api/admin/blocks', (call) => block(blocks, audit, call), {
       body: json(blockBody),
       admin,
       about: about.block,
     }),
-    route('DELETE /api/admin/blocks', ({ query }) => unblock(blocks, query), {
+    route('DELETE /api/admin/blocks', (call) => unblock(blocks, audit, call), {
       query: unblockQuery,
       admin,
       about: about.unblock,
@@ -101,16 +103,44 @@ async function list(blocks: Blocks): Promise<Response> {
   return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
 }
 
-async function block(blocks: Blocks, asked: Static<typeof blockBody>): Promise<Response> {
-  const { network, hash, phash, reason = '' } = asked;
-  if (network === undefined && hash === undefined && phash === undefined) {
+async function block(
+  blocks: Blocks,
+  audit: Pick<Audit, 'act'>,
+  { body, context }: Call<{ body: typeof blockBody }>,
+): Promise<Response> {
+  const { reason, ...target } = body;
+  const acts = actsOf('block.add', target);
+  if (acts.length === 0) {
     throw new AppError('invalid_body', inEnglish('Give a network, a hash or a phash.'));
   }
-  await blocks.add({ network, hash, phash }, reason);
+  for (const act of acts) await audit.act({ ...act, who: context.actor, peer: context.peer, why: reason });
   return list(blocks);
 }
 
-async function unblock(blocks: Blocks, asked: Static<typeof unblockQuery>): Promise<Response> {
-  if (!(await blocks.remove(asked))) throw new AppError('not_found', inEnglish('There is no such block.'));
+async function unblock(
+  blocks: Blocks,
+  audit: Pick<Audit, 'act'>,
+  { query, context }: Call<{ query: typeof unblockQuery }>,
+): Promise<Response> {
+  const { actor: who, peer } = context;
+  for (const act of actsOf('block.remove', query)) await audit.act({ ...act, who, peer });
   return list(blocks);
+}
+
+/** Returns one act for each of the targets. */
+function actsOf(what: 'block.add' | 'block.remove', target: BlockTarget) {
+  const given = Object.entries(target).filter(([, value]) => value !== undefined);
+  return given.map(([kind, value]) => ({ what, subject: `${kind} ${value}` }));
+}
+
+function carryBlocks(blocks: Blocks, audit: Pick<Audit, 'carry'>): void {
+  const targetOf = (subject: string): BlockTarget => {
+    const [kind = '', value] = subject.split(' ');
+    return { [kind]: value };
+  };
+  audit.carry('block.add', ({ subject, why = '' }) => blocks.add(targetOf(subject), why));
+  audit.carry('block.remove', async ({ subject }) => {
+    if (!(await blocks.remove(targetOf(subject))))
+      throw new AppError('not_found', inEnglish('There is no such block.'));
+  });
 }

@@ -1,4 +1,5 @@
 import type { Stores } from '../../adapters/open.ts';
+import type { ModeratedPictures } from '../admin/pictures.ts';
 import type { Config, Environment } from '../config.ts';
 import type { Feature } from '../feature.ts';
 import type { FindingSource } from '../findings/finding.ts';
@@ -35,6 +36,8 @@ export interface RunningFeature extends Feature {
   addresses?: Record<string, string>;
   /** How conversions are sandboxed, as far as it is known at the start. */
   sandbox?: string;
+  /** What moderators see of its pictures. */
+  pictures?: ModeratedPictures;
   /** Ends endless responses. */
   endStreams?(): void;
   /** Starts its timers and jobs. Called once the server listens. */
@@ -67,13 +70,14 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
       },
       'all',
     ),
-    async run(server, features, { stores, webhooks }) {
+    async run(server, features, { stores, webhooks, audit, usage }) {
       begun = true;
       await systemClock.sleep(delayMs);
       for (const feature of features) feature.endStreams?.();
       await within(graceMs, server.drain()).catch(() => {});
       await server.close();
       await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
+      await within(JOBS_MS, Promise.all([audit.stop(), usage.stop()])).catch(() => {});
       await webhooks?.stop();
       await stores.close();
     },

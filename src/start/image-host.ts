@@ -15,6 +15,7 @@ import { createQuota } from '../image/upload/quota.ts';
 import { eventView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
+import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
 import { openCodec } from './codec.ts';
@@ -30,7 +31,7 @@ export async function openImageHost(
   { runtime, config, env, stores, log, operations }: ImageHostParts,
   basePath: string,
 ) {
-  const { metrics, blocks, webhooks, now } = operations;
+  const { metrics, blocks, webhooks, audit, now } = operations;
   const stopping = new AbortController();
   const limits = limitsOf(config);
   const codec = await openCodec({ runtime, config, env, stores, log, operations });
@@ -66,6 +67,7 @@ export async function openImageHost(
     log,
   };
   const paired = await pairStores(pair);
+  const blocked = config.BLOCK_HASHES === undefined ? null : await openHashBlocks(config.BLOCK_HASHES, log);
   const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({
     ...stores,
@@ -76,12 +78,14 @@ export async function openImageHost(
     folder,
     quota,
     mayStore: blocks.mayStore,
+    ...(blocked && { mayUpload: blocked.mayUpload }),
     ...(holdBack && { holdBack }),
     onCleaned: async (signal, idleBefore) => void (await albums.sweep(signal, idleBefore)),
     reviews,
     onDoubt: (reasons) => void tellDoubt({ stores, log, webhooks }, reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
     limits,
+    audit,
     log,
   });
   const albums = createAlbums({
@@ -113,6 +117,7 @@ export async function openImageHost(
     },
     async stop() {
       stopping.abort();
+      await blocked?.stop();
       await service.stop();
       await codec.close();
     },

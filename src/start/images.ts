@@ -44,6 +44,7 @@ export async function startImages({
   const host = await openImageHost({ runtime, config, env, stores, log, operations }, basePath);
   const { service, albums, reviews, limits, folder } = host;
   const { limiter } = stores;
+  const looks = createLookIndex(stores.images, now);
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
   const recounted = (rates: Rates) => ({ limiter, rates, maxUploadBytes: limits.maxUploadBytes, onRefused });
   const accessToken = config.IMAGE_ACCESS_TOKEN;
@@ -69,8 +70,8 @@ export async function startImages({
       ...handoverRoutes({ state: stores.state, clock: systemClock, random: randomBytes }),
       galleryRoute({ service, basePath, siteOf: web.siteOf }),
       oembedRoute({ service, basePath, siteOf: web.siteOf }),
-      ...imageAdminRoutes({ service, basePath, looks: createLookIndex(stores.images, now) }),
-      ...imageReviewRoutes(reviews),
+      ...imageAdminRoutes({ service, basePath, looks }),
+      ...imageReviewRoutes(reviews, operations.audit),
       ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),
     ],
     home: (site, request) =>
@@ -86,6 +87,7 @@ export async function startImages({
       ),
       comparison(stores, service),
     ],
+    pictures: { service, reviews, looks, basePath, albums },
     begin: host.start,
     stop: host.stop,
   };

@@ -1,6 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Stores } from '../../adapters/open.ts';
+import { createTokens, type Tokens } from '../access/tokens.ts';
+import { createUsage, type UsageMeter } from '../access/usage.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
@@ -10,12 +13,16 @@ import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
+import { openAudit } from './audit.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** What the operator needs from a running server, and what the services report to it. */
 export interface Operations {
   metrics: Metrics;
   blocks: Blocks;
+  audit: Audit;
+  tokens: Tokens;
+  usage: UsageMeter;
   /** `null` if none are configured. */
   webhooks: Webhooks | null;
   /** The stores, with metrics. */
@@ -39,18 +46,28 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
+  const { state, locks } = stores;
+  const tokens = createTokens({ state, random: randomBytes, now: Date.now });
   const observe = instrumentStores(metrics, now);
   return {
     metrics,
     now,
     onRefused,
     blocks: createBlocks({ ...stores, now: Date.now, log }),
+    audit: openAudit(config, stores, log),
+    tokens,
+    usage: createUsage({
+      ...{ state, locks, tokens },
+      now: Date.now,
+      onError: (error) => log('warn', 'usage of tokens not stored', { error }),
+    }),
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,
       proxies: observe('proxies', stores.proxies),
       images: observe('images', stores.images),
       albums: observe('albums', stores.albums),
+      audit: observe('audit', stores.audit),
       state: observe('state', stores.state),
       blobs: observe('blobs', stores.blobs),
       limiter: instrumentLimiter(stores.limiter, onRefused),

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { createTokens } from '../access/tokens.ts';
-import { createUsage } from '../access/usage.ts';
 import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
@@ -33,7 +31,7 @@ export async function startProxies({
   const { service } = pool;
   const mayAsk = () => pool.judges().state !== 'down';
   const { testimony, targets, ...asking } = await openTargets({ config, stores, log, mayAsk });
-  const tokens = createTokens({ state, random: randomBytes, now: Date.now });
+  const { tokens } = operations;
   const gateway =
     config.GATEWAY_PORT === undefined
       ? null
@@ -48,13 +46,7 @@ export async function startProxies({
           sources: pool.sources,
           limiter: stores.limiter,
           tokens,
-          usage: createUsage({
-            state,
-            locks: stores.locks,
-            tokens,
-            now: Date.now,
-            onError: (error) => log('warn', 'usage of tokens not stored', { error }),
-          }),
+          usage: operations.usage,
           metrics: operations.metrics,
           report: service.report,
           filling: async () => ['starting', 'filling'].includes((await service.status()).condition),

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import type { Finding } from '../findings/finding.ts';
 import { type OpenSettings, openFindings } from '../findings/settings.ts';
+import type { Route } from '../http/route.ts';
 import { VERSION } from '../version.ts';
 import { type Assets, readAssets } from '../web/assets.ts';
+import { contactRoutes } from '../web/contact-routes.ts';
 import { createSites, type NavLink, type SiteOf } from '../web/site.ts';
 
 /** What all pages share. */
@@ -35,4 +38,13 @@ export async function openWeb(
   const canShare = SERVICES.includes('image') && config.UPLOAD !== 'token';
   const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/share` : null;
   return { assets, path, siteOf, shareTo, openFindings: () => openFindings(config, newToken) };
+}
+
+/** Returns the pages about the operator, if `ABUSE_CONTACT` is set. Rejects if `TERMS` cannot be read. */
+export async function openContact(
+  { ABUSE_CONTACT: contact, TERMS }: Pick<Config, 'ABUSE_CONTACT' | 'TERMS'>,
+  { siteOf, path }: Pick<Web, 'siteOf' | 'path'>,
+): Promise<Route[]> {
+  const terms = TERMS === undefined ? '' : await readFile(TERMS, 'utf8');
+  return contact === undefined ? [] : contactRoutes({ siteOf, path, contact, terms, now: Date.now });
 }

@@ -110,7 +110,7 @@ ${content}
 <footer class="site-footer">
 <p>${frame.version(version)}</p>
 <p><a href="${path}/openapi.json">${frame.openapi}</a></p>
-${abuseContact !== undefined && html`<p><a href="${contactUrl(abuseContact)}">${frame.reportAbuse}</a></p>`}
+${abuseContact !== undefined && html`<p><a href="${path}/contact">${frame.reportAbuse}</a></p>`}
 ${preferences}
 </footer>
 <p id="announcer" class="visually-hidden" role="status"></p>
@@ -149,6 +149,7 @@ function wordsOf({ scripts }: Words, files: readonly string[]): object {
   return Object.assign({}, scripts.every, ...files.map((file) => byFile[file]));
 }
 
-function contactUrl(contact: string): string {
+/** Returns a contact, a mail address or URL, as a link. */
+export function contactUrl(contact: string): string {
   return contact.includes('://') ? contact : `mailto:${contact}`;
 }

@@ -8,6 +8,7 @@ export type EventType =
   | 'image.stored'
   | 'image.changed'
   | 'image.removed'
+  | 'report.opened'
   | 'images.doubtful'
   | 'images.trusted'
   | 'refresh.finished'

@@ -1,5 +1,6 @@
 import { test } from 'bun:test';
 import { albumStoreConformance } from '../conformance/album-store.ts';
+import { auditStoreConformance } from '../conformance/audit-store.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
@@ -21,6 +22,10 @@ imageStoreConformance(
 albumStoreConformance(
   test,
   opened(({ albums }) => albums),
+);
+auditStoreConformance(
+  test,
+  opened(({ audit }) => audit),
 );
 stateStoreConformance(
   test,

@@ -1,11 +1,13 @@
 import { describe, test } from 'bun:test';
 import { createSqliteAlbums } from '../../adapters/sqlite/albums.ts';
+import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
+import { auditStoreConformance } from '../conformance/audit-store.ts';
 import { imageLossConformance } from '../conformance/image-loss.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
@@ -35,6 +37,7 @@ imageLossConformance(
   })),
 );
 albumStoreConformance(test, opener(createSqliteAlbums));
+auditStoreConformance(test, opener(createSqliteAudit));
 stateStoreConformance(test, opener(createSqliteState));
 
 describe('in steps so small that few rows take many', () => {

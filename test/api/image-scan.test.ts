@@ -101,11 +101,15 @@ describe('a picture is asked about before it is stored', () => {
         .update(Buffer.from(await file.arrayBuffer()))
         .digest('hex');
       expect(asked[0]?.data).toMatchObject({ filename: 'allow.png', hash, width: 900 });
-      expect(asked[0]?.data).not.toHaveProperty('picture');
+      for (const private_ of ['picture', 'phash']) expect(asked[0]?.data).not.toHaveProperty(private_);
       expect((await json(await server.send('/api/list'))).total).toBe(1);
     }));
 
-  test('with a small version, or the whole', async () => {
+  test('with the perceptual hash, a small version, or the whole', async () => {
+    await withScan({ IMAGE_SCAN_SEND: 'look' }, async (server) => {
+      expect((await upload(server, 'allow')).status).toBe(201);
+      expect(asked.splice(0)[0]?.data).toHaveProperty('phash');
+    });
     await withScan({ IMAGE_SCAN_SEND: 'preview' }, async (server) => {
       expect((await upload(server, 'allow')).status).toBe(201);
       const { media_type, base64 = '' } = asked[0]?.data.picture ?? {};

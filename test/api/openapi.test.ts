@@ -163,7 +163,7 @@ test('exactly the calls that need a token are described so, without any token se
     const { refused, described } = await guarded(server);
     expect(described).toEqual(refused);
     expect(refused).toEqual([
-      ...['listBlocks', 'block', 'unblock', 'listGatewayRequests'],
+      ...['listBlocks', 'block', 'unblock', 'readLog', 'listGatewayRequests'],
       ...['listAllImages', 'listReviews', 'decideReview', 'getReviewedImage'],
     ]);
   }));

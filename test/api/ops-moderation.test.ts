@@ -162,7 +162,7 @@ describe('a blocked file', () => {
 });
 
 test('the contact for abuse stands on the pages and in the statistics', async () => {
-  expect(await (await server.send('/')).text()).toContain('href="mailto:abuse@img.example"');
+  expect(await (await server.send('/')).text()).toContain('href="/contact"');
   expect(await json(await server.send('/api/stats'))).toMatchObject({ abuse_contact: 'abuse@img.example' });
 });
 

@@ -1,5 +1,6 @@
 import { test } from 'node:test';
 import { createSqliteAlbums } from '../../adapters/sqlite/albums.ts';
+import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
@@ -8,6 +9,7 @@ import { denoRuntime } from '../../src/runtime/deno.ts';
 import { sqliteFileTests } from '../adapters/sqlite-file.suite.ts';
 import { sqliteUpgradeTests } from '../adapters/sqlite-upgrade.suite.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
+import { auditStoreConformance } from '../conformance/audit-store.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
@@ -28,6 +30,7 @@ imageStoreConformance(
   opener((database) => createSqliteImages(database)),
 );
 albumStoreConformance(test, opener(createSqliteAlbums));
+auditStoreConformance(test, opener(createSqliteAudit));
 stateStoreConformance(test, opener(createSqliteState));
 blobStoreConformance(test, folderOpener(denoRuntime.fileBody));
 locksConformance(test, openLocalLocks);

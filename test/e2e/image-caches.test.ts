@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
 import { cachedUrls } from '../../src/image/records/links.ts';
 import { absent } from '../support/absent.ts';
 import { dayOfLooks, type Look } from '../support/images/day-of-looks.ts';
@@ -49,6 +50,24 @@ const look = async (url: string) => {
   return [answer.status, answer.headers.get('x-cache')];
 };
 
+/** Asks for a path as it is written, which `fetch` would tidy. */
+function rawStatus(base: string, path: string): Promise<number> {
+  const { hostname, port } = new URL(base);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: img.example\r\nAccept: image/jpeg\r\nConnection: close\r\n\r\n`,
+      ),
+    );
+    let head = '';
+    socket.on('data', (piece) => {
+      if (head.length < 100) head += piece.toString('latin1');
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve(Number(head.split(' ')[1])));
+  });
+}
+
 describe.skipIf(absent('nginx'))('a cache in front', () => {
   test('answers what it has, and forgets what it is told has gone or changed', () =>
     withCache({}, async (cache, upload) => {
@@ -69,6 +88,56 @@ describe.skipIf(absent('nginx'))('a cache in front', () => {
       for (const url of urls) await look(url.replace('/i/', '/purge/i/'));
       for (const url of [raw, `${raw}?w=160`]) expect((await look(url))[0]).toBe(404);
       expect(await look(own)).toEqual([200, 'HIT']);
+    }));
+
+  test('has nothing left of a deleted picture, however its link was spelt', () =>
+    withCache({}, async (cache, upload) => {
+      const image = await upload('format=jpeg');
+      const path = `/i/${image.id}`;
+      const spellings = [
+        ...[
+          '.jpg',
+          '.jpeg',
+          '.jpe',
+          '.jfif',
+          '.JPG',
+          '.jpg?x=1',
+          '.jpg?',
+          '.jpg?w=160',
+          '.jpg?w=160&download=1',
+        ],
+        ...[
+          '.jpg?download=1',
+          '.jpg?download=true',
+          '.jpg?download=1&x',
+          '.jpg?w=0160',
+          '?auto',
+          '?auto=1',
+          '?auto=2',
+        ],
+        ...['?auto&download=1', '?x&auto', '/preview.jpg', '/preview.jpg?x=1', `.jpg?/i/${image.id}.jpg`],
+      ].map((rest) => path + rest);
+      spellings.push(
+        `/i/zzzzzzzzzzzz.jpg?x=/i/${image.id}.jpg`,
+        path.replace('/i/', '//i/'),
+        `/i/./${image.id}.jpg`,
+      );
+      spellings.push(
+        `/i/%${image.id.charCodeAt(0).toString(16)}${image.id.slice(1)}.jpg`,
+        `/x/../i/${image.id}.jpg`,
+      );
+      const raw = (spelling: string) => rawStatus(cache.url, spelling);
+      for (const spelling of [...spellings, ...spellings]) await raw(spelling);
+      expect(await look(`${cache.url}${path}.jpg`)).toEqual([200, 'HIT']);
+      await fetch(`${cache.url}/api/delete/${image.id}`, {
+        method: 'DELETE',
+        headers: { 'x-delete-token': image.delete_token },
+      });
+      const urls = cachedUrls(cache.url, { ...image, format: 'jpeg' });
+      for (const url of urls) await look(url.replace('/i/', '/purge/i/'));
+      const left: string[] = [];
+      for (const spelling of spellings) if ((await raw(spelling)) < 400) left.push(spelling);
+      expect(left).toEqual([]);
     }));
 
   test('answers 95 of 100 looks of a day itself', () =>

@@ -37,6 +37,28 @@ describe('no loss is silent', () => {
     ]);
   });
 
+  test('Content Credentials are told where they are, in front of the picture or behind it', async () => {
+    const uuid = Buffer.from('6332706100110010800000aa00389b71', 'hex');
+    const box = Buffer.concat([
+      Buffer.from('JP\0\x01\0\0\0\x01\0\0\0\x28jumb\0\0\0\x20jumd', 'latin1'),
+      uuid,
+      Buffer.from('\x03c2pa\0'),
+    ]);
+    const jpeg = await photo(300, 200);
+    const segment = Buffer.concat([Buffer.from([0xff, 0xeb, 0, box.length + 2]), box]);
+    const front = Buffer.concat([jpeg.subarray(0, 2), segment, jpeg.subarray(2)]);
+    const webp = await sharp(jpeg).webp().toBuffer();
+    const chunk = Buffer.concat([Buffer.from('C2PA\x34\0\0\0', 'latin1'), Buffer.alloc(52)]);
+    box.copy(chunk, 8);
+    const behind = Buffer.concat([webp, chunk]);
+    behind.writeUInt32LE(behind.length - 8, 4);
+    for (const file of [front, behind]) {
+      expect(await warningsOf(file)).toContain('provenance_dropped');
+      expect(await warningsOf(file, { stripExif: false })).toContain('provenance_dropped');
+    }
+    expect(await warningsOf(jpeg)).not.toContain('provenance_dropped');
+  });
+
   test('a picture that was scaled says from which size to which', async () => {
     const tall = await sharp({ create: { width: 80, height: 700, channels: 3, background: '#246' } })
       .jpeg()

@@ -47,7 +47,7 @@ test('bash offers the values of an option, also behind =, the verbs of a command
     ['picpool', 'upload', 'pic'],
     ['picpool', 'help', 'tok'],
   ]);
-  const roles = ['upload', 'admin', 'gateway'];
+  const roles = ['upload', 'admin', 'moderator', 'gateway'];
   expect(answers).toEqual([['create', 'list', 'revoke'], roles, ['upload'], roles, [], [], ['token']]);
 });
 

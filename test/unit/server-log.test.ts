@@ -28,6 +28,33 @@ test('a log tells what was removed, also as Kubernetes keeps it', async () => {
   });
 });
 
+const act = (what: string, subject: string, facts: object = {}) =>
+  JSON.stringify({ id: 'a-1', time: '2026-02-01T08:05:00.000Z', what, subject, ...facts });
+
+test('the audit log tells the same', async () => {
+  const found = await told(
+    act('image.delete', 'image aaaaaaaaaaaa', { who: 'uploader' }),
+    act('review.block', 'image bbbbbbbbbbbb'),
+    act('report.decide', 'image cccccccccccc', { verdict: 'delete' }),
+    act('report.decide', 'image dddddddddddd', { verdict: 'keep' }),
+    act('review.allow', 'image eeeeeeeeeeee'),
+    act('image.delete', 'image ../../etc/passwd'),
+    act('block.add', `hash ${HASH}`, { why: 'spam' }),
+    act('block.add', 'network 192.0.2.0/24'),
+    act('block.remove', 'network 192.0.2.0/24'),
+    act('block.add', 'network 9d7c5b1e2f3a'),
+    act('block.add', 'constructor x'),
+  );
+  expect(found).toEqual({
+    removed: ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'],
+    blocks: [
+      { block: { hash: HASH }, reason: 'spam' },
+      { block: { network: '192.0.2.0/24' }, reason: null },
+    ],
+    hidden: 2,
+  });
+});
+
 test('of a block, the last line counts', async () => {
   const network = { peer: '192.0.2.0/24' };
   const { blocks } = await told(

@@ -50,7 +50,7 @@ describe('the words of pages', () => {
   });
 
   test('are all used', async () => {
-    const files = filesOf('src/{web,image,proxy,start,moderation}/**/*.{ts,js}');
+    const files = filesOf('src/{web,image,proxy,start,moderation,admin}/**/*.{ts,js}');
     const code = await Promise.all(files.filter((file) => !file.startsWith('src/web/words/')).map(read));
     const text = code.join('\n');
     const unused = leaves(texts).filter(([path]) => {

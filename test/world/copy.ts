@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { createApp } from '../../src/app.ts';
+import { createAudit } from '../../src/audit/audit.ts';
 import type { Codec, Converted } from '../../src/codec/codec.ts';
 import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
@@ -103,8 +104,17 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     });
     const pair = { ...stores, folder, shared: { records: !alone, files: !alone }, clock, log };
     const paired = await pairStores(pair);
+    const audit = createAudit({
+      audit: seams.around('audit', records.audit),
+      ...{ state, locks, log },
+      keepDays: 365,
+      now: Date.now,
+      newId: () => bytes(16).toString('hex'),
+      hide: (peer) => peer,
+    });
     const service = await createImageService({
       ...stores,
+      audit,
       codec,
       clock,
       random: bytes,
@@ -149,7 +159,10 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
         {
           name: 'Image',
           basePath: '',
-          routes: [...imageRoutes({ service, albums, basePath: '', siteOf }), ...imageReviewRoutes(reviews)],
+          routes: [
+            ...imageRoutes({ service, albums, basePath: '', siteOf }),
+            ...imageReviewRoutes(reviews, audit),
+          ],
           stats: async () => statsView(await service.summary(), limits),
           statsAnswer,
         },
@@ -168,10 +181,12 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     });
     if (!paired) void pairLater(pair, death.signal);
     service.start();
+    audit.start();
     return Object.assign(copy, {
       ask: (request: Request, peer: string) =>
         as(copy, () => Promise.race([app.handle(request, () => peer), whenDead])),
-      stop: () => as(copy, () => Promise.race([service.stop(), whenDead])).catch(() => {}),
+      stop: () =>
+        as(copy, () => Promise.race([Promise.all([service.stop(), audit.stop()]), whenDead])).catch(() => {}),
     });
   });
   started.catch(() => {});

@@ -1,3 +1,4 @@
+import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
 import { AppError, message } from '../../src/errors.ts';
 import { fail } from '../../src/findings/finding.ts';
 import type { AlbumRecord, AlbumStore } from '../../src/image/albums/album.ts';
@@ -20,6 +21,7 @@ interface Row {
 interface Data {
   rows: Map<string, Row>;
   albums: Map<string, AlbumRecord>;
+  audit: Map<string, StagedEntry>;
   state: Map<string, string>;
   /** The largest tokens of fences and fenced values. */
   tokens: Map<string, number>;
@@ -33,6 +35,7 @@ interface Data {
 const EMPTY: Data = {
   rows: new Map(),
   albums: new Map(),
+  audit: new Map(),
   state: new Map(),
   tokens: new Map(),
   tombstones: new Map(),
@@ -44,6 +47,7 @@ const EMPTY: Data = {
 export interface RecordsModel {
   images: ImageStore;
   albums: AlbumStore;
+  audit: AuditStore;
   state: StateStore;
   /** Locks for one more copy of the server. `ask`: how it reaches the database. */
   locks(ask?: Ask): Locks;
@@ -67,6 +71,7 @@ export function createRecordsModel(now: () => number, newOwner: () => string): R
   return {
     images: createImages(() => data, now),
     albums: createAlbums(() => data),
+    audit: createAudit(() => data.audit),
     state: createState(() => data),
     locks: (ask = (_, work) => work()) => createLocks(held, { now, newOwner, ask }),
     lastToken: () => Math.max(0, ...data.tokens.values()),
@@ -257,6 +262,39 @@ function createImages(data: () => Data, now: () => number): ImageStore {
     preparing: () => null,
     async repair() {
       data().counted = data().rows.size;
+    },
+  };
+}
+
+function createAudit(entries: () => Map<string, StagedEntry>): AuditStore {
+  const sorted = () =>
+    [...entries().values()]
+      .map((entry) => ({ ...entry }))
+      .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1));
+  return {
+    async append(entry, stage) {
+      if (!entries().has(entry.id)) entries().set(entry.id, { ...entry, stage });
+    },
+    async advance(id, stage) {
+      const found = entries().get(id);
+      if (found && found.stage > stage) found.stage = stage;
+    },
+    async list({ limit, after, subject }) {
+      const newest = sorted().reverse();
+      if (subject !== undefined) return newest.filter((one) => one.subject === subject).slice(0, limit);
+      if (after === undefined) return newest.slice(0, limit);
+      const place = newest.findIndex(({ id }) => id === after);
+      return place === -1 ? [] : newest.slice(place + 1, place + 1 + limit);
+    },
+    unfinished: async (limit) =>
+      sorted()
+        .filter(({ stage }) => stage > 0)
+        .sort((one, other) => other.stage - one.stage)
+        .slice(0, limit),
+    async drop(day) {
+      const old = sorted().filter((one) => one.stage === 0 && one.day < day);
+      for (const { id } of old) entries().delete(id);
+      return old.length;
     },
   };
 }

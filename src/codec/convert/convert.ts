@@ -16,7 +16,7 @@ import { lossesOf } from './losses.ts';
 import { isLossy, type Lossy, lowered, qualityFor } from './quality.ts';
 import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
 import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
-import { privatePartsOf } from './warnings.ts';
+import { losesCredentials, privatePartsOf } from './warnings.ts';
 
 /** A picture in its new format. */
 interface Made {
@@ -93,6 +93,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       frames: source.frames,
       animated,
       keeps: !job.stripExif,
+      provenanceLost: await losesCredentials(job.input, data),
       sides: { from: source.upright, to: { width, height } },
       bytes: { from: source.bytes, to: data.length },
     }),

@@ -28,6 +28,8 @@ interface Passage {
   xmpKept: boolean;
   /** Whether the result has the IPTC of the source. */
   iptcKept: boolean;
+  /** Whether the file had Content Credentials, and the result has none. */
+  provenanceLost: boolean;
   /** Whether the result has the gain map. */
   gainMapKept: boolean;
   /** One frame of the input as people see it, and of the result. */
@@ -41,7 +43,7 @@ const NOTICEABLE = 4096;
 
 /** Returns what a conversion has lost, the most noticeable first. Pure. */
 export function lossesOf(passage: Passage): Warning[] {
-  const rules = [framesLost, cutShort, gainMapLost, metadataLost, madeSmaller, madeLarger];
+  const rules = [framesLost, cutShort, gainMapLost, metadataLost, provenanceDropped, madeSmaller, madeLarger];
   return rules.map((rule) => rule(passage)).filter((warning) => warning !== null);
 }
 
@@ -83,6 +85,12 @@ function metadataLost({ keeps, header, format, exifKept, xmpKept, iptcKept }: Pa
   if (lost.length === 0) return null;
   const message = `${inWords(lost)} of the file cannot be kept in ${ACCEPTED[format]}.`;
   return { code: 'metadata_dropped', message };
+}
+
+function provenanceDropped({ provenanceLost }: Passage): Warning | null {
+  if (!provenanceLost) return null;
+  const message = 'The Content Credentials (C2PA), which say how the picture was made, are not kept.';
+  return { code: 'provenance_dropped', message };
 }
 
 function madeSmaller({ sides: { from, to } }: Passage): Warning | null {

@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import { oneOf } from '../../lib/schema.ts';
 import { hasCoordinates } from '../decoders/exif.ts';
@@ -9,6 +10,7 @@ export const WARNING_CODES = [
   'gain_map_dropped',
   'truncated',
   'metadata_dropped',
+  'provenance_dropped',
   'resized',
   'larger',
 ] as const;
@@ -45,4 +47,26 @@ export function privatePartsOf({ exif, xmp, iptc, comments }: Told): PrivatePart
   const parts: PrivatePart[] = hasLocation ? ['location'] : [];
   if (exif || xmp || iptc || comments?.length) parts.push('metadata');
   return parts;
+}
+
+/** Begins the description of every store of Content Credentials, in whatever format (C2PA 2.1, section 11.1.4.1). */
+const CREDENTIALS = Buffer.from('6332706100110010800000aa00389b71', 'hex');
+/** Stores are in front of the picture or, in WebP, behind it. */
+const CREDENTIALS_BYTES = 262_144;
+
+/** Reports whether the file has Content Credentials that its conversion to `made` does not have. */
+export async function losesCredentials(path: string, made: Uint8Array): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const ends = Buffer.alloc(2 * CREDENTIALS_BYTES);
+    await file.read(ends, 0, CREDENTIALS_BYTES, 0);
+    await file.read(ends, CREDENTIALS_BYTES, CREDENTIALS_BYTES, Math.max(0, size - CREDENTIALS_BYTES));
+    return (
+      ends.includes(CREDENTIALS) &&
+      !Buffer.from(made.buffer, made.byteOffset, made.length).includes(CREDENTIALS)
+    );
+  } finally {
+    await file.close();
+  }
 }

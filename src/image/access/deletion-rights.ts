@@ -18,6 +18,8 @@ export interface Deleter {
   peer: string | null;
   token: string | null;
   admin: boolean;
+  /** For the audit log; see `Act`. */
+  log?: { who: string; peer: string; why: string; statement?: string };
 }
 
 /** Decides who may delete an image. */
@@ -43,6 +45,9 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
   };
 }
 
+/** Characters of a reason in the audit log. */
+const MAX_REASON = 500;
+
 /** Returns what a record keeps of a delete token: its SHA-256 in hexadecimal. */
 export function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
@@ -57,12 +62,14 @@ export function sameHash(one: string, other: string): boolean {
  * Returns who asks for a deletion, according to the request: by address, `delete_token` or `token` in the query,
  * `X-Delete-Token` or a bearer token.
  */
-export function deleterOf(request: Request, { identity, origin, admin }: RequestContext): Deleter {
+export function deleterOf(request: Request, context: RequestContext): Deleter {
   const { headers } = request;
+  const { identity, origin, moderates, actor, peer } = context;
   const query = new URL(request.url).searchParams;
   // The links given to people use the second name.
   const token = query.get('delete_token') || query.get('token') || tokenOf(request);
-  return { peer: isForeignPage(headers, origin) ? null : identity, token, admin };
+  const log = { who: actor, peer, why: (query.get('reason') ?? '').slice(0, MAX_REASON) };
+  return { peer: isForeignPage(headers, origin) ? null : identity, token, admin: moderates, log };
 }
 
 /** Returns the delete token of a header: `X-Delete-Token`, or a bearer token. */

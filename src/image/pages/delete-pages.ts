@@ -7,12 +7,15 @@ import type { Site } from '../../web/site.ts';
 import { type Deleter, deleterOf } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
-import type { PagesOptions } from './page-parts.ts';
+import { decisionPage, MAX_ANSWER } from './decision-page.ts';
+import { type PagesOptions, redirectTo } from './page-parts.ts';
 
 /** Deletion in two steps, because opening a link must not delete. */
 export interface DeletePages {
   /** Asks for confirmation. Rejects with `forbidden` if the visitor may not delete the picture. */
   askDelete(call: Caller, id: string): Promise<Response>;
+  /** Records what the uploader answers to a removal by a moderator. */
+  answer(call: Caller, id: string, body: URLSearchParams): Promise<Response>;
   /** Deletes. `token`: that of the form. Rejects with `forbidden` if the visitor may not delete the picture. */
   confirmDelete(call: Caller, id: string, token: string | null): Promise<Response>;
 }
@@ -30,12 +33,24 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
   return {
     async askDelete(call, id) {
       const token = new URL(call.request.url).searchParams.get('token');
+      const decision = token === null ? null : await service.decision(id, token);
+      if (token !== null && decision)
+        return decisionPage({ siteOf, basePath }, call, { id, token, decision });
       const { filename, passwordHash } = await removable(id, deleter(call, token));
       // A visitor with only the uploader's address may not know the password, so the name stays hidden.
       const shown = token === null && passwordHash !== null ? id : filename;
       const site = siteOf(call.request);
       const page = deletePage(site, `${basePath}/i/${id}`, shown, token);
       return pageResponse(site, page, { cache: PRIVATE_CACHE });
+    },
+
+    async answer(call, id, body) {
+      const [token, text] = [body.get('token') ?? '', body.get('answer')?.trim().slice(0, MAX_ANSWER) ?? ''];
+      await service.answer(id, token, text, call.context.peer);
+      return new Response(null, {
+        status: 303,
+        headers: redirectTo(`${basePath}/i/${id}/delete?token=${encodeURIComponent(token)}`),
+      });
     },
 
     async confirmDelete(call, id, token) {

@@ -197,14 +197,14 @@ ${snippet(site, 'copy-delete', pictures.deleteLink, deleteLink)}
 
 /** Returns what a visitor can do with an image: `first`, deletion, and locking it again. */
 function actions(
-  { words: { pictures } }: Site,
+  { path, words: { pictures, reports } }: Site,
   { image, basePath, deletable }: ImagePage,
   first: Html | null = null,
 ): Html {
   const { id } = image;
   const isProtected = visibilityOf(image) === 'protected';
   return html`<p class="actions">
-${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a>${
+${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a>${
     isProtected &&
     html`
 <button class="quiet" form="lock">${icon('lock')}${pictures.lockAgain}</button>`

@@ -1,7 +1,7 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Lease, Locks } from '../../lib/locks.ts';
+import { acquireSoon, type Locks, tooBusy } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { originalKey } from '../records/blob-keys.ts';
@@ -43,10 +43,6 @@ interface ReviewsOptions {
 }
 
 const KEY = 'image-reviews';
-const LOCK_TTL_MS = 10_000;
-/** A change takes some milliseconds, and others may compete for the lock. */
-const TRIES = 200;
-const PAUSE_MS = 25;
 /** What entries of older versions lack. */
 const OLDER = { exif: null, made: null, title: null, alt: null };
 /** Takes some 800 KB. */
@@ -77,24 +73,15 @@ export function createReviews({
 }: ReviewsOptions): Reviews {
   const list = () => readReviews(state);
 
-  async function acquire(): Promise<Lease> {
-    for (let tries = 0; tries < TRIES; tries++) {
-      const lease = await locks.acquire('image-reviews', LOCK_TTL_MS);
-      if (lease) return lease;
-      await clock.sleep(PAUSE_MS);
-    }
-    throw busy();
-  }
-
   /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
   async function change(
     work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>,
   ): Promise<void> {
-    const lease = await acquire();
+    const lease = await acquireSoon(locks, 'image-reviews', clock);
     try {
       const changed = await work(await list());
       // Another copy may have made a change that this one has not seen.
-      if (lease.lost.aborted) throw busy();
+      if (lease.lost.aborted) throw tooBusy();
       await state.set(KEY, JSON.stringify(changed));
     } finally {
       await lease.release();
@@ -188,10 +175,4 @@ export function createReviews({
       return (await list()).reduce((sum, { size }) => sum + size, 0);
     },
   };
-}
-
-function busy(): AppError {
-  return new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
-    retryAfterMs: 5000,
-  });
 }

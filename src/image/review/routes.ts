@@ -1,10 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { Audit } from '../../audit/audit.ts';
 import { FORMATS, MEDIA_TYPES } from '../../codec/format.ts';
 import type { Description } from '../../http/describe.ts';
-import { json, type Route, route } from '../../http/route.ts';
+import { type Call, json, type Route, route } from '../../http/route.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
+import { SUBJECT } from '../owner-actions.ts';
 import { PRIVATE_CACHE, SANDBOX } from '../serve/serve.ts';
 import type { Reviews } from './reviews.ts';
 
@@ -48,8 +50,11 @@ const listed = { 200: { description: 'The images in review, oldest first.', sche
 const file = { 200: { description: 'The file.', content: { 'image/*': { schema: Type.String() } } } };
 
 /** The routes for pictures that wait for the administrator. */
-export function imageReviewRoutes(reviews: Reviews): Route[] {
-  const admin = 'always';
+export function imageReviewRoutes(reviews: Reviews, audit: Pick<Audit, 'act' | 'carry'>): Route[] {
+  const admin = 'or moderator';
+  for (const verdict of ['allow', 'block'] as const) {
+    audit.carry(`review.${verdict}`, ({ subject }) => reviews.decide(subject.slice(SUBJECT.length), verdict));
+  }
   return [
     route('GET /api/admin/reviews', () => list(reviews), {
       admin,
@@ -59,7 +64,7 @@ export function imageReviewRoutes(reviews: Reviews): Route[] {
       admin,
       about: about('getReviewedImage', 'Get the file of an image in review', file, [404]),
     }),
-    route('POST /api/admin/reviews', ({ body }) => decide(reviews, body), {
+    route('POST /api/admin/reviews', (call) => decide(reviews, audit, call), {
       body: json(decision),
       admin,
       about: about('decideReview', 'Approve or delete an image in review', listed, [400, 404, 413]),
@@ -84,8 +89,15 @@ async function showFile(reviews: Reviews, id: string): Promise<Response> {
 }
 
 /** Publishes or deletes an image, and lists the others. */
-async function decide(reviews: Reviews, { id, verdict }: Static<typeof decision>): Promise<Response> {
-  await reviews.decide(id, verdict);
+async function decide(
+  reviews: Reviews,
+  audit: Pick<Audit, 'act'>,
+  { body: { id, verdict }, context }: Call<{ body: Static<typeof decision> }>,
+): Promise<Response> {
+  await audit.act({
+    ...{ what: `review.${verdict}`, subject: SUBJECT + id },
+    ...{ who: context.actor, peer: context.peer },
+  });
   return list(reviews);
 }
 

@@ -28,10 +28,10 @@ interface Scanner {
 interface ScannerOptions {
   url: string;
   /**
-   * What is sent in addition to facts and hashes: nothing, a JPEG of at most 512 pixels, or the picture as it will be
-   * stored.
+   * What is sent in addition to facts and SHA-256: nothing, the perceptual hash, a JPEG of at most 512 pixels, or the
+   * picture as it will be stored.
    */
-  send: 'hash' | 'preview' | 'file';
+  send: 'hash' | 'look' | 'preview' | 'file';
   timeoutMs: number;
   /** What to do if the service does not answer. */
   onFailure: 'refuse' | 'allow';
@@ -78,6 +78,7 @@ export function createScanner(options: ScannerOptions): Scanner {
 
   async function pictureOf(image: ImageRecord, path: string, payer: string): Promise<object> {
     if (send === 'hash') return {};
+    if (send === 'look') return { phash: image.phash };
     const bytes = send === 'file' ? await readFile(path) : await preview(path, payer);
     const mediaType = send === 'file' ? MEDIA_TYPES[image.format] : MEDIA_TYPES.jpeg;
     return { picture: { media_type: mediaType, base64: bytes.toString('base64') } };
@@ -105,8 +106,8 @@ export function createScanner(options: ScannerOptions): Scanner {
   }
 
   async function verdictOn(image: ImageRecord, path: string, payer: string): Promise<Verdict> {
-    const { filename, format, width, height, frames, size, hash, phash } = image;
-    const facts = { filename, format, width, height, frames, size, hash, phash };
+    const { filename, format, width, height, frames, size, hash } = image;
+    const facts = { filename, format, width, height, frames, size, hash };
     const picture = await pictureOf(image, path, payer);
     const answer = await ask({ ...facts, ...picture }).catch(failed);
     if (typeof answer === 'string') return answer;

@@ -158,6 +158,7 @@ export function createDirectLinkCache(
       download: false,
       cors,
       cacheSeconds,
+      isNamed: true,
     });
     // The headers of every answer; see the application.
     const common = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
@@ -176,7 +177,8 @@ export function createDirectLinkCache(
   function kept(asked: Asked): Response | null {
     const { request, url } = asked;
     const nameAt = url.lastIndexOf('/') + 1;
-    const image = service.cached(url.slice(nameAt, nameAt + ID_LENGTH));
+    // A query may contain the name of another picture.
+    const image = url.includes('?') ? undefined : service.cached(url.slice(nameAt, nameAt + ID_LENGTH));
     if (!image || image.passwordHash !== null || isEnding(image)) return null;
     const { name, validators, whole, notModified } = prepared.get(image) ?? prepare(image);
     if (url.length !== nameAt + name.length || !url.endsWith(name)) return null;

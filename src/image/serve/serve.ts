@@ -2,6 +2,7 @@ import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
 import type { Shape } from '../records/blob-keys.ts';
+import { cachedUrls } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
 import { httpDate, isNotModified, requestedRange, STALE_S, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
@@ -64,7 +65,8 @@ async function serveOnce(
 ): Promise<Response> {
   if (!head) service.accessed(image);
   const cacheSeconds = service.cacheSeconds(image);
-  const asked = headersOf(image, { shape, vary, download, cors, cacheSeconds });
+  const caching = { vary, download, cors, cacheSeconds, isNamed: isNamed(request, image) };
+  const asked = headersOf(image, { shape, ...caching });
   if (isNotModified(request.headers, validatorsOf(image, shape))) {
     return new Response(null, { status: 304, headers: asked.notModified });
   }
@@ -73,7 +75,7 @@ async function serveOnce(
   const version = { ...(await service.version(image, shape, payer)), ...isStopgap };
   const { size } = version;
   const validators = validatorsOf(image, version);
-  const { notModified, file } = headersOf(image, { shape: version, vary, download, cors, cacheSeconds });
+  const { notModified, file } = headersOf(image, { shape: version, ...caching });
   if (isNotModified(request.headers, validators)) {
     return new Response(null, { status: 304, headers: notModified });
   }
@@ -102,6 +104,16 @@ async function serveOnce(
   return new Response(await service.read(image, version, range), { status: 206, headers });
 }
 
+/**
+ * Reports whether the events of a deletion name the URL of a request. Shared caches must not keep any other: nobody
+ * would purge it.
+ */
+function isNamed({ url }: Request, image: ImageRecord): boolean {
+  const { pathname, search } = new URL(url);
+  const asked = pathname.slice(pathname.lastIndexOf('/i/')) + search;
+  return !url.endsWith('?') && cachedUrls('', image).includes(asked);
+}
+
 /** Returns what distinguishes versions of an image's file. */
 export function validatorsOf(image: ImageRecord, { width, format }: Shape): Validators {
   const other = width ?? (format === image.format ? null : format);
@@ -111,9 +123,12 @@ export function validatorsOf(image: ImageRecord, { width, format }: Shape): Vali
 /** Returns the headers of an image's file: those that a 304 repeats, and the others. */
 export function headersOf(
   image: ImageRecord,
-  asked: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'> & { cacheSeconds: number },
+  asked: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'> & {
+    cacheSeconds: number;
+    isNamed: boolean;
+  },
 ): Record<'notModified' | 'file', Record<string, string>> {
-  const { shape, vary, download, cors, cacheSeconds } = asked;
+  const { shape, vary, download, cors, cacheSeconds, isNamed } = asked;
   const { id, filename, createdAt, passwordHash } = image;
   const { format } = shape;
   const isOpen = passwordHash === null;
@@ -123,7 +138,7 @@ export function headersOf(
       ? PRIVATE_CACHE
       : shape.isStopgap
         ? 'no-store'
-        : `public, max-age=${cacheSeconds}, stale-while-revalidate=${STALE_S}`,
+        : `${isNamed ? 'public' : 'private'}, max-age=${cacheSeconds}, stale-while-revalidate=${STALE_S}`,
     ...(vary && { vary: 'Accept' }),
     ...(isOpen && { 'cache-tag': id }),
     ...(isOpen && cors && { 'access-control-allow-origin': '*' }),

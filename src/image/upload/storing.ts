@@ -27,6 +27,8 @@ interface StoringOptions {
   requireFiles: () => Promise<void>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore: (hash: string, phash?: string | null) => Promise<void>;
+  /** Rejects with `forbidden` for an uploaded file that must not be converted. */
+  mayUpload: ((path: string) => Promise<void>) | undefined;
   /** Whether the file at `path` was taken over for review. */
   holdBack: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
   unfinished: Pick<Unfinished, 'settle'>;
@@ -61,8 +63,20 @@ export interface Storing {
 }
 
 export function createStoring(options: StoringOptions): Storing {
-  const { images, files, codec, hasher, rights, rules, quota, mayStore, holdBack, unfinished, onStored } =
-    options;
+  const {
+    images,
+    files,
+    codec,
+    hasher,
+    rights,
+    rules,
+    quota,
+    mayStore,
+    mayUpload,
+    holdBack,
+    unfinished,
+    onStored,
+  } = options;
   const { requireFiles, random, folder, now, stamp, log } = options;
 
   async function freshId(): Promise<string> {
@@ -107,6 +121,7 @@ export function createStoring(options: StoringOptions): Storing {
       const { format, quality, stripExif, maxWidth, maxHeight, password, title, alt } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
+      await mayUpload?.(path);
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {

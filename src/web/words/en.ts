@@ -1,3 +1,4 @@
+import { admin, reports } from './en/admin.ts';
 import { api } from './en/api.ts';
 import { errors } from './en/errors.ts';
 import { formats } from './en/formats.ts';
@@ -19,6 +20,8 @@ export const en = {
   proxies,
   api,
   openPanel,
+  admin,
+  reports,
   scripts,
 };
 

@@ -1,4 +1,5 @@
 import type { Words } from './en.ts';
+import { admin, reports } from './zh-cn/admin.ts';
 import { api } from './zh-cn/api.ts';
 import { errors } from './zh-cn/errors.ts';
 import { formats } from './zh-cn/formats.ts';
@@ -20,5 +21,7 @@ export const zhCn: Words = {
   proxies,
   api,
   openPanel,
+  admin,
+  reports,
   scripts,
 };

@@ -30,6 +30,7 @@ import { MOST_EXPIRY_MS } from '../../../src/lib/expiry.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { openTestWeb } from '../browser/web.ts';
 import { plainFacts } from '../facts.ts';
+import { testAudit } from '../stores/audit.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
@@ -97,6 +98,11 @@ export async function startImageHost({
       maxExpiryMs: MOST_EXPIRY_MS,
       deleteByAddressMs: Number.POSITIVE_INFINITY,
     },
+    audit: testAudit(database, {
+      state: createSqliteState(database),
+      locks: createLocalLocks(),
+      now: clock.now,
+    }),
     log: (_level, message, facts) => void logged.push({ message, facts: plainFacts(facts) }),
   };
   const options = { ...parts, ...change?.(parts) };

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { createPostgresAlbums } from '../../../adapters/postgres/albums.ts';
 import { arrayOf } from '../../../adapters/postgres/arrays.ts';
+import { createPostgresAudit } from '../../../adapters/postgres/audit.ts';
 import { openPostgres, type PostgresConnection } from '../../../adapters/postgres/connection.ts';
 import { createImageList } from '../../../adapters/postgres/image-list.ts';
 import { createPostgresImages } from '../../../adapters/postgres/images.ts';
@@ -18,6 +19,7 @@ import type { Page, Place } from '../../../src/image/store.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../../conformance/album-store.ts';
+import { auditStoreConformance } from '../../conformance/audit-store.ts';
 import { imageExpiryConformance } from '../../conformance/image-expiry.ts';
 import { imageLossConformance } from '../../conformance/image-loss.ts';
 import { imageSearchConformance } from '../../conformance/image-search.ts';
@@ -32,7 +34,7 @@ import { image } from './records.ts';
 /** All that holds rows from one test to the next. */
 const TABLES = [
   ...['state', 'fences', 'locks', 'limits', 'proxies', 'proxies_gone', 'proxy_marks'],
-  ...['images', 'image_text', 'image_counts', 'image_views', 'tombstones', 'albums'],
+  ...['images', 'image_text', 'image_counts', 'image_views', 'tombstones', 'albums', 'audit'],
 ];
 
 const newSchema = () => `t${randomBytes(8).toString('hex')}`;
@@ -111,6 +113,7 @@ function openerOf(tables: TestTables) {
 export function postgresConformance(test: Test, tables: TestTables, timed: Test = test): void {
   const opener = openerOf(tables);
   albumStoreConformance(test, opener(createPostgresAlbums));
+  auditStoreConformance(test, opener(createPostgresAudit));
   stateStoreConformance(test, opener(createPostgresState));
   locksConformance(
     timed,

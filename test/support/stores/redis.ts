@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { createRedisAlbums } from '../../../adapters/redis/albums.ts';
+import { createRedisAudit } from '../../../adapters/redis/audit.ts';
 import { openRedis, type RedisConnection } from '../../../adapters/redis/connection.ts';
 import { createRedisImages } from '../../../adapters/redis/images.ts';
 import { createRedisLocks } from '../../../adapters/redis/locks.ts';
@@ -12,6 +13,7 @@ import { openProxyReplica } from '../../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../../conformance/album-store.ts';
+import { auditStoreConformance } from '../../conformance/audit-store.ts';
 import { imageLossConformance } from '../../conformance/image-loss.ts';
 import { imageStoreConformance } from '../../conformance/image-store.ts';
 import { locksConformance } from '../../conformance/locks.ts';
@@ -77,6 +79,7 @@ export function redisConformance(
     test,
     opener((redis) => createRedisAlbums(redis)),
   );
+  auditStoreConformance(test, opener(createRedisAudit));
   stateStoreConformance(test, opener(createRedisState));
   locksConformance(test, async () => {
     const own = withPrefix(await url());

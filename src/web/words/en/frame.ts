@@ -12,6 +12,10 @@ export const frame = {
   version: (version: string) => `picpool ${version} · times in UTC`,
   openapi: 'OpenAPI',
   reportAbuse: 'Report abuse',
+  contact: {
+    title: 'Contact and rules',
+    lead: 'To report a picture, open it and press Report. For everything else, write to:',
+  },
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   language: 'Language',

@@ -172,6 +172,14 @@ export const messages = {
   'The server does not know the host name {host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.':
     '服务器不认识主机名 {host}，因此无法通过它进行修改。如果这是本服务器的名称，请设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
   'Something went wrong on the server.': '服务器内部出错。',
+  // Administration
+  'Too many reports; try again later.': '举报过多，请稍后再试。',
+  'There is no such report, or it is too old.': '没有这项举报，或时间过久。',
+  'You have already answered.': '你已经回复过。',
+  'The token is wrong.': '令牌不正确。',
+  'Only an administrator can do this.': '只有管理员可以执行此操作。',
+  'The form is out of date. Open the page again.': '表单已失效，请重新打开页面。',
+  'This would block your own address.': '这会封禁你自己的地址。',
 };
 
 export type Template = keyof typeof messages;

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import { createAnswerCache } from '../lib/answer-cache.ts';
+import { tooBusy } from '../lib/locks.ts';
+import { isSecret } from '../lib/secret.ts';
+import type { StateStore } from '../lib/state.ts';
+import { isGoodUntil } from '../lib/stored-time.ts';
+import type { Holders } from './holders.ts';
+import { isTokenLike, type Tokens } from './tokens.ts';
+
+/** Somebody who has logged in at `/admin`. */
+export interface Session {
+  /** Identifies it in the store: the SHA-256 of its cookie. */
+  key: string;
+  /** Whose it is: the SHA-256 of the token. */
+  token: string;
+  role: 'admin' | 'moderator';
+  name: string;
+  /** What each form must bring: no other page can read it. */
+  form: string;
+}
+
+/** Sessions of browsers, in the state store. None outlives its token. */
+export interface Sessions {
+  /** Reports whether anybody could log in. */
+  possible(): Promise<boolean>;
+  /** Returns the value of the cookie. Rejects with `unauthorized`, and with `rate_limited` after wrong tokens. */
+  open(token: string, peer: string): Promise<string>;
+  /** Returns the session of a request; `null` if there is none, or it is over. */
+  of(request: Request): Promise<Session | null>;
+  /** Ends it; with `everywhere`, all of the same token. */
+  close(session: Session, everywhere: boolean): Promise<void>;
+}
+
+interface SessionsOptions {
+  state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
+  tokens: Pick<Tokens, 'byHash' | 'list'>;
+  holders: Pick<Holders, 'demandCalm' | 'countWrong'>;
+  adminToken: string | undefined;
+  random: (length: number) => Uint8Array;
+  /** Ms since 1970. */
+  now: () => number;
+}
+
+export const SESSION_COOKIE = 'picpool_admin';
+export const SESSION_MS = 12 * 3_600_000;
+/** Begins the keys of the state store. */
+export const SESSION_KEY = 'session ';
+/** Strangers ask, and all tokens have to be read. */
+const POSSIBLE_MS = 2000;
+/** Of all tokens together. Beyond it, all that are over are removed, or else nobody can log in. */
+const MOST = 500;
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { state, tokens, holders, adminToken, random, now } = options;
+  const isAdminToken = isSecret(adminToken);
+  const known = createAnswerCache<boolean>({ lifeMs: POSSIBLE_MS, now });
+
+  /** Returns who holds the token with that SHA-256 now. */
+  async function holderOf(hash: string): Promise<Pick<Session, 'role' | 'name'> | null> {
+    if (adminToken !== undefined && hash === sha256(adminToken))
+      return { role: 'admin', name: 'administrator' };
+    const token = await tokens.byHash(hash);
+    return token?.role === 'admin' || token?.role === 'moderator'
+      ? { role: token.role, name: token.name }
+      : null;
+  }
+
+  async function read(key: string): Promise<string | null> {
+    const text = await state.get(SESSION_KEY + key);
+    if (text === null) return null;
+    const { token, until } = JSON.parse(text) as { token: string; until: number };
+    return isGoodUntil(until, now(), SESSION_MS) ? token : null;
+  }
+
+  async function keys(): Promise<string[]> {
+    const all = await state.keys();
+    return all.filter((key) => key.startsWith(SESSION_KEY)).map((key) => key.slice(SESSION_KEY.length));
+  }
+
+  async function makeRoom(): Promise<void> {
+    const known = await keys();
+    if (known.length < MOST) return;
+    for (const key of known) if ((await read(key)) === null) await state.remove(SESSION_KEY + key);
+    if ((await keys()).length >= MOST) throw tooBusy();
+  }
+
+  return {
+    possible: async () =>
+      adminToken !== undefined ||
+      known.get('', async () => (await tokens.list()).some(({ role }) => /^(admin|moderator)$/.test(role))),
+
+    async open(token, peer) {
+      holders.demandCalm(peer);
+      const isKnown = isAdminToken(token) || (isTokenLike(token) && (await holderOf(sha256(token))) !== null);
+      if (!isKnown) {
+        await holders.countWrong(peer);
+        throw new AppError('unauthorized', 'The token is wrong.');
+      }
+      await makeRoom();
+      const value = Buffer.from(random(32)).toString('base64url');
+      const session = { token: sha256(token), until: now() + SESSION_MS };
+      await state.set(SESSION_KEY + sha256(value), JSON.stringify(session));
+      return value;
+    },
+
+    async of({ headers }) {
+      const [, value] =
+        /(?:^|;)\s*picpool_admin=([\w-]{43})\s*(?:;|$)/.exec(headers.get('cookie') ?? '') ?? [];
+      if (value === undefined) return null;
+      const key = sha256(value);
+      const token = await read(key);
+      const holder = token === null ? null : await holderOf(token);
+      return token === null || holder === null
+        ? null
+        : { key, token, ...holder, form: sha256(`form ${value}`) };
+    },
+
+    async close({ key, token }, everywhere) {
+      const ended = everywhere ? await keys() : [key];
+      for (const one of ended) {
+        if (one === key || (await read(one)) === token) await state.remove(SESSION_KEY + one);
+      }
+    },
+  };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

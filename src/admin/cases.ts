@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import type { Audit } from '../audit/audit.ts';
+import { AppError } from '../errors.ts';
+import { clientNetwork } from '../lib/address.ts';
+import type { Clock } from '../lib/clock.ts';
+import { acquireSoon, type Locks } from '../lib/locks.ts';
+import type { RateLimiter } from '../lib/rate-limiter.ts';
+import type { StateStore } from '../lib/state.ts';
+import { MAX_TEXT, type Reason } from './reasons.ts';
+
+export interface Report {
+  reason: Reason;
+  text: string;
+  /** Empty if the reporter wants no answer. */
+  contact: string;
+}
+
+/** All reports about a picture or album that nobody has decided yet. */
+export interface Case {
+  /** `image <id>` or `album <id>`, as in the audit log. */
+  subject: string;
+  /** Of the first report, ms since 1970. */
+  since: number;
+  /** The first ones; of the others only the number is known. */
+  reports: Report[];
+  count: number;
+  /** SHA-256 of each receipt. */
+  receipts: string[];
+}
+
+export type Verdict = 'keep' | 'delete';
+
+/** Reports by strangers. One case for each subject, whatever the number of reports. */
+export interface Cases {
+  /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
+  report(subject: string, report: Report, peer: string): Promise<string>;
+  /** Returns what a receipt leads to; `null` if it is unknown or too old. */
+  stateOf(receipt: string): Promise<'open' | Verdict | null>;
+  /** Returns the open ones, oldest first. */
+  list(): Promise<Case[]>;
+  /** Ends a case. The picture has already been dealt with. */
+  decide(subject: string, verdict: Verdict, by: { who: string; peer: string }): Promise<void>;
+}
+
+interface CasesOptions {
+  state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
+  locks: Locks;
+  limiter: RateLimiter;
+  audit: Pick<Audit, 'act' | 'carry' | 'about'>;
+  clock: Pick<Clock, 'now' | 'sleep'>;
+  random: (length: number) => Uint8Array;
+  /** Called with the first report of each case. */
+  onOpened: (opened: Case) => void;
+}
+
+const KEY = 'report ';
+const DECIDE = 'report.decide';
+const LOCK = 'reports';
+/** With texts of the maximum length, some 12 MB in all. */
+const MOST_CASES = 500;
+const MOST_TEXTS = 5;
+const MOST_RECEIPTS = 200;
+/** From one network, and from all. */
+const PER_NETWORK = { capacity: 10, perSecond: 10 / 3600 };
+const IN_ALL = { capacity: 300, perSecond: 300 / 3600 };
+
+export function createCases(options: CasesOptions): Cases {
+  const { state, locks, limiter, audit, clock, random, onOpened } = options;
+
+  async function read(subject: string): Promise<Case | null> {
+    const text = await state.get(KEY + subject);
+    return text === null ? null : (JSON.parse(text) as Case);
+  }
+
+  const openKeys = async () => (await state.keys()).filter((key) => key.startsWith(KEY));
+
+  async function locked<T>(work: () => Promise<T>): Promise<T> {
+    const lease = await acquireSoon(locks, LOCK, clock);
+    try {
+      return await work();
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async function demandCalm(key: string, bucket: typeof IN_ALL): Promise<void> {
+    const { allowed, retryAfterMs } = await limiter.take(`abuse-report ${key}`, bucket);
+    if (!allowed) throw new AppError('rate_limited', 'Too many reports; try again later.', { retryAfterMs });
+  }
+
+  audit.carry(DECIDE, ({ subject }) => locked(() => state.remove(KEY + subject)));
+
+  return {
+    async report(subject, report, peer) {
+      await demandCalm(clientNetwork(peer), PER_NETWORK);
+      await demandCalm('all', IN_ALL);
+      const secret = Buffer.from(random(16)).toString('base64url');
+      await locked(async () => {
+        const known = await read(subject);
+        const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
+        const isFull =
+          known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= MOST_RECEIPTS;
+        if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
+        one.count++;
+        one.receipts.push(sha256(secret));
+        if (one.reports.length < MOST_TEXTS)
+          one.reports.push({ ...report, text: report.text.slice(0, MAX_TEXT) });
+        await state.set(KEY + subject, JSON.stringify(one));
+        if (known === null) onOpened(one);
+      });
+      return `${subject.replace(' ', '-')}-${secret}`;
+    },
+
+    async stateOf(receipt) {
+      const [, kind, id, secret = ''] = /^(image|album)-([0-9A-Za-z]{12})-([\w-]{22})$/.exec(receipt) ?? [];
+      const subject = `${kind} ${id}`;
+      const hash = sha256(secret);
+      if (kind === undefined) return null;
+      if ((await read(subject))?.receipts.includes(hash)) return 'open';
+      const decisions = (await audit.about(subject)).filter(({ what }) => what === DECIDE);
+      const mine = decisions.find(({ details }) =>
+        (details?.receipts as string[] | undefined)?.includes(hash),
+      );
+      return (mine?.details?.verdict as Verdict | undefined) ?? null;
+    },
+
+    async list() {
+      const keys = await openKeys();
+      const found = await Promise.all(keys.map((key) => read(key.slice(KEY.length))));
+      return found.filter((one) => one !== null).sort((one, other) => one.since - other.since);
+    },
+
+    async decide(subject, verdict, by) {
+      const known = await read(subject);
+      if (known === null) throw new AppError('not_found', 'There is no such report, or it is too old.');
+      const { receipts, reports } = known;
+      await audit.act({
+        what: DECIDE,
+        subject,
+        ...by,
+        why: reports[0]?.reason,
+        details: { verdict, receipts },
+      });
+    },
+  };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

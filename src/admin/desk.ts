@@ -1,0 +1,182 @@
+import { SESSION_COOKIE, SESSION_MS, type Session, type Sessions } from '../access/sessions.ts';
+import { AppError } from '../errors.ts';
+import { readForm } from '../http/read-body.ts';
+import { type Call, form, type Route, route } from '../http/route.ts';
+import { isSecret } from '../lib/secret.ts';
+import { type Html, html } from '../web/html.ts';
+import { icon } from '../web/icons.ts';
+import { pageResponse } from '../web/page-response.ts';
+import type { Site, SiteOf } from '../web/site.ts';
+
+/** What the pages of moderators see of a request. */
+export interface Visit extends Call {
+  session: Session;
+  site: Site;
+  /** For the audit log. */
+  by: { who: string; peer: string };
+}
+
+/** A written page, or where to go instead. */
+type Answer = Response | { title: string; content: Html; status?: number } | string;
+
+interface Desk {
+  /** A page that moderators read; with `role`, only administrators. */
+  page(path: string, show: (visit: Visit) => Promise<Answer>, role?: 'admin'): Route;
+  /** What a form of such a page does. */
+  act(path: string, work: (visit: Visit, body: URLSearchParams) => Promise<Answer>, role?: 'admin'): Route;
+  /** Login, logout. */
+  routes: Route[];
+}
+
+interface DeskOptions {
+  sessions: Sessions;
+  siteOf: SiteOf;
+  /** Path under which browsers reach the server. */
+  path: string;
+}
+
+/** Statements are longer than passwords. */
+const MAX_FORM_BYTES = 64 * 1024;
+const NO_STORE = 'no-store';
+/** The navigation of these pages: what they are called in the words, and where they are. */
+const PLACES = [
+  ['pictures', ''],
+  ['reviews', '/reviews'],
+  ['reports', '/reports'],
+  ['log', '/log'],
+  ['tokens', '/tokens'],
+  ['server', '/server'],
+] as const;
+const ADMIN_ONLY: readonly string[] = ['tokens', 'server'];
+
+/** Creates what lets only moderators and administrators reach a page, and lets no other page act in their name. */
+export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
+  const home = `${path}/admin`;
+
+  async function enter(call: Call, role: 'admin' | undefined): Promise<Visit | Response> {
+    const session = await sessions.of(call.request);
+    const site = siteOf(call.request);
+    if (session === null) {
+      if (!(await sessions.possible())) throw new AppError('not_found', 'There is nothing at this path.');
+      return loginPage(site, home, null, 401);
+    }
+    if (role === 'admin' && session.role !== 'admin')
+      throw new AppError('forbidden', 'Only an administrator can do this.');
+    return { ...call, session, site, by: { who: session.name, peer: call.context.peer } };
+  }
+
+  async function answered(visit: Visit, answer: Answer): Promise<Response> {
+    if (answer instanceof Response) return answer;
+    if (typeof answer === 'string') {
+      return new Response(null, {
+        status: 303,
+        headers: { location: home + answer, 'cache-control': NO_STORE },
+      });
+    }
+    const page = frame(visit, home, answer);
+    return pageResponse(visit.site, page, { cache: NO_STORE, status: answer.status ?? 200 });
+  }
+
+  const cookie = (value: string, seconds: number, origin: string) =>
+    `${SESSION_COOKIE}=${value}; Path=${home}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${
+      origin.startsWith('https:') ? '; Secure' : ''
+    }`;
+  const leave = (to: string, set: string) =>
+    new Response(null, {
+      status: 303,
+      headers: { location: to, 'cache-control': NO_STORE, 'set-cookie': set },
+    });
+
+  const desk: Desk = {
+    page: (at, show, role) =>
+      route(`GET /admin${at}`, async (call) => {
+        const visit = await enter(call, role);
+        return visit instanceof Response ? visit : answered(visit, await show(visit));
+      }),
+
+    act: (at, work, role) =>
+      route(`POST /admin${at}`, async (call) => {
+        const visit = await enter(call, role);
+        if (visit instanceof Response) return visit;
+        demandOwnPage(call);
+        const body = await readForm(call.request, MAX_FORM_BYTES);
+        if (!isSecret(visit.session.form)(body.get('form'))) {
+          throw new AppError('forbidden', 'The form is out of date. Open the page again.');
+        }
+        return answered(visit, await work(visit, body));
+      }),
+
+    routes: [],
+  };
+  desk.routes.push(
+    route(
+      'POST /admin/login',
+      async ({ request, context, body }) => {
+        if (!(await sessions.possible())) throw new AppError('not_found', 'There is nothing at this path.');
+        try {
+          const value = await sessions.open(body.get('token') ?? '', context.peer);
+          return leave(home, cookie(value, SESSION_MS / 1000, context.origin));
+        } catch (error) {
+          if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
+          const site = siteOf(request);
+          return loginPage(site, home, site.words.admin.wrongToken, 401);
+        }
+      },
+      { body: form },
+    ),
+    desk.act('/logout', async ({ session, context }, body) => {
+      await sessions.close(session, body.has('everywhere'));
+      return leave(home, cookie('', 0, context.origin));
+    }),
+  );
+  return desk;
+}
+
+/** Browsers name the page of each form. The application has refused other sites; here even an allowed one must not act. */
+function demandOwnPage({ request: { headers }, context }: Call): void {
+  const origin = headers.get('origin');
+  const host = origin !== null && URL.canParse(origin) ? new URL(origin).host : null;
+  const own = [context.reachedAt, context.origin].map((one) => new URL(one).host);
+  const site = headers.get('sec-fetch-site') ?? 'same-origin';
+  if (host !== null && own.includes(host) && site === 'same-origin') return;
+  throw new AppError('forbidden', 'The form is out of date. Open the page again.');
+}
+
+/** The hidden field that each form must have. */
+export const formField = ({ form }: Session) => html`<input type="hidden" name="form" value="${form}">`;
+
+function frame(
+  { site, session }: Visit,
+  home: string,
+  { title, content }: { title: string; content: Html },
+): string {
+  const { admin } = site.words;
+  const places = PLACES.filter(([name]) => session.role === 'admin' || !ADMIN_ONLY.includes(name));
+  return site.render({
+    title,
+    scripts: ['admin.js'],
+    content: html`<div class="admin"><h1>${title}</h1>
+<nav class="admin-nav" aria-label="${admin.title}"><ul>${places.map(([name, at]) => html`<li><a href="${home}${at}"${title === admin.places[name] && html` aria-current="page"`}>${admin.places[name]}</a></li>`)}</ul></nav>
+${content}
+<form class="actions" method="post" action="${home}/logout">${formField(session)}<span class="muted small">${admin.loggedIn(session.name)}</span>
+<button class="quiet small">${admin.logOut}</button><button class="quiet small" name="everywhere" value="1">${admin.everywhere}</button></form></div>`,
+  });
+}
+
+function loginPage(site: Site, home: string, fault: string | null, status: number): Response {
+  const { admin } = site.words;
+  const page = site.render({
+    title: admin.title,
+    content: html`<section class="notice-page">
+<p class="notice-icon">${icon('lock')}</p>
+<h1>${admin.title}</h1>
+<form method="post" action="${home}/login" class="stack">
+<p><label for="token">${admin.token}</label>
+<input id="token" type="password" name="token" required autofocus autocomplete="current-password"${fault !== null && html` aria-invalid="true" aria-describedby="fault"`}></p>
+${fault !== null && html`<p class="fault" id="fault" role="alert">${icon('warning')}${fault}</p>`}
+<p><button type="submit">${admin.logIn}</button></p>
+</form>
+</section>`,
+  });
+  return pageResponse(site, page, { cache: NO_STORE, status });
+}

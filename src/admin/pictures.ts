@@ -1,0 +1,237 @@
+import type { Audit } from '../audit/audit.ts';
+import { EXTENSIONS, MEDIA_TYPES } from '../codec/format.ts';
+import { AppError, inEnglish, invalidParameter } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import type { Albums } from '../image/albums/albums.ts';
+import type { ImageRecord } from '../image/image.ts';
+import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
+import { formatAccessCursor, parseAccessCursor } from '../image/records/cursor.ts';
+import type { LookIndex } from '../image/records/look-index.ts';
+import type { Reviews } from '../image/review/reviews.ts';
+import { PRIVATE_CACHE, SANDBOX } from '../image/serve/serve.ts';
+import type { ImageService } from '../image/service.ts';
+import { createNetworkList, sharedNetworks } from '../lib/address.ts';
+import { readableBytes } from '../lib/format.ts';
+import { type Html, html } from '../web/html.ts';
+import { type createDesk, formField, type Visit } from './desk.ts';
+import { reasonField, reasonOf, statementOf } from './reasons.ts';
+
+export interface PictureDesk {
+  desk: ReturnType<typeof createDesk>;
+  service: Pick<ImageService, 'recent' | 'find' | 'remove' | 'version' | 'read'>;
+  reviews: Pick<Reviews, 'file' | 'find' | 'list'>;
+  looks: LookIndex;
+  audit: Pick<Audit, 'act'>;
+  /** Path of the image host, and of `/admin`. */
+  basePath: string;
+  home: string;
+  albums: Pick<Albums, 'find' | 'remove'>;
+}
+
+/** What the image host lets moderators see. */
+export type ModeratedPictures = Omit<PictureDesk, 'desk' | 'home' | 'audit'>;
+
+const PER_PAGE = 60;
+/** How many of the latest pictures are looked through for those of a network, and how many are acted on at once. */
+const MOST_SEARCHED = 20_000;
+const MOST_ACTED = 200;
+const BATCH = 1000;
+const ID = /^[0-9A-Za-z]{12}$/;
+const SHOWN_WIDTH = THUMBNAIL_WIDTHS[1];
+/** What can be blocked besides deleting. */
+const BLOCKS = ['none', 'address', 'network', 'file', 'look'] as const;
+type Block = (typeof BLOCKS)[number];
+
+/** The newest pictures, by uploader and look, with deletion and blocks of several at once. */
+export function pictureRoutes(at: PictureDesk): Route[] {
+  const { desk } = at;
+  return [
+    desk.page('', (visit) => showPictures(at, visit)),
+    desk.page('/picture/:id', (visit) => showFile(at, visit)),
+    desk.act('/preview', (visit, body) => preview(at, visit, body)),
+    desk.act('/act', (visit, body) => act(at, visit, body)),
+  ];
+}
+
+/** Returns the address of an uploader, shared or not. */
+const addressOf = ({ uploader }: ImageRecord) => uploader.replace('shared ', '');
+const networkOf = (image: ImageRecord) => sharedNetworks(addressOf(image))[0] ?? addressOf(image);
+
+async function showPictures(at: PictureDesk, visit: Visit) {
+  const query = new URL(visit.request.url).searchParams;
+  const [from, near, after] = ['from', 'near', 'after'].map((name) => query.get(name)?.trim() || null);
+  const { admin } = visit.site.words;
+  const found = await (from
+    ? fromNetwork(at, from, MOST_ACTED).then((images) => ({ images, next: null }))
+    : near
+      ? at.looks
+          .alike(await at.service.find(near), PER_PAGE)
+          .then((alike) => ({ images: alike.map(({ image }) => image), next: null }))
+      : at.service
+          .recent({ page: 1, perPage: PER_PAGE, ...(after && { after: parseAccessCursor(after) }) })
+          .then(({ items, next }) => ({ images: items, next })));
+  const done = Number(query.get('done'));
+  const content = html`${done > 0 && html`<p class="banner good" role="status">${admin.done(done)}</p>`}
+<form class="admin-find" method="get" action="${at.home}"><label for="from">${admin.from}</label><input id="from" name="from" value="${from ?? ''}" placeholder="192.0.2.0/24"><button class="quiet">${admin.find}</button></form>
+${found.images.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : grid(at, visit, found.images, from !== null || near !== null)}
+${found.next && html`<p><a class="button quiet" rel="next" href="${at.home}?after=${encodeURIComponent(formatAccessCursor(found.next))}">${visit.site.words.frame.next}</a></p>`}`;
+  return { title: admin.places.pictures, content };
+}
+
+/** Returns the latest pictures, batch by batch. */
+async function* latest({ service }: PictureDesk): AsyncIterable<ImageRecord[]> {
+  let after: Awaited<ReturnType<ImageService['recent']>>['next'] = null;
+  for (let seen = 0; seen < MOST_SEARCHED; seen += BATCH) {
+    const page = await service.recent({ page: 1, perPage: BATCH, ...(after && { after }) });
+    yield page.items;
+    after = page.next;
+    if (after === null) return;
+  }
+}
+
+/** Returns those of an address or network. */
+async function fromNetwork(at: PictureDesk, network: string, limit: number): Promise<ImageRecord[]> {
+  const wanted = networkList(network);
+  const found: ImageRecord[] = [];
+  for await (const images of latest(at)) {
+    found.push(...images.filter((image) => wanted.has(addressOf(image))));
+    if (found.length >= limit) break;
+  }
+  return found.slice(0, limit);
+}
+
+function networkList(network: string) {
+  try {
+    return createNetworkList([network]);
+  } catch (error) {
+    throw invalidParameter('from', inEnglish((error as Error).message));
+  }
+}
+
+/** The pictures with a box each; `chosen`: all are ticked at first. */
+function grid(
+  { home }: PictureDesk,
+  { site, session }: Visit,
+  images: readonly ImageRecord[],
+  chosen: boolean,
+): Html {
+  const { admin } = site.words;
+  const tile = (image: ImageRecord) => {
+    const [address, network] = [addressOf(image), networkOf(image)];
+    const from = (text: string) => html`<a href="${home}?from=${encodeURIComponent(text)}">${text}</a>`;
+    return html`<li><label><input type="checkbox" name="id" value="${image.id}"${chosen && html` checked`}> <span class="wrap">${image.filename}</span></label>
+<a href="${home}/picture/${image.id}"><img src="${home}/picture/${image.id}?w=${SHOWN_WIDTH}" alt="${image.filename}" loading="lazy" width="${image.width}" height="${image.height}"></a>
+<span class="small muted">${image.width} × ${image.height}, ${readableBytes(image.size)}, ${site.formats.dateTime(image.createdAt)}</span>
+<span class="small">${from(address)} ${network !== address && from(network)} ${image.phash !== null && html`<a href="${home}?near=${image.id}">${admin.alike}</a>`}</span></li>
+`;
+  };
+  return html`<form method="post" action="${home}/preview">${formField(session)}
+<ul class="admin-grid">${images.map(tile)}</ul>
+<p class="actions admin-acts">${BLOCKS.map((block) => html`<button class="${block === 'none' ? 'danger' : 'quiet danger'}" name="block" value="${block}">${admin.acts[block]}</button> `)}</p></form>`;
+}
+
+/** What a form asks for: pictures, and what to block besides. */
+async function chosen({ service }: PictureDesk, body: URLSearchParams) {
+  const ids = [...new Set(body.getAll('id'))].filter((id) => ID.test(id)).slice(0, MOST_ACTED);
+  const block = BLOCKS.find((one) => one === body.get('block')) ?? 'none';
+  const found = await Promise.all(ids.map((id) => service.find(id).catch(ignoreGone)));
+  const images = found.filter((image) => image !== null);
+  return { images, block, targets: targetsOf(images, block) };
+}
+
+/** Resolves with `null` for what somebody else has removed. */
+export function ignoreGone(error: unknown): null {
+  if (error instanceof AppError && ['not_found', 'gone'].includes(error.code)) return null;
+  throw error;
+}
+
+/** Returns the subjects of the blocks, as the audit log names them. */
+function targetsOf(images: readonly ImageRecord[], block: Block): string[] {
+  const of: Record<Block, (image: ImageRecord) => string | null> = {
+    none: () => null,
+    address: (image) => `network ${addressOf(image)}`,
+    network: (image) => `network ${networkOf(image)}`,
+    file: ({ hash }) => `hash ${hash}`,
+    look: ({ phash }) => phash && `phash ${phash}`,
+  };
+  return [...new Set(images.map(of[block]))].filter((target) => target !== null);
+}
+
+/** Counts how many stored pictures each block would have kept out. */
+async function hitBy(at: PictureDesk, { images, block, targets }: Awaited<ReturnType<typeof chosen>>) {
+  const counts = new Map(targets.map((target) => [target, 0]));
+  if (block === 'look') {
+    for (const image of images) {
+      const alike = await at.looks.alike(image, MOST_SEARCHED);
+      counts.set(`phash ${image.phash}`, alike.length);
+    }
+  } else if (block !== 'none') {
+    for await (const batch of latest(at)) {
+      for (const image of batch) {
+        const [target = ''] = targetsOf([image], block);
+        const count = counts.get(target);
+        if (count !== undefined) counts.set(target, count + 1);
+      }
+    }
+  }
+  return counts;
+}
+
+/** Shows what would be deleted and blocked, and what else the blocks hit that is stored. */
+async function preview(at: PictureDesk, { site, session, context }: Visit, body: URLSearchParams) {
+  const { images, block, targets } = await chosen(at, body);
+  const { admin } = site.words;
+  const own = targets.filter(
+    (one) => one.startsWith('network ') && networkList(one.slice(8)).has(context.peer),
+  );
+  const hit = await hitBy(at, { images, block, targets });
+  const content = html`<p>${admin.hits(images.length)}</p>
+<form class="stack" method="post" action="${at.home}/act">${formField(session)}<input type="hidden" name="block" value="${block}">
+<ul class="admin-grid small">${images.map(({ id }) => html`<li><label><input type="checkbox" name="id" value="${id}" checked> ${id}</label><img src="${at.home}/picture/${id}?w=160" alt="" loading="lazy"></li>`)}</ul>
+${targets.length > 0 && html`<h2>${admin.blocked}</h2><ul>${targets.map((target) => html`<li><code class="wrap">${target}</code> ${admin.matches(hit.get(target) ?? 0)}</li>`)}</ul>`}
+${own.length > 0 && html`<p class="fault">${admin.ownAddress}</p>`}
+${reasonField(site)}
+<p class="actions"><button class="danger"${images.length === 0 && html` disabled`}>${admin.acts[block]}</button><a class="button quiet" href="${at.home}">${admin.cancel}</a></p></form>`;
+  return { title: admin.preview, content };
+}
+
+async function act(at: PictureDesk, visit: Visit, body: URLSearchParams): Promise<string> {
+  const { images, targets } = await chosen(at, body);
+  const { by, context } = visit;
+  const why = reasonOf(body);
+  // First, so that no more arrives meanwhile.
+  for (const subject of targets) {
+    const isOwn = subject.startsWith('network ') && networkList(subject.slice(8)).has(context.peer);
+    if (isOwn) throw new AppError('conflict', 'This would block your own address.');
+    await at.audit.act({ what: 'block.add', subject, ...by, why });
+  }
+  const log = { ...by, why, statement: statementOf(body, visit.site) };
+  let done = 0;
+  for (const { id } of images) {
+    await at.service.remove(id, { peer: null, token: null, admin: true, log }).then(() => done++, ignoreGone);
+  }
+  return `?done=${done}`;
+}
+
+/** Sends any picture, also a protected one and one in review, without counting a view. */
+async function showFile({ service, reviews }: PictureDesk, { request, params, context }: Visit) {
+  const { id = '' } = params as { id?: string };
+  const held = await reviews.find(id);
+  const { image, body } = held === null ? await storedFile() : await reviews.file(id);
+  async function storedFile() {
+    const image = await service.find(id);
+    const width =
+      THUMBNAIL_WIDTHS.find((one) => `${one}` === new URL(request.url).searchParams.get('w')) ?? null;
+    const shape = { width: width !== null && width < image.width ? width : null, format: image.format };
+    const version = image.maxViews === null ? await service.version(image, shape, context.payer) : shape;
+    return { image: { ...image, format: version.format }, body: await service.read(image, version) };
+  }
+  return new Response(body, {
+    headers: {
+      'content-type': MEDIA_TYPES[image.format],
+      'content-disposition': `inline; filename="${id}.${EXTENSIONS[image.format]}"`,
+      'cache-control': PRIVATE_CACHE,
+      'content-security-policy': SANDBOX,
+    },
+  });
+}

@@ -1,0 +1,210 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError } from '../errors.ts';
+import type { Description } from '../http/describe.ts';
+import { readForm } from '../http/read-body.ts';
+import { type Call, json, type Route, route } from '../http/route.ts';
+import { oneOf } from '../lib/schema.ts';
+import { html } from '../web/html.ts';
+import { icon } from '../web/icons.ts';
+import { pageResponse } from '../web/page-response.ts';
+import type { SiteOf } from '../web/site.ts';
+import type { Case, Cases, Verdict } from './cases.ts';
+import { type createDesk, formField, type Visit } from './desk.ts';
+import { MAX_TEXT, REASONS, reasonField, reasonOf, statementOf } from './reasons.ts';
+
+export interface ReportParts {
+  cases: Cases;
+  /** Reports whether there is such a picture or album. */
+  exists: (kind: 'image' | 'album', id: string) => Promise<boolean>;
+  /** Removes it for a moderator, with all pictures of an album. */
+  remove: (
+    subject: string,
+    log: { who: string; peer: string; why: string; statement: string },
+  ) => Promise<void>;
+  siteOf: SiteOf;
+  /** Path of the server, of the image host, and of `/admin`. */
+  path: string;
+  basePath: string;
+  home: string;
+}
+
+const MAX_CONTACT = 200;
+const MAX_FORM_BYTES = 32 * 1024;
+const id = Type.String({ pattern: '^[0-9A-Za-z]{12}$', description: 'ID of 12 letters and digits.' });
+const reportBody = Type.Object({
+  image: Type.Optional(id),
+  album: Type.Optional(id),
+  reason: oneOf(REASONS),
+  text: Type.Optional(Type.String({ maxLength: MAX_TEXT, description: 'What is wrong.' })),
+  contact: Type.Optional(
+    Type.String({
+      maxLength: MAX_CONTACT,
+      description: 'Where a moderator may ask. The uploader does not see it.',
+    }),
+  ),
+});
+const made = Type.Object({
+  success: Type.Literal(true),
+  receipt: Type.String(),
+  url: Type.String({ description: 'The page that shows whether somebody has decided.' }),
+});
+const state = Type.Object({ success: Type.Literal(true), state: oneOf(['open', 'keep', 'delete']) });
+const tag = 'Image host';
+const about = {
+  report: {
+    ...{ id: 'reportImage', tag, summary: 'Report an image or album' },
+    answers: { 201: { description: 'The receipt.', schema: made } },
+    errors: [400, 404, 413],
+  },
+  state: {
+    ...{ id: 'getReport', tag, summary: 'Get the state of a report' },
+    answers: { 200: { description: 'Open, or how it was decided.', schema: state } },
+    errors: [404],
+  },
+} satisfies Record<string, Description>;
+
+/** Reports for everyone, over the API and on pages. */
+export function reportRoutes(at: ReportParts): Route[] {
+  return [
+    route('POST /api/reports', (call) => reportByApi(at, call), {
+      body: json(reportBody),
+      limit: 'report',
+      about: about.report,
+    }),
+    route(
+      'GET /api/reports/:receipt',
+      async ({ params }) => {
+        return Response.json({ success: true, state: await stateOf(at, params.receipt) }, NO_STORE);
+      },
+      { about: about.state },
+    ),
+    route('GET /report', (call) => askReport(at, call)),
+    route('POST /report', (call) => reportByForm(at, call), { limit: 'report' }),
+    route('GET /report/:receipt', (call) => showState(at, call)),
+  ];
+}
+
+const NO_STORE = { headers: { 'cache-control': 'no-store' } };
+
+async function record(
+  { cases, exists }: ReportParts,
+  { peer }: Call['context'],
+  body: Static<typeof reportBody>,
+) {
+  const { image, album, reason, text = '', contact = '' } = body;
+  const kind = image === undefined ? 'album' : 'image';
+  const id = image ?? album;
+  if (id === undefined || !(await exists(kind, id)))
+    throw new AppError('not_found', 'There is no such image.');
+  return cases.report(`${kind} ${id}`, { reason, text, contact }, peer);
+}
+
+async function reportByApi(at: ReportParts, { body, context }: Call<{ body: typeof reportBody }>) {
+  const receipt = await record(at, context, body);
+  const url = `${context.origin}${at.path}/report/${receipt}`;
+  return Response.json({ success: true, receipt, url }, { ...NO_STORE, status: 201 });
+}
+
+async function reportByForm(at: ReportParts, { request, context }: Call) {
+  const body = await readForm(request, MAX_FORM_BYTES);
+  const [kind, id] = [body.get('kind') === 'album' ? 'album' : 'image', body.get('id') ?? ''];
+  const [text, contact] = [
+    body.get('text')?.trim() ?? '',
+    body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '',
+  ];
+  if (!/^[0-9A-Za-z]{12}$/.test(id)) throw new AppError('not_found', 'There is no such image.');
+  const receipt = await record(at, context, { [kind]: id, reason: reasonOf(body), text, contact });
+  return new Response(null, {
+    status: 303,
+    headers: { location: `${at.path}/report/${receipt}`, ...NO_STORE.headers },
+  });
+}
+
+async function stateOf({ cases }: ReportParts, receipt: string): Promise<'open' | Verdict> {
+  const found = await cases.stateOf(receipt);
+  if (found === null) throw new AppError('not_found', 'There is no such report, or it is too old.');
+  return found;
+}
+
+async function askReport({ siteOf, path, exists }: ReportParts, { request }: Call): Promise<Response> {
+  const site = siteOf(request);
+  const { reports, admin } = site.words;
+  const query = new URL(request.url).searchParams;
+  const kind = query.has('album') ? 'album' : 'image';
+  const id = query.get(kind) ?? '';
+  if (!/^[0-9A-Za-z]{12}$/.test(id) || !(await exists(kind, id)))
+    throw new AppError('not_found', 'There is no such image.');
+  const title = kind === 'album' ? reports.albumTitle : reports.title;
+  const page = site.render({
+    title,
+    content: html`<section class="notice-page"><h1>${title}</h1>
+<p>${reports.lead}</p>
+<form method="post" action="${path}/report" class="stack">
+<input type="hidden" name="kind" value="${kind}"><input type="hidden" name="id" value="${id}">
+<p><label for="reason">${admin.reason}</label>
+<select id="reason" name="reason">${REASONS.map((reason) => html`<option value="${reason}">${admin.reasons[reason]}</option>`)}</select></p>
+<p><label for="text">${reports.text}</label><textarea id="text" name="text" rows="5" maxlength="${MAX_TEXT}"></textarea></p>
+<p><label for="contact">${reports.contact}</label><input id="contact" name="contact" type="email" maxlength="${MAX_CONTACT}" autocomplete="email"></p>
+<p><button>${reports.send}</button></p></form></section>`,
+  });
+  return pageResponse(site, page, { cache: 'no-store' });
+}
+
+async function showState(at: ReportParts, { request, params }: Call<{ params: { receipt: string } }>) {
+  const site = at.siteOf(request);
+  const { reports } = site.words;
+  const found = await stateOf(at, params.receipt);
+  const page = site.render({
+    title: reports.receipt,
+    content: html`<section class="notice-page"><p class="notice-icon">${icon('check')}</p><h1>${reports.receipt}</h1>
+<p>${reports.states[found]}</p><p class="muted">${reports.keep}</p></section>`,
+  });
+  return pageResponse(site, page, { cache: 'no-store' });
+}
+
+/** The reports that nobody has decided, one case at a time, for moderators. */
+export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts): Route[] {
+  return [
+    desk.page('/reports', (visit) => showCases(at, visit)),
+    desk.act('/reports', async (visit, body) => {
+      const subject = body.get('subject') ?? '';
+      const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
+      // Only what was reported, and nobody else has decided meanwhile.
+      if (!(await at.cases.list()).some((one) => one.subject === subject)) return '/reports';
+      if (verdict === 'delete') {
+        const statement = statementOf(body, visit.site);
+        await at.remove(subject, { ...visit.by, why: reasonOf(body), statement });
+      }
+      await at.cases.decide(subject, verdict, visit.by);
+      return '/reports';
+    }),
+  ];
+}
+
+async function showCases(at: ReportParts, { site, session, request }: Visit) {
+  const { admin, reports } = site.words;
+  const title = admin.places.reports;
+  const cases = await at.cases.list();
+  const wanted = new URL(request.url).searchParams.get('subject');
+  const shown = cases.find(({ subject }) => subject === wanted) ?? cases[0];
+  if (shown === undefined) return { title, content: html`<p class="empty">${admin.nothing}</p>` };
+  const [kind = '', id = ''] = shown.subject.split(' ');
+  const isThere = await at.exists(kind === 'album' ? 'album' : 'image', id);
+  const button = (verdict: Verdict, key: string) =>
+    html`<button class="${verdict === 'delete' && 'danger'}" name="verdict" value="${verdict}" data-key="${key}" aria-keyshortcuts="${key}">${reports.decide[verdict]} <kbd>${key}</kbd></button>`;
+  const picture = html`<figure class="admin-review"><img src="${at.home}/picture/${id}" alt=""></figure>`;
+  const album = html`<p><a href="${at.basePath}/a/${id}">${shown.subject}</a></p>`;
+  const content = html`<p class="muted">${reports.count(shown.count)}. ${reports.since(site.formats.dateTime(shown.since))}</p>
+${!isThere ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
+<ul>${shown.reports.map((one) => html`<li><b>${admin.reasons[one.reason]}</b> <span class="wrap">${one.text}</span> <span class="small muted wrap">${one.contact}</span></li>`)}</ul>
+<form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}">
+${reasonField(site, shown.reports[0]?.reason)}
+<p class="actions">${button('keep', 'a')}${button('delete', 'd')}</p></form>
+${others(cases, shown, at.home)}`;
+  return { title, content };
+}
+
+function others(cases: readonly Case[], shown: Case, home: string) {
+  const rest = cases.filter((one) => one !== shown);
+  return html`<ul class="small">${rest.map(({ subject }) => html`<li><a href="${home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;
+}

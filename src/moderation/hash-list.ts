@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { AppError } from '../errors.ts';
+import type { Log } from '../lib/logger.ts';
+import { breathe, every, type Repetition } from '../lib/schedule.ts';
+
+/** Hashes of files, some 34 bytes of memory each. */
+export interface HashList {
+  /** How many there are. */
+  readonly size: number;
+  /** Reports whether it has a SHA-256 or MD5 in hexadecimal, in microseconds. */
+  has(hash: string): boolean;
+}
+
+/** SHA-256 or MD5, as `sha256sum` and `md5sum` also write them. */
+const LINE = /^([0-9a-f]{64}|[0-9a-f]{32})(?:\s|$)/i;
+/** Of each hash, its first 128 bits are kept: nobody can make two files that share them. */
+const WORDS = 4;
+/** Characters of a line that are looked at. */
+const LONGEST = 80;
+const LOOK_MS = 10_000;
+
+/** Reads hashes, one on each line. Other lines are skipped. */
+export async function readHashList(path: string): Promise<HashList> {
+  let lines = 0;
+  for await (const hashes of hashesIn(path)) lines += hashes.length;
+  // A table that is at most half full, whose slots are found by the hashes themselves.
+  const slots = 2 ** Math.ceil(Math.log2(lines * 2 + 2));
+  const table = new Uint32Array(slots * WORDS);
+  const asked = new Uint32Array(WORDS);
+
+  /** Returns the place of the hash in the table, or `~place` of the free one for it. */
+  function placeOf(hash: string): number {
+    for (let word = 0; word < WORDS; word++) {
+      asked[word] = Number.parseInt(hash.slice(word * 8, word * 8 + 8), 16);
+    }
+    for (let slot = asked[0] ?? 0; ; slot++) {
+      const place = (slot & (slots - 1)) * WORDS;
+      const there = table.subarray(place, place + WORDS);
+      if (there.every((word) => word === 0)) return ~place;
+      if (there.every((word, index) => word === asked[index])) return place;
+    }
+  }
+
+  let size = 0;
+  for await (const hashes of hashesIn(path)) {
+    for (const hash of hashes) {
+      // The file may have grown meanwhile.
+      const place = size < lines ? placeOf(hash) : 0;
+      if (place >= 0) continue;
+      table.set(asked, ~place);
+      size++;
+    }
+    await breathe();
+  }
+  return { size, has: (hash) => LINE.test(hash) && placeOf(hash) >= 0 };
+}
+
+/** Returns the hashes of a file piece by piece. */
+async function* hashesIn(path: string): AsyncIterable<string[]> {
+  let cut = '';
+  const found = (lines: string[]) => lines.flatMap((line) => LINE.exec(line.slice(0, LONGEST))?.[1] ?? []);
+  for await (const piece of createReadStream(path, 'latin1')) {
+    const lines = (cut + String(piece)).split(/\r?\n/);
+    cut = lines.pop()?.slice(0, LONGEST) ?? '';
+    yield found(lines);
+  }
+  yield found([cut]);
+}
+
+/** Keeps files out whose hash is in a list of the operator, which is read again when it changes. */
+export interface HashBlocks {
+  /** Rejects with `forbidden` for a file in the list. */
+  mayUpload(path: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Rejects if the list cannot be read: nothing must be accepted without it. */
+export async function openHashBlocks(path: string, log: Log): Promise<HashBlocks> {
+  let list = await readHashList(path);
+  let read = (await stat(path)).mtimeMs;
+  log('info', 'blocked hashes read', { hashes: list.size });
+  const looking: Repetition = every(
+    LOOK_MS,
+    async () => {
+      const { mtimeMs } = await stat(path);
+      if (mtimeMs === read) return;
+      list = await readHashList(path);
+      read = mtimeMs;
+      log('info', 'blocked hashes read', { hashes: list.size });
+    },
+    (cause) => log('error', 'blocked hashes not read: the list before stays', { cause }),
+  );
+  return {
+    async mayUpload(file) {
+      const hashes = [createHash('sha256'), createHash('md5')];
+      for await (const piece of createReadStream(file)) for (const hash of hashes) hash.update(piece);
+      if (hashes.every((hash) => !list.has(hash.digest('hex')))) return;
+      log('info', 'upload in BLOCK_HASHES refused');
+      throw new AppError('forbidden', 'This picture was blocked by the operator.');
+    },
+    stop: () => looking.stop(),
+  };
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import type { Holders } from '../access/holders.ts';
+import { createSessions } from '../access/sessions.ts';
+import { readUsage } from '../access/usage.ts';
+import { createCases } from '../admin/cases.ts';
+import { createDesk } from '../admin/desk.ts';
+import { houseRoutes } from '../admin/house.ts';
+import { ignoreGone, type ModeratedPictures, pictureRoutes } from '../admin/pictures.ts';
+import { queueRoutes } from '../admin/queue.ts';
+import { caseRoutes, type ReportParts, reportRoutes } from '../admin/report-routes.ts';
+import type { Config } from '../config.ts';
+import type { FindingSource } from '../findings/finding.ts';
+import type { Route } from '../http/route.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { RunningFeature } from './feature.ts';
+import type { Operations } from './operations.ts';
+import type { Web } from './web.ts';
+
+interface AdminParts {
+  config: Pick<Config, 'ADMIN_TOKEN'>;
+  operations: Operations;
+  holders: Holders;
+  features: readonly RunningFeature[];
+  health: readonly FindingSource[];
+  web: Pick<Web, 'siteOf' | 'path'>;
+}
+
+/** Opens the pages of administrators and moderators. */
+export function openAdmin({ config, operations, holders, features, health, web }: AdminParts): Route[] {
+  const { stores, tokens, audit } = operations;
+  const sessions = createSessions({
+    ...{ state: stores.state, tokens, holders },
+    adminToken: config.ADMIN_TOKEN,
+    random: randomBytes,
+    now: Date.now,
+  });
+  const desk = createDesk({ sessions, siteOf: web.siteOf, path: web.path });
+  const home = `${web.path}/admin`;
+  const pictures = features.flatMap((feature) => feature.pictures ?? []);
+  return [
+    ...desk.routes,
+    ...pictures.flatMap((parts) => {
+      const at = { ...parts, desk, audit, home };
+      const reporting = openReports(parts, { operations, web, home });
+      return [
+        ...pictureRoutes(at),
+        ...queueRoutes(at),
+        ...reportRoutes(reporting),
+        ...caseRoutes(desk, reporting),
+      ];
+    }),
+    ...(pictures.length === 0 ? [desk.page('', async () => '/log')] : []),
+    ...houseRoutes({
+      ...{ desk, audit, tokens, health, home },
+      readUsage: () => readUsage(stores.state),
+      stats: features.map(({ stats }) => stats),
+    }),
+  ];
+}
+
+/** Opens reports by visitors. */
+function openReports(
+  { service, albums, basePath }: ModeratedPictures,
+  { operations, web, home }: Pick<AdminParts, 'operations' | 'web'> & { home: string },
+): ReportParts {
+  const { stores, audit, webhooks } = operations;
+  const cases = createCases({
+    ...stores,
+    audit,
+    clock: systemClock,
+    random: randomBytes,
+    onOpened: ({ subject, reports }) =>
+      webhooks?.send('report.opened', { subject, reason: reports[0]?.reason }),
+  });
+  return {
+    ...{ cases, siteOf: web.siteOf, path: web.path, basePath, home },
+    exists: async (kind, id) =>
+      (await (kind === 'image' ? service.find(id) : albums.find(id)).catch(ignoreGone)) !== null,
+    async remove(subject, log) {
+      const [kind, id = ''] = subject.split(' ');
+      const by = { peer: null, token: null, admin: true, log };
+      if (kind === 'image') await service.remove(id, by).catch(ignoreGone);
+      else {
+        const { who, peer, why } = log;
+        const removed = () => albums.remove(id, { token: null, admin: true }, by).catch(ignoreGone);
+        await audit.once({ what: 'album.delete', subject, who, peer, why }, removed);
+      }
+    },
+  };
+}

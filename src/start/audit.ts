@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import type { RecordStores } from '../../adapters/adapter.ts';
+import { type Audit, createAudit } from '../audit/audit.ts';
+import type { Config } from '../config.ts';
+import { AppError, inEnglish } from '../errors.ts';
+import { createHiding, type Log } from '../lib/logger.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
+
+/** Time limit for one line, in ms. */
+const TELL_MS = 5000;
+const DAY_MS = 86_400_000;
+
+/** Opens the log of acts that the settings describe. */
+export function openAudit(
+  config: Pick<Config, 'AUDIT_LOG' | 'AUDIT_RETENTION' | 'LOG_ADDRESSES'>,
+  { audit, state, locks }: Pick<RecordStores, 'audit' | 'state' | 'locks'>,
+  log: Log,
+): Audit {
+  const { AUDIT_LOG: place } = config;
+  return createAudit({
+    ...{ audit, state, locks, log },
+    keepDays: Math.ceil(config.AUDIT_RETENTION / DAY_MS),
+    now: Date.now,
+    newId: randomUUID,
+    hide: createHiding(config.LOG_ADDRESSES),
+    tell: place === undefined ? undefined : /^https?:/.test(place) ? posting(place) : appending(place),
+  });
+}
+
+/** Appends lines to a file, each on disk before it counts. */
+function appending(path: string) {
+  return async (line: string): Promise<void> => {
+    const file = await open(path, 'a', 0o600);
+    try {
+      await file.appendFile(`${line}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  };
+}
+
+/** Posts each line to a URL of the operator. */
+function posting(url: string) {
+  const fetch = lazySafeFetch(true);
+  return async (line: string): Promise<void> => {
+    const { status } = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: line,
+      timeoutMs: TELL_MS,
+      maxBytes: 64 * 1024,
+    });
+    if (status >= 300) throw new AppError('unavailable', inEnglish(`AUDIT_LOG answered ${status}.`));
+  };
+}

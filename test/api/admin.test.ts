@@ -1,0 +1,328 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { openRecords } from '../../adapters/open.ts';
+import { createTokens } from '../../src/access/tokens.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+
+let server: RunningServer;
+let tokens: ReturnType<typeof createTokens>;
+let close: () => Promise<void>;
+let moderator: string;
+beforeAll(async () => {
+  server = await runServer({ ADMIN_TOKEN, RATE_LIMITS: 'off', CORS_ORIGINS: 'https://friend.example' });
+  const records = await openRecords(`sqlite:${server.folder}/picpool.db`, { runtime: bunRuntime });
+  close = () => records.close();
+  tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
+  moderator = await tokens.create({ name: 'mod', role: 'moderator', rate: null, quota: null });
+});
+afterAll(async () => {
+  await close();
+  await server.stop();
+});
+
+type Fields = Record<string, string | string[]>;
+function encoded(fields: Fields): string {
+  const body = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields))
+    for (const one of [value].flat()) body.append(name, one);
+  return body.toString();
+}
+
+/** A browser with a cookie jar of one cookie. */
+function browser(at = server) {
+  let cookie = '';
+  const visit = {
+    cookie: () => cookie,
+    use(other: string) {
+      cookie = other;
+    },
+    get: (path: string) => at.send(path, { headers: { accept: 'text/html', ...(cookie && { cookie }) } }),
+    async post(path: string, fields: Fields, headers: Record<string, string> = {}) {
+      const answer = await at.send(path, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          origin: at.url,
+          accept: 'text/html',
+          ...(cookie && { cookie }),
+          ...headers,
+        },
+        body: encoded(fields),
+      });
+      const set = answer.headers.get('set-cookie');
+      if (set !== null) cookie = set.split(';')[0] ?? '';
+      return answer;
+    },
+    login: (token: string) => visit.post('/admin/login', { token }),
+    /** The token of the forms of a page. */
+    async form(path = '/admin/log') {
+      return /name="form" value="(\w+)"/.exec(await (await visit.get(path)).text())?.[1] ?? '';
+    },
+  };
+  return visit;
+}
+
+async function loggedIn(token: string) {
+  const visitor = browser();
+  expect((await visitor.login(token)).status).toBe(303);
+  return visitor;
+}
+
+const upload = async (from: string) => (await (await server.upload('', from)).json()) as { id: string };
+const exists = async (id: string) => (await server.send(`/api/info/${id}`)).status === 200;
+
+test('without an administrator or moderator there is no such page', () =>
+  withServer({}, async (bare) => {
+    const visitor = browser(bare);
+    expect((await visitor.get('/admin')).status).toBe(404);
+    expect((await visitor.login('picpool_'.padEnd(51, 'x'))).status).toBe(404);
+  }));
+
+test('without the image host, the log is the first page', () =>
+  withServer({ ADMIN_TOKEN, SERVICES: 'proxy' }, async (bare) => {
+    const visitor = browser(bare);
+    await visitor.login(ADMIN_TOKEN);
+    expect((await visitor.get('/admin')).headers.get('location')).toBe('/admin/log');
+    expect((await visitor.get('/admin/log')).status).toBe(200);
+  }));
+
+test('a login opens a session whose cookie no script and no other site gets', async () => {
+  const visitor = browser();
+  expect((await visitor.get('/admin')).status).toBe(401);
+  expect((await visitor.login('wrong-token-of-somebody')).status).toBe(401);
+  const { headers } = await visitor.login(ADMIN_TOKEN);
+  expect(headers.get('set-cookie')).toMatch(
+    /^picpool_admin=[\w-]{43}; Path=\/admin; Max-Age=43200; HttpOnly; SameSite=Strict$/,
+  );
+  expect((await visitor.get('/admin')).status).toBe(200);
+  const behindTls = await visitor.post(
+    '/admin/login',
+    { token: ADMIN_TOKEN },
+    { 'x-forwarded-proto': 'https' },
+  );
+  expect(behindTls.headers.get('set-cookie')).toEndWith('; SameSite=Strict; Secure');
+});
+
+test('guesses are limited like those of tokens', () =>
+  withServer({ ADMIN_TOKEN }, async (limited) => {
+    const visitor = browser(limited);
+    const statuses: number[] = [];
+    for (let guess = 0; guess < 12; guess++)
+      statuses.push((await visitor.login(`guess-number-${guess}-of-many`)).status);
+    expect(statuses.slice(0, 9)).toEqual(Array(9).fill(401));
+    expect(statuses.at(-1)).toBe(429);
+  }));
+
+test('a session ends at a word, everywhere, and with its token', async () => {
+  const [one, other, third] = await Promise.all([
+    loggedIn(moderator),
+    loggedIn(moderator),
+    loggedIn(ADMIN_TOKEN),
+  ]);
+  const kept = one.cookie();
+  await one.post('/admin/logout', { form: await one.form() });
+  one.use(kept);
+  expect((await one.get('/admin')).status).toBe(401);
+  expect((await other.get('/admin')).status).toBe(200);
+  const again = await loggedIn(moderator);
+  await again.post('/admin/logout', { form: await again.form(), everywhere: '1' });
+  expect((await other.get('/admin')).status).toBe(401);
+  expect((await third.get('/admin')).status).toBe(200);
+  const brief = await tokens.create({ name: 'brief', role: 'moderator', rate: null, quota: null });
+  const visitor = await loggedIn(brief);
+  expect((await visitor.get('/admin')).status).toBe(200);
+  await tokens.revoke('brief');
+  expect((await visitor.get('/admin')).status).toBe(401);
+});
+
+test('what a session may, by its role, is told for every page', async () => {
+  const [admin, mod] = [await loggedIn(ADMIN_TOKEN), await loggedIn(moderator)];
+  const pages = ['', '/reviews', '/log', '/tokens', '/server'];
+  const statuses = async (visitor: ReturnType<typeof browser>) =>
+    Promise.all(pages.map(async (page) => (await visitor.get(`/admin${page}`)).status));
+  expect(await statuses(admin)).toEqual([200, 200, 200, 200, 200]);
+  expect(await statuses(mod)).toEqual([200, 200, 200, 403, 403]);
+  const form = await mod.form();
+  expect((await mod.post('/admin/tokens', { form, name: 'x', role: 'admin' })).status).toBe(403);
+  expect((await mod.post('/admin/tokens/revoke', { form, name: 'mod' })).status).toBe(403);
+  expect((await mod.get('/admin')).status).toBe(200);
+});
+
+interface Operation {
+  method: string;
+  path: string;
+}
+async function operations(): Promise<Operation[]> {
+  const { paths } = (await (await server.send('/openapi.json')).json()) as { paths: Record<string, object> };
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({
+      method: method.toUpperCase(),
+      path: path.replace(/\{\w+\}/g, 'abcdefabcdef'),
+    })),
+  );
+}
+
+test('a session opens nothing of the API, and a moderator only what moderators need', async () => {
+  const visitor = await loggedIn(ADMIN_TOKEN);
+  const status = async ({ method, path }: Operation, headers: Record<string, string>) =>
+    (await server.send(path, { method, headers })).status;
+  const [guarded, forModerators]: [string[], string[]] = [[], []];
+  for (const one of await operations()) {
+    if (one.path.includes('events') || (await status(one, {})) !== 401) continue;
+    guarded.push(`${one.method} ${one.path}`);
+    expect([one.path, await status(one, { cookie: visitor.cookie() })]).toEqual([one.path, 401]);
+    if ((await status(one, { authorization: `Bearer ${moderator}` })) !== 401)
+      forModerators.push(`${one.method} ${one.path}`);
+  }
+  expect(guarded.length).toBeGreaterThan(8);
+  expect(forModerators.sort()).toEqual([
+    'DELETE /api/admin/blocks',
+    'GET /api/admin/blocks',
+    'GET /api/admin/images',
+    'GET /api/admin/log',
+    'GET /api/admin/reviews',
+    'GET /api/admin/reviews/abcdefabcdef',
+    'POST /api/admin/blocks',
+    'POST /api/admin/reviews',
+  ]);
+});
+
+test('forged and expired cookies open nothing', async () => {
+  const visitor = await loggedIn(ADMIN_TOKEN);
+  const good = visitor.cookie();
+  const forged = [
+    `picpool_admin=${'A'.repeat(43)}`,
+    `picpool_admin=${ADMIN_TOKEN}`,
+    good.slice(0, -1),
+    `${good}A`,
+    good.replace('picpool_admin', 'x_picpool_admin'),
+    good.replace('=', '=="'),
+    'picpool_admin=',
+  ];
+  for (const cookie of forged) {
+    visitor.use(cookie);
+    expect([cookie, (await visitor.get('/admin')).status]).toEqual([cookie, 401]);
+  }
+});
+
+test('no other page makes the browser of an administrator write', async () => {
+  const visitor = await loggedIn(ADMIN_TOKEN);
+  const form = await visitor.form();
+  const { id } = await upload('192.0.2.60');
+  const fields = { form, id, block: 'file', reason: 'spam' };
+  const origins = [
+    'https://evil.example',
+    'https://friend.example',
+    'null',
+    server.url.replace('http', 'https').replace(/\d+$/, '1'),
+    `${server.url}.evil.example`,
+    server.url.replace('127.0.0.1', 'evil.example'),
+    'app://obsidian.md',
+    'chrome-extension://abc',
+    'file://',
+    '',
+  ];
+  const attempts: [string, Fields, Record<string, string>][] = [
+    ...origins.map((origin): [string, Fields, Record<string, string>] => [
+      `Origin ${origin}`,
+      fields,
+      { origin },
+    ]),
+    ['cross-site', fields, { 'sec-fetch-site': 'cross-site' }],
+    ['same-site', fields, { 'sec-fetch-site': 'same-site' }],
+    ['no form', { id, block: 'file' }, {}],
+    ['empty form', { ...fields, form: '' }, {}],
+    ['wrong form', { ...fields, form: form.replace(/^./, (one) => (one === '0' ? '1' : '0')) }, {}],
+    ['text', fields, { 'content-type': 'text/plain' }],
+    ['JSON', fields, { 'content-type': 'application/json' }],
+    ['multipart', fields, { 'content-type': 'multipart/form-data; boundary=x' }],
+    ['form of another session', { ...fields, form: await (await loggedIn(ADMIN_TOKEN)).form() }, {}],
+    ['no cookie', fields, { cookie: '' }],
+    ['method in a field', { ...fields, form: '', _method: 'DELETE' }, {}],
+  ];
+  expect(attempts.length).toBeGreaterThanOrEqual(20);
+  for (const [name, body, headers] of attempts) {
+    for (const path of ['/admin/act', '/admin/tokens', '/admin/reviews', '/admin/logout']) {
+      const { status } = await visitor.post(path, { ...body, name: 'stolen', role: 'admin' }, headers);
+      expect([name, path, status >= 400]).toEqual([name, path, true]);
+    }
+  }
+  expect((await visitor.get(`/admin/act?form=${form}&id=${id}`)).status).toBe(405);
+  expect(await exists(id)).toBe(true);
+  expect((await tokens.list()).map(({ name }) => name)).not.toContain('stolen');
+  const blocks = (await (await server.send('/api/admin/blocks', { headers: ADMIN })).json()) as {
+    hashes: object[];
+  };
+  expect(blocks.hashes).toEqual([]);
+  expect((await visitor.post('/admin/act', fields)).headers.get('location')).toBe('/admin?done=1');
+  expect(await exists(id)).toBe(false);
+});
+
+test('50 pictures of a network are deleted and the network is blocked in 3 actions', async () => {
+  const visitor = await loggedIn(moderator);
+  // The file has been blocked by the test before.
+  for (const { hash } of (
+    (await (await server.send('/api/admin/blocks', { headers: ADMIN })).json()) as {
+      hashes: { hash: string }[];
+    }
+  ).hashes)
+    await server.send(`/api/admin/blocks?hash=${hash}`, { method: 'DELETE', headers: ADMIN });
+  const ids = await Promise.all(Array.from({ length: 50 }, (_, number) => upload(`203.0.113.${number + 1}`)));
+  const other = await upload('198.51.100.9');
+  const page = await (await visitor.get('/admin?from=203.0.113.0%2F24')).text();
+  const chosen = [...page.matchAll(/name="id" value="(\w+)" checked/g)].map(([, id = '']) => id);
+  expect(chosen.sort()).toEqual(ids.map(({ id }) => id).sort());
+  const form = await visitor.form();
+  const preview = await (await visitor.post('/admin/preview', { form, id: chosen, block: 'network' })).text();
+  expect(preview).toContain('50 pictures will be deleted.');
+  expect(preview).toContain('network 203.0.113.0/24</code> 50 stored pictures');
+  const done = await visitor.post('/admin/act', {
+    form,
+    id: chosen,
+    block: 'network',
+    reason: 'spam',
+    statement: '',
+  });
+  expect(done.headers.get('location')).toBe('/admin?done=50');
+  expect(await Promise.all(ids.map(({ id }) => exists(id)))).toEqual(Array(50).fill(false));
+  expect(await exists(other.id)).toBe(true);
+  expect((await server.upload('', '203.0.113.200')).status).toBe(403);
+  const log = await (await server.send('/api/admin/log?limit=51', { headers: ADMIN })).text();
+  expect(log.match(/"who":"mod".*"why":"spam"/g)).toHaveLength(51);
+});
+
+test('nobody blocks their own address by mistake', async () => {
+  const visitor = await loggedIn(moderator);
+  const { id } = await upload('127.0.0.1');
+  const fields = { form: await visitor.form(), id, block: 'network', reason: 'spam' };
+  expect((await visitor.post('/admin/act', fields)).status).toBe(409);
+  expect(await exists(id)).toBe(true);
+});
+
+test('a token is made, shown once, counted, and revoked', async () => {
+  const visitor = await loggedIn(ADMIN_TOKEN);
+  const form = await visitor.form();
+  const made = await (await visitor.post('/admin/tokens', { form, name: 'phone', role: 'moderator' })).text();
+  const token = /<code class="wrap">(picpool_[\w-]{43})<\/code>/.exec(made)?.[1] ?? '';
+  expect(
+    (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
+  ).toBe(200);
+  expect(await (await visitor.get('/admin/tokens')).text()).not.toContain(token);
+  expect((await visitor.post('/admin/tokens/revoke', { form, name: 'phone' })).status).toBe(303);
+  expect(
+    (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
+  ).toBe(401);
+});
+
+test('what strangers wrote is only text', async () => {
+  const visitor = await loggedIn(moderator);
+  const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>.png';
+  await server.upload(`filename=${encodeURIComponent(evil)}`, '192.0.2.99');
+  for (const path of ['/admin', `/admin?from=${encodeURIComponent(evil)}`, '/admin/log', '/admin/reviews']) {
+    const text = await (await visitor.get(path)).text();
+    expect(text).not.toContain('<script>alert');
+    expect(text).not.toContain('<img src=x');
+  }
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+
+const AUDIT_LOG = join(tmpdir(), `picpool-audit-${process.pid}.jsonl`);
+let server: RunningServer;
+beforeAll(async () => {
+  server = await runServer({ ADMIN_TOKEN, AUDIT_LOG });
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(AUDIT_LOG, { force: true });
+});
+
+interface Line {
+  id: string;
+  time: string;
+  what: string;
+  subject: string;
+  who: string;
+  peer?: string;
+  why?: string;
+}
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Line);
+const log = async () => lines(await (await server.send('/api/admin/log', { headers: ADMIN })).text());
+const upload = async (from: string) =>
+  (await (await server.upload('', from)).json()) as { id: string; delete_token: string };
+
+test('the log says who deleted and blocked what, and why, also outside the store', async () => {
+  const one = await upload('192.0.2.7');
+  const other = await upload('192.0.2.8');
+  await server.send(`/api/delete/${one.id}?reason=spam`, {
+    method: 'DELETE',
+    headers: ADMIN,
+    from: '192.0.2.9',
+  });
+  await server.send(`/api/delete/${other.id}`, {
+    method: 'DELETE',
+    headers: { 'x-delete-token': other.delete_token },
+    from: '192.0.2.8',
+  });
+  await server.post('/api/admin/blocks', { network: '192.0.2.0/28', reason: 'spam' }, ADMIN);
+  await server.send('/api/admin/blocks?network=192.0.2.0/28', { method: 'DELETE', headers: ADMIN });
+  const found = await log();
+  expect(found.map(({ what, subject, who, peer, why }) => [what, subject, who, peer, why])).toEqual([
+    ['block.remove', 'network 192.0.2.0/28', 'administrator', '127.0.0.1', undefined],
+    ['block.add', 'network 192.0.2.0/28', 'administrator', '127.0.0.1', 'spam'],
+    ['image.delete', `image ${other.id}`, 'uploader', '192.0.2.8', ''],
+    ['image.delete', `image ${one.id}`, 'administrator', '192.0.2.9', 'spam'],
+  ]);
+  expect(lines(await readFile(AUDIT_LOG, 'utf8')).map(({ id }) => id)).toEqual(
+    found.map(({ id }) => id).reverse(),
+  );
+  const [, second] = found;
+  const rest = await server.send(`/api/admin/log?after=${second?.id}&limit=1`, { headers: ADMIN });
+  expect(lines(await rest.text()).map(({ id }) => id)).toEqual([found[2]?.id ?? '']);
+});
+
+test('a refused deletion is not in the log, and neither is a change by the uploader', async () => {
+  const before = (await log()).length;
+  const image = await upload('192.0.2.70');
+  await server.send(`/api/delete/${image.id}`, { method: 'DELETE', headers: { 'x-delete-token': 'x' } });
+  const change = (headers: Record<string, string>) =>
+    server.send(`/api/image/${image.id}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: '{"visibility":"unlisted"}',
+    });
+  expect((await change({ 'x-delete-token': image.delete_token })).status).toBe(200);
+  expect(await log()).toHaveLength(before);
+  expect((await change(ADMIN)).status).toBe(200);
+  expect((await log())[0]).toMatchObject({ what: 'image.change', who: 'administrator', why: 'visibility' });
+});
+
+test('nobody else reads the log', async () => {
+  expect((await server.send('/api/admin/log')).status).toBe(401);
+});

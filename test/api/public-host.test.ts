@@ -1,0 +1,56 @@
+import { expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PNG, withServer } from '../support/servers/running-server.ts';
+import { withFolder } from '../support/temporary.ts';
+
+test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'hashes.txt');
+    for (const kind of ['sha256', 'md5']) {
+      await writeFile(path, `${createHash(kind).update(PNG).digest('hex')}  known.png\n`);
+      await withServer({ BLOCK_HASHES: path, SERVICES: 'image' }, async (server) => {
+        expect((await server.upload()).status).toBe(403);
+        const other = Uint8Array.from([...PNG, 0]);
+        expect((await server.send('/api/upload', { method: 'POST', body: other })).status).toBe(201);
+      });
+    }
+  }));
+
+test('without its list of hashes the server does not start', async () => {
+  const error = await withServer(
+    { BLOCK_HASHES: '/nowhere/hashes.txt', SERVICES: 'image' },
+    async () => {},
+  ).then(
+    () => null,
+    (thrown: Error) => thrown.message,
+  );
+  expect(error).toContain('/nowhere/hashes.txt');
+});
+
+test('the contact leads to a page with the rules of the operator, which are only text', () =>
+  withFolder(async (folder) => {
+    const TERMS = join(folder, 'terms.txt');
+    await writeFile(TERMS, 'No spam.\n\n<script>alert(1)</script>');
+    await withServer(
+      { ABUSE_CONTACT: 'abuse@example.org', TERMS, PUBLIC_URL: 'https://img.example/pics' },
+      async (server) => {
+        const home = await (await server.send('/', { headers: { accept: 'text/html' } })).text();
+        expect(home).toContain('href="/pics/contact"');
+        const page = await (await server.send('/contact', { headers: { accept: 'text/html' } })).text();
+        for (const text of ['mailto:abuse@example.org', 'No spam.', '&lt;script&gt;'])
+          expect(page).toContain(text);
+        const security = await (await server.send('/.well-known/security.txt')).text();
+        expect(security).toMatch(
+          /^Contact: mailto:abuse@example\.org\nExpires: \d{4}-\S+Z\nPolicy: https:\/\/img\.example\/pics\/contact\n$/,
+        );
+      },
+    );
+  }));
+
+test('without a contact there is no such page', () =>
+  withServer({}, async (server) => {
+    expect((await server.send('/contact')).status).toBe(404);
+    expect((await server.send('/.well-known/security.txt')).status).toBe(404);
+  }));

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+
+let server: RunningServer;
+/** The operator's webhook. */
+let hook: ReturnType<typeof Bun.serve>;
+const told: { type: string; data: object }[] = [];
+beforeAll(async () => {
+  hook = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      told.push((await request.json()) as (typeof told)[number]);
+      return new Response();
+    },
+  });
+  server = await runServer({
+    ...{ ADMIN_TOKEN, SERVICES: 'image', PROXY_ALLOW_PRIVATE: 'true' },
+    WEBHOOK_URLS: `http://127.0.0.1:${hook.port}/`,
+    WEBHOOK_SECRET: 'a-secret-of-the-webhook',
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  await hook.stop(true);
+});
+
+interface Uploaded {
+  id: string;
+  delete_token: string;
+}
+const upload = async () => (await (await server.upload('', '203.0.113.7')).json()) as Uploaded;
+const report = (body: object, from = '192.0.2.7') =>
+  server.send('/api/reports', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    from,
+  });
+const receiptOf = async (answer: Response) => ((await answer.json()) as { receipt: string }).receipt;
+const stateOf = async (receipt: string) => {
+  const answer = await server.send(`/api/reports/${receipt}`);
+  return answer.status === 200 ? ((await answer.json()) as { state: string }).state : answer.status;
+};
+
+/** Logs in, and returns how to read and send the pages. */
+async function moderator() {
+  const type = 'application/x-www-form-urlencoded';
+  const send = (path: string, body: string, headers = {}) =>
+    server.send(path, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': type, origin: server.url, ...headers },
+    });
+  const opened = await send('/admin/login', `token=${ADMIN_TOKEN}`);
+  const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const page = async () => (await server.send('/admin/reports', { headers: { cookie } })).text();
+  const form = /name="form" value="(\w+)"/.exec(await page())?.[1] ?? '';
+  return {
+    page,
+    decide: (fields: Record<string, string>) =>
+      send('/admin/reports', new URLSearchParams({ form, ...fields }).toString(), { cookie }),
+  };
+}
+
+const deletePage = async ({ id, delete_token }: Uploaded) =>
+  (await server.send(`/i/${id}/delete?token=${delete_token}`, { headers: { accept: 'text/html' } })).text();
+
+test('a report becomes one case, whose decision each reporter and the uploader can read', async () => {
+  const image = await upload();
+  const first = await receiptOf(
+    await report({ image: image.id, reason: 'privacy', text: 'That is me.', contact: 'me@example.org' }),
+  );
+  const second = await receiptOf(await report({ image: image.id, reason: 'spam' }, '192.0.2.8'));
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['open', 'open']);
+  const { page, decide } = await moderator();
+  const shown = await page();
+  for (const text of ['2 reports', 'That is me.', 'me@example.org', `/admin/picture/${image.id}`])
+    expect(shown).toContain(text);
+  await decide({
+    subject: `image ${image.id}`,
+    verdict: 'delete',
+    reason: 'privacy',
+    statement: 'The person did not agree.',
+  });
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['delete', 'delete']);
+  expect((await server.send(`/i/${image.id}`)).status).toBe(404);
+  expect(await page()).toContain('There is nothing here.');
+  const told = await deletePage(image);
+  expect(told).toContain('The person did not agree.');
+  for (const secret of ['me@example.org', 'That is me.', '192.0.2.7']) expect(told).not.toContain(secret);
+  expect(await deletePage({ ...image, delete_token: 'x'.repeat(22) })).not.toContain('did not agree');
+});
+
+test('the uploader answers once', async () => {
+  const image = await upload();
+  await report({ image: image.id, reason: 'spam' }, '192.0.2.20');
+  const { decide } = await moderator();
+  await decide({ subject: `image ${image.id}`, verdict: 'delete', reason: 'spam', statement: '' });
+  const answer = (text: string, token = image.delete_token) =>
+    server.send(`/i/${image.id}/answer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ token, answer: text }).toString(),
+    });
+  expect((await answer('No.', 'x'.repeat(22))).status).toBe(404);
+  expect((await answer('It is not.')).status).toBe(303);
+  expect((await answer('Really.')).status).toBe(409);
+  expect(await deletePage(image)).toContain('Your answer is recorded.');
+  const log = await (await server.send('/api/admin/log?limit=3', { headers: ADMIN })).text();
+  expect(log).toContain('"why":"It is not."');
+  expect(log).not.toContain('Really.');
+});
+
+test('a picture that stays is told so, and can be reported again', async () => {
+  const image = await upload();
+  const receipt = await receiptOf(await report({ image: image.id, reason: 'spam' }, '192.0.2.30'));
+  const { decide } = await moderator();
+  await decide({ subject: `image ${image.id}`, verdict: 'keep' });
+  expect(await stateOf(receipt)).toBe('keep');
+  expect((await server.send(`/api/info/${image.id}`)).status).toBe(200);
+  const again = await receiptOf(await report({ image: image.id, reason: 'spam' }, '192.0.2.31'));
+  expect([await stateOf(receipt), await stateOf(again)]).toEqual(['keep', 'open']);
+  await decide({ subject: `image ${image.id}`, verdict: 'keep' });
+});
+
+test('an album is reported, and removed with its pictures', async () => {
+  const image = await upload();
+  const made = await server.post('/api/albums', { title: 'Quay' });
+  const { id, token } = (await made.json()) as { id: string; token: string };
+  const added = await server.post(
+    `/api/albums/${id}/images`,
+    { images: [{ id: image.id, delete_token: image.delete_token }] },
+    { 'x-album-token': token },
+  );
+  expect(added.status).toBe(200);
+  const receipt = await receiptOf(await report({ album: id, reason: 'illegal' }, '192.0.2.40'));
+  const { decide } = await moderator();
+  await decide({ subject: `album ${id}`, verdict: 'delete', reason: 'illegal', statement: '' });
+  expect(await stateOf(receipt)).toBe('delete');
+  expect((await server.send(`/a/${id}`)).status).toBe(404);
+  expect((await server.send(`/api/info/${image.id}`)).status).toBe(404);
+});
+
+test('the webhook tells of each case once, without what strangers wrote', async () => {
+  const image = await upload();
+  for (const from of ['192.0.2.50', '192.0.2.51'])
+    await report({ image: image.id, reason: 'abuse', text: 'secret words' }, from);
+  const mine = () =>
+    told.filter(({ type, data }) => type === 'report.opened' && JSON.stringify(data).includes(image.id));
+  const until = Date.now() + 10_000;
+  while (mine().length === 0 && Date.now() < until) await Bun.sleep(20);
+  expect(mine().map(({ data }) => data)).toEqual([{ subject: `image ${image.id}`, reason: 'abuse' }]);
+  await (await moderator()).decide({ subject: `image ${image.id}`, verdict: 'keep' });
+});
+
+test('what cannot be reported is refused, and receipts cannot be guessed', async () => {
+  const image = await upload();
+  expect((await report({ image: 'aaaaaaaaaaaa', reason: 'spam' }, '192.0.2.60')).status).toBe(404);
+  expect((await report({ image: '../../etc', reason: 'spam' }, '192.0.2.60')).status).toBe(400);
+  expect((await report({ image: image.id, reason: 'boredom' }, '192.0.2.60')).status).toBe(400);
+  expect(
+    (await report({ image: image.id, reason: 'spam', text: 'x'.repeat(2001) }, '192.0.2.60')).status,
+  ).toBe(400);
+  for (const receipt of ['x', `image-${image.id}-${'A'.repeat(22)}`, `image-${image.id}`])
+    expect(await stateOf(receipt)).toBe(404);
+});
+
+test('a flood from one address, and from all, is limited', async () => {
+  const image = await upload();
+  const statuses: number[] = [];
+  for (let number = 0; number < 12; number++)
+    statuses.push((await report({ image: image.id, reason: 'spam' }, '192.0.2.90')).status);
+  expect(statuses).toEqual([...Array(10).fill(201), 429, 429]);
+  let recorded = 0;
+  for (let number = 0; number < 400; number++) {
+    if (
+      (await report({ image: image.id, reason: 'spam' }, `198.18.${number >> 8}.${number & 255}`)).status ===
+      201
+    )
+      recorded++;
+  }
+  expect(recorded).toBeLessThan(300);
+  await (await moderator()).decide({ subject: `image ${image.id}`, verdict: 'keep' });
+});

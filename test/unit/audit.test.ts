@@ -1,0 +1,204 @@
+import { afterEach, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { type Act, createAudit } from '../../src/audit/audit.ts';
+import type { AuditStore } from '../../src/audit/store.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createRandom } from '../support/random.ts';
+
+const DAY_MS = 86_400_000;
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+async function open() {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  closing.push(() => database.close());
+  const clock = { ms: 1_700_000_000_000 };
+  const store = createSqliteAudit(database);
+  const state = createSqliteState(database);
+  const start = (changes: { audit?: AuditStore; tell?: (line: string) => Promise<void> } = {}) =>
+    createAudit({
+      ...{ audit: store, state, locks: createLocalLocks() },
+      keepDays: 365,
+      now: () => clock.ms,
+      newId: randomUUID,
+      hide: (peer) => peer,
+      log: () => {},
+      ...changes,
+    });
+  return { clock, store, start };
+}
+
+const act = (subject: string, what = 'image.delete'): Act => ({ what, subject, who: 'administrator' });
+const died = () => new Error('the process has died');
+
+/** Fails before or after the call, as a store does whose process, or whose connection, dies. */
+function mortal(store: AuditStore, dies: () => boolean): AuditStore {
+  const risky =
+    <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
+      if (dies()) throw died();
+      const answer = await call(...args);
+      if (dies()) throw died();
+      return answer;
+    };
+  return { ...store, append: risky(store.append), advance: risky(store.advance) };
+}
+
+test('over 10,000 random acts with crashes, all are in the log, none twice, and each is carried out and told', async () => {
+  const { store, start } = await open();
+  const random = createRandom(7);
+  const dies = () => random() < 0.08;
+  const [pictures, told, asked] = [new Map<string, number>(), new Set<string>(), new Set<string>()];
+  let crashes = 0;
+  /** A copy of the server until it crashes. */
+  const boot = () => {
+    const audit = start({
+      audit: mortal(store, dies),
+      async tell(line) {
+        if (dies()) throw died();
+        told.add((JSON.parse(line) as { subject: string }).subject);
+        if (dies()) throw died();
+      },
+    });
+    audit.carry('image.delete', async ({ subject }) => {
+      if (dies()) throw died();
+      if (pictures.get(subject) !== 1) throw new AppError('not_found', inEnglish('There is none.'));
+      pictures.set(subject, 0);
+      if (dies()) throw died();
+    });
+    return audit;
+  };
+  let audit = boot();
+  for (let number = 0; number < 10_000; number++) {
+    const subject = `image ${number}`;
+    pictures.set(subject, 1);
+    await audit.act(act(subject)).catch(() => {
+      crashes++;
+      audit = boot();
+    });
+    if (crashes % 50 === 0) await audit.finish().catch(() => {});
+  }
+  let after: string | undefined;
+  const settled = start({ tell: async (line) => void told.add((JSON.parse(line) as Act).subject) });
+  settled.carry('image.delete', async ({ subject }) => void pictures.set(subject, 0));
+  await settled.finish();
+  while ((await store.unfinished(1)).length > 0) await settled.finish();
+  const logged = new Map<string, number>();
+  for (;;) {
+    const acts = await settled.list({ limit: 1000, after });
+    for (const { subject, what } of acts)
+      if (what === 'image.delete') logged.set(subject, (logged.get(subject) ?? 0) + 1);
+    after = acts.at(-1)?.id;
+    if (after === undefined) break;
+  }
+  for (const [subject, left] of pictures) if (left === 0) asked.add(subject);
+  expect(crashes).toBeGreaterThan(1000);
+  // Nothing is done that is not in the log, and what is in the log is done.
+  expect([...asked].filter((subject) => logged.get(subject) !== 1)).toEqual([]);
+  expect([...logged.keys()].filter((subject) => pictures.get(subject) !== 0)).toEqual([]);
+  expect(logged.size).toBeGreaterThan(9000);
+  expect([...logged.keys()].filter((subject) => !told.has(subject))).toEqual([]);
+}, 60_000);
+
+test('an act whose answer was lost is finished before a later one on the same subject', async () => {
+  const { start } = await open();
+  const blocked = new Set<string>();
+  let isAway = true;
+  const audit = start();
+  audit.carry('block.add', async ({ subject }) => {
+    if (isAway) throw new AppError('unavailable', inEnglish('The store is away.'));
+    blocked.add(subject);
+  });
+  audit.carry('block.remove', async ({ subject }) => void blocked.delete(subject));
+  await audit.act(act('hash a', 'block.add')).catch(({ code }) => expect(code).toBe('unavailable'));
+  isAway = false;
+  await audit.act(act('hash a', 'block.remove'));
+  await audit.finish();
+  expect([...blocked]).toEqual([]);
+});
+
+test('of acts at once on one subject, one is carried out and the others find nothing', async () => {
+  const { start } = await open();
+  const pictures = new Set(['image a']);
+  const audit = start();
+  audit.carry('image.delete', async ({ subject }) => {
+    await Bun.sleep(5);
+    if (!pictures.delete(subject)) throw new AppError('not_found', inEnglish('There is none.'));
+  });
+  const codes = await Promise.all(
+    [1, 2, 3].map(() =>
+      audit.act(act('image a')).then(
+        () => 'done',
+        ({ code }) => code,
+      ),
+    ),
+  );
+  expect(codes.sort()).toEqual(['done', 'not_found', 'not_found']);
+});
+
+test('an act that is refused is followed by an entry that says so', async () => {
+  const { start } = await open();
+  const audit = start();
+  audit.carry('block.add', () => Promise.reject(new AppError('conflict', inEnglish('The list is full.'))));
+  await audit.act(act('hash a', 'block.add')).catch(({ code }) => expect(code).toBe('conflict'));
+  const [first, second] = await audit.about('hash a');
+  expect([first?.what, second?.what].sort()).toEqual(['block.add', 'refused']);
+  await audit.finish();
+  expect(await audit.about('hash a')).toHaveLength(2);
+});
+
+test('what cannot be told outside is told later, and not carried out again', async () => {
+  const { start } = await open();
+  const lines: string[] = [];
+  let [isAway, done] = [true, 0];
+  const audit = start({
+    async tell(line) {
+      if (isAway) throw new Error('full');
+      lines.push(line);
+    },
+  });
+  audit.carry('image.delete', async () => void done++);
+  await audit.act(act('image a'));
+  await audit.finish().catch(() => {});
+  expect([done, lines.length]).toEqual([1, 0]);
+  isAway = false;
+  await audit.finish();
+  await audit.finish();
+  expect(done).toBe(1);
+  expect(lines.map((line) => (JSON.parse(line) as Act).subject)).toEqual(['image a']);
+});
+
+test('entries are dropped after a year of service, whatever the clock does meanwhile', async () => {
+  const { clock, start } = await open();
+  const audit = start();
+  const left = async () => (await audit.list({ limit: 10 })).map(({ subject }) => subject).reverse();
+  await audit.finish();
+  // Before the network has told a small machine the time, and then for a moment ten years ahead.
+  const right = clock.ms;
+  clock.ms = 0;
+  await audit.act(act('image a'));
+  await audit.finish();
+  clock.ms = right + 3650 * DAY_MS;
+  await audit.act(act('image b'));
+  await audit.finish();
+  clock.ms = right;
+  await audit.finish();
+  await audit.act(act('image c'));
+  for (let day = 0; day < 360; day++) {
+    clock.ms += DAY_MS;
+    await audit.finish();
+  }
+  expect(new Set(await left())).toEqual(new Set(['image a', 'image b', 'image c']));
+  for (let day = 0; day < 9; day++) {
+    clock.ms += DAY_MS;
+    await audit.finish();
+  }
+  expect(await left()).toEqual([]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { createSessions, SESSION_MS } from '../../src/access/sessions.ts';
+import { createTokens } from '../../src/access/tokens.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+
+const ADMIN_TOKEN = 'the-token-of-the-administrator';
+
+test('a session ends after 12 hours, also by a clock that was ahead, and with a new ADMIN_TOKEN', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const state = createSqliteState(database);
+  const clock = { ms: 1_700_000_000_000 };
+  const now = () => clock.ms;
+  const tokens = createTokens({ state, random: randomBytes, now });
+  const holders = { demandCalm() {}, countWrong: async () => {} };
+  const start = (adminToken: string) =>
+    createSessions({ state, tokens, holders, adminToken, random: randomBytes, now });
+  const sessions = start(ADMIN_TOKEN);
+  const login = async () => {
+    const cookie = `picpool_admin=${await sessions.open(ADMIN_TOKEN, '192.0.2.1')}`;
+    return new Request('http://img.example/admin', { headers: { cookie } });
+  };
+  const one = await login();
+  clock.ms += SESSION_MS - 1;
+  expect(await sessions.of(one)).toMatchObject({ role: 'admin', name: 'administrator' });
+  expect(await start('another-token-of-the-administrator').of(one)).toBeNull();
+  clock.ms += 1;
+  expect(await sessions.of(one)).toBeNull();
+  clock.ms += 3650 * 86_400_000;
+  const ahead = await login();
+  clock.ms -= 3650 * 86_400_000;
+  expect(await sessions.of(ahead)).toBeNull();
+  database.close();
+});

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { ADMIN_TOKEN } from '../support/admin.ts';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { photo } from '../support/images/images.ts';
+import { json } from '../support/json.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
+
+let server: ServerProcess;
+let browser: TestBrowser;
+/** Sends pictures to review whose name says so. */
+let scanner: ReturnType<typeof Bun.serve>;
+let picture: Uint8Array<ArrayBuffer>;
+const visit = createVisitor(
+  () => browser,
+  () => server.url,
+);
+
+beforeAll(async () => {
+  scanner = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { data } = (await request.json()) as { data: { filename: string } };
+      return Response.json({ verdict: data.filename.startsWith('review') ? 'review' : 'allow' });
+    },
+  });
+  [server, browser, picture] = await Promise.all([
+    startServer('bun', {
+      ...{ RATE_LIMITS: 'off', SERVICES: 'image', ADMIN_TOKEN, TRUSTED_PROXIES: 'loopback' },
+      IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
+      IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',
+    }),
+    startBrowser(),
+    photo(600, 400).then((bytes) => new Uint8Array(bytes)),
+  ]);
+}, 180_000);
+
+afterAll(async () => {
+  await browser?.close();
+  expect(await server?.stop()).toBe(0);
+  await scanner.stop(true);
+});
+
+async function upload(name: string, from = '192.0.2.7') {
+  const answer = await fetch(`${server.url}/api/upload?filename=${name}.jpg`, {
+    method: 'POST',
+    body: picture,
+    headers: { 'x-forwarded-for': from },
+  });
+  return json<{ id: string; delete_token: string }>(answer);
+}
+const statusOf = async (id: string) => (await fetch(`${server.url}/api/info/${id}`)).status;
+
+/** Of the login page, which no token has been sent to yet. */
+const EXPECTED = { expected: /status of 401/ };
+
+async function login(page: Page): Promise<void> {
+  await page.getByLabel('Token of an administrator or moderator').fill(ADMIN_TOKEN);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('heading', { name: 'Pictures' }).waitFor();
+}
+
+/** Takes a screenshot if SHOTS names a folder. */
+async function shoot(page: Page, name: string): Promise<void> {
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
+}
+
+describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
+  const options = { ...EXPECTED, javaScriptEnabled };
+
+  test('a moderator finds the pictures of a network, and deletes and blocks it', async () => {
+    const network = javaScriptEnabled ? '203.0.113' : '198.51.100';
+    const ids = await Promise.all([1, 2, 3].map((last) => upload(`spam-${last}`, `${network}.${last}`)));
+    await visit(
+      '/admin',
+      async (page) => {
+        await login(page);
+        await page
+          .getByRole('link', { name: `${network}.0/24` })
+          .first()
+          .click();
+        expect(await page.locator('.admin-grid input:checked').count()).toBe(3);
+        await shoot(page, `grid-${javaScriptEnabled}`);
+        await page.getByRole('button', { name: 'Delete and block network' }).click();
+        await page.getByText('3 pictures will be deleted.').waitFor();
+        expect(await page.locator('main').textContent()).toContain('3 stored pictures');
+        await page.getByLabel('Reason').selectOption('spam');
+        // Small versions that are still on their way would be gone with their pictures.
+        await page.waitForLoadState('networkidle');
+        await shoot(page, `preview-${javaScriptEnabled}`);
+        await page.getByRole('button', { name: 'Delete and block network' }).click();
+        await page.getByText('3 pictures deleted.').waitFor();
+      },
+      options,
+    );
+    expect(await Promise.all(ids.map(({ id }) => statusOf(id)))).toEqual([404, 404, 404]);
+  }, 60_000);
+
+  test('pictures in review are decided one after the other', async () => {
+    const [first, second] = [await upload('review-1'), await upload('review-2')];
+    await visit(
+      '/admin/reviews',
+      async (page) => {
+        await login(page);
+        await page.getByRole('link', { name: 'Review', exact: true }).click();
+        await page.getByText('2 pictures are waiting.').waitFor();
+        await page
+          .locator('.admin-review img')
+          .evaluate((img: HTMLImageElement) => img.decode())
+          .catch(() => {});
+        await shoot(page, `review-${javaScriptEnabled}`);
+        const press = (key: string, name: string) =>
+          javaScriptEnabled ? page.keyboard.press(key) : page.getByRole('button', { name }).click();
+        await press('a', 'Publish');
+        await page.getByText('1 picture is waiting.').waitFor();
+        await press('d', 'Delete');
+        await page.getByText('There is nothing here.').waitFor();
+      },
+      options,
+    );
+    expect([await statusOf(first.id), await statusOf(second.id)]).toEqual([200, 404]);
+  }, 60_000);
+
+  test('a visitor reports, a moderator decides, and the uploader reads why', async () => {
+    const image = await upload(`shown-${javaScriptEnabled}`);
+    const plain = { javaScriptEnabled };
+    await visit(
+      `/i/${image.id}`,
+      async (page) => {
+        await page.getByRole('link', { name: 'Report' }).click();
+        await page.getByLabel('Reason').selectOption('privacy');
+        if (javaScriptEnabled) await checkLooks(page, { painted: false });
+        await shoot(page, `report-${javaScriptEnabled}`);
+        await page.getByRole('button', { name: 'Send report' }).click();
+        await page.getByText('Nobody has decided yet.').waitFor();
+        const receipt = page.url();
+        await visit(
+          '/admin/reports',
+          async (desk) => {
+            await login(desk);
+            await desk.getByRole('link', { name: 'Reports', exact: true }).click();
+            if (javaScriptEnabled) await checkLooks(desk, { painted: false });
+            await shoot(desk, `case-${javaScriptEnabled}`);
+            await desk.waitForLoadState('networkidle');
+            await desk.getByRole('button', { name: 'Delete' }).click();
+            await desk.getByText('There is nothing here.').waitFor();
+          },
+          options,
+        );
+        await page.goto(receipt);
+        await page.getByText('A moderator has removed it.').waitFor();
+      },
+      plain,
+    );
+    await visit(
+      `/i/${image.id}/delete?token=${image.delete_token}`,
+      async (page) => {
+        await page.getByText('it shows a person who does not agree').waitFor();
+        if (javaScriptEnabled) await checkLooks(page, { painted: false });
+        await shoot(page, `decision-${javaScriptEnabled}`);
+        await page.getByLabel('Your answer').fill('That is me.');
+        await page.getByRole('button', { name: 'Send answer' }).click();
+        await page.getByText('Your answer is recorded.').waitFor();
+      },
+      plain,
+    );
+  }, 90_000);
+});
+
+test('every page of the administration is well-formed on every screen', async () => {
+  await upload('shown');
+  await upload('review-shown');
+  await visit(
+    '/admin',
+    async (page) => {
+      await checkLooks(page, { painted: false });
+      await login(page);
+      for (const place of ['', '/reviews', '/reports', '/log', '/tokens', '/server']) {
+        await page.goto(`${server.url}/admin${place}`);
+        await checkLooks(page, { painted: false });
+        await shoot(page, `page${place.replace('/', '-')}`);
+      }
+    },
+    EXPECTED,
+  );
+}, 120_000);
