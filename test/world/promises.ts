@@ -3,12 +3,7 @@ import { originalKey } from '../../src/image/records/blob-keys.ts';
 import type { FilesModel } from './files-model.ts';
 import type { RecordsModel } from './records-model.ts';
 import { trueTime } from './time.ts';
-import type { Ledger, Picture } from './users.ts';
-
-/** Accesses are noted once an hour, and written some seconds later. */
-const ACCESS_MS = 3_600_000 + 60_000;
-/** A clock that is right may still be some time off, and what ends is looked for four times a minute. */
-const MARGIN_MS = 2 * 60_000;
+import { type Ledger, MARGIN_MS, mustStay, type Picture } from './users.ts';
 
 export interface Outcome {
   ledger: Ledger;
@@ -47,7 +42,7 @@ async function brokenTo(
   { retentionMs, get }: Outcome,
   now: number,
 ): Promise<string[]> {
-  const { removedAt, removalAskedAt, expiresIn, maxViews, byWrongClock } = picture;
+  const { removedAt, expiresIn, byWrongClock } = picture;
   const name = `${picture.name} (${picture.id})`;
   const { status, text } = await get(picture.path, picture.password);
   if (removedAt !== null) {
@@ -56,13 +51,7 @@ async function brokenTo(
   if (expiresIn !== null && !byWrongClock && now > picture.at + expiresIn + MARGIN_MS) {
     return status === 200 || image ? [`${name} has expired, and is there (${status})`] : [];
   }
-  const mayBeGone =
-    removalAskedAt !== null ||
-    picture.inReview ||
-    (expiresIn !== null && (byWrongClock || now > picture.sentAt + expiresIn - MARGIN_MS)) ||
-    maxViews !== null ||
-    (expiresIn === null && now > Math.max(picture.sentAt, picture.seenAt) + retentionMs - ACCESS_MS);
-  if (mayBeGone) return [];
+  if (!mustStay(picture, now, retentionMs)) return [];
   if (status !== 200) return [`${name} was acknowledged, and is not there (${status})`];
   return text === picture.content ? [] : [`${name} was acknowledged, and is another picture`];
 }

@@ -1,7 +1,7 @@
 import type { ImageEvent } from '../../src/image/service.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
-import { later, MINUTE, SECOND, stir, trueTime } from './time.ts';
+import { HOUR, later, MINUTE, SECOND, stir, trueTime } from './time.ts';
 
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;
@@ -58,8 +58,23 @@ export interface Ledger {
 
 export interface Surroundings {
   ledger: Ledger;
+  retentionMs: number;
   copies(): readonly Copy[];
   trace(line: string): void;
+}
+
+/** Accesses are noted once an hour, and written some seconds later. */
+const ACCESS_MS = HOUR + MINUTE;
+
+/** A clock that is right may still be some time off, and what ends is looked for four times a minute. */
+export const MARGIN_MS = 2 * MINUTE;
+
+/** Whether a picture must be there: nobody has removed it, and it has neither expired nor been idle for too long. */
+export function mustStay(picture: Picture, now: number, retentionMs: number): boolean {
+  const { removalAskedAt, inReview, byWrongClock, expiresIn, maxViews, sentAt, seenAt } = picture;
+  if (removalAskedAt !== null || inReview || maxViews !== null) return false;
+  if (expiresIn !== null) return !byWrongClock && now <= sentAt + expiresIn - MARGIN_MS;
+  return now <= Math.max(sentAt, seenAt) + retentionMs - ACCESS_MS;
 }
 
 interface Answer {
@@ -73,7 +88,7 @@ type Unanswered = 'lost' | 'left';
 
 /** One user of the image host, who does things at random. */
 export function createUser(name: string, around: Surroundings) {
-  const { ledger, trace } = around;
+  const { ledger, trace, retentionMs } = around;
   const peer = `198.51.100.${whole(1, 250)}`;
   let serial = 0;
 
@@ -184,7 +199,12 @@ export function createUser(name: string, around: Surroundings) {
       ...(partly && { mostShare: chance() }),
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
     });
-    if (typeof answer === 'string' || answer.status !== 200) return;
+    if (typeof answer === 'string') return;
+    // A copy whose clock is ahead cannot know that something has not expired yet.
+    const mustBeThere = begun > picture.at + GRACE_MS && picture.expiresIn === null;
+    if ([404, 410].includes(answer.status) && mustBeThere && mustStay(picture, begun, retentionMs))
+      breaks(`${picture.name} (${picture.id}) was acknowledged, and was not there (${answer.status})`);
+    if (answer.status !== 200) return;
     const text = new TextDecoder().decode(answer.body);
     if (text !== '' && !picture.content.startsWith(text))
       breaks(`${picture.name} (${picture.id}) has changed its content`);

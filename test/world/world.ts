@@ -144,6 +144,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   const around = {
     ledger,
+    retentionMs: options.retentionMs,
     copies: () => copies.filter(Boolean),
     trace: tell,
   };
