@@ -18,6 +18,7 @@ export const ASSETS = [
   './web/client/proxies.css',
   './web/client/docs.css',
   './web/client/open-panel.css',
+  './web/client/album-edit.js',
   './web/client/album.js',
   './web/client/chart.js',
   './web/client/copy.js',

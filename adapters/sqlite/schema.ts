@@ -213,6 +213,12 @@ const exif: Migration = [`ALTER TABLE images ADD COLUMN exif TEXT`];
 /** What images were made from. */
 const made: Migration = [`ALTER TABLE images ADD COLUMN made TEXT`];
 
+/** The covers of albums, and their guests. */
+const covers: Migration = [
+  `ALTER TABLE albums ADD COLUMN cover TEXT NOT NULL DEFAULT ''`,
+  `ALTER TABLE albums ADD COLUMN guests TEXT NOT NULL DEFAULT ''`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -229,4 +235,5 @@ export const migrations: readonly Migration[] = [
   albums,
   exif,
   made,
+  covers,
 ];

@@ -59,6 +59,7 @@ interface View {
 }
 
 const picture = await upload('');
+const album = await makeAlbum();
 const views: Record<string, View> = {
   home: { path: '/' },
   'home-options': { path: '/', step: (page) => page.locator('.options summary').click() },
@@ -78,6 +79,24 @@ const views: Record<string, View> = {
       await page.context().setOffline(true);
       await page.setInputFiles('#file', files(2));
       await page.locator('.upload-card').nth(1).waitFor();
+    },
+  },
+  'home-album': {
+    path: '/',
+    step: async (page) => {
+      await keepAlbum(page);
+      await choose(page, 2);
+      await page.locator('#make-album').click();
+    },
+  },
+  album: { path: `/a/${album.id}` },
+  'album-picture': { path: `/a/${album.id}/${album.pictures[1]}` },
+  'album-edit': {
+    path: `/a/${album.id}`,
+    step: async (page) => {
+      await keepAlbum(page);
+      await page.locator('#album-actions button').click();
+      await page.locator('.ordering').waitFor();
     },
   },
   gallery: { path: '/gallery' },
@@ -126,6 +145,29 @@ async function upload(options: string): Promise<string> {
     body: new Uint8Array(scene),
   });
   return `/i/${((await answer.json()) as { id: string }).id}`;
+}
+
+async function makeAlbum() {
+  const body = new URLSearchParams({ title: 'Harbour in winter' });
+  const made = await fetch(`${server.url}/api/albums`, { method: 'POST', body });
+  const { id, token, url } = (await made.json()) as { id: string; token: string; url: string };
+  const pictures: string[] = [];
+  for (let number = 1; number <= 5; number++) {
+    const answer = await fetch(`${server.url}/api/upload?album=${id}&filename=harbour-${number}.jpg`, {
+      method: 'POST',
+      headers: { 'x-album-token': token },
+      body: new Uint8Array(scene),
+    });
+    pictures.push(((await answer.json()) as { id: string }).id);
+  }
+  return { id, token, url, pictures };
+}
+
+/** Lets the browser have made the album. */
+async function keepAlbum(page: Page): Promise<void> {
+  const mine = { ...album, pictures: undefined, title: 'Harbour in winter', count: 5, made: Date.now() };
+  await page.evaluate((kept) => localStorage.setItem('picpool:albums', kept), JSON.stringify([mine]));
+  await page.reload();
 }
 
 /** Returns what axe has against the page, by rule. */

@@ -1,4 +1,4 @@
-import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
@@ -17,9 +17,10 @@ import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './
  */
 export interface Albums {
   /**
-   * Creates an album. Only the caller learns the token; the server stores its hash. Rejects with `invalid_parameter`.
+   * Creates an album, with pictures that were uploaded earlier if there are any. Only the caller learns the token; the
+   * server stores its hash. Rejects with `invalid_parameter`, and as `add` does.
    */
-  create(wish: AlbumWish): Promise<{ album: AlbumRecord; token: string }>;
+  create(wish: AlbumWish, admin: boolean): Promise<{ album: AlbumRecord; token: string }>;
   /** Rejects with `not_found`. */
   find(id: string): Promise<AlbumRecord>;
   /** Returns the pictures that still exist, in order, whatever their visibility. */
@@ -101,7 +102,9 @@ export function createAlbums(options: AlbumsOptions): Albums {
     find,
     sweep: createSweep(options),
 
-    async create(wish) {
+    async create({ images = [], ...wish }, admin) {
+      await authorise(service, images, admin);
+      const ids = [...new Set(images.map(({ id }) => id))];
       const token = createDeleteToken(random);
       const album: AlbumRecord = {
         id: createId(random),
@@ -110,9 +113,11 @@ export function createAlbums(options: AlbumsOptions): Albums {
         unlisted: rules.listing === 'public' ? 0 : 1,
         tokenHash: hashOf(token),
         createdAt: clock.now(),
-        empty: 1,
+        empty: ids.length === 0 ? 1 : 0,
         dueAt: clock.now() + retentionMs,
-        pictures: '',
+        pictures: ids.join(' '),
+        cover: '',
+        guests: '',
         ...factsOf(wish, rules),
       };
       await albums.insert(album);
@@ -130,18 +135,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
 
     async add(id, additions, by) {
       await findFor(id, by);
-      await forEachBounded(additions.entries(), AT_ONCE, async ([index, { id, delete_token: token }]) => {
-        const image = await service.find(id);
-        if (service.mayRemove(image, { peer: null, token, admin: by.admin })) return;
-        throw new AppError('forbidden', inEnglish(`The delete token of image ${id} is wrong.`), {
-          details: [
-            {
-              field: `images[${index}].delete_token`,
-              message: inEnglish('is not the delete token of this image'),
-            },
-          ],
-        });
-      });
+      await authorise(service, additions, by.admin);
       return append(
         id,
         additions.map((addition) => addition.id),
@@ -170,6 +164,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
       await findFor(id, by);
       return update(id, (album) => ({
         ...facts,
+        ...(wish.cover !== undefined && { cover: coverIn(album, wish.cover) }),
         ...(wish.images && { pictures: reordered(picturesOf(album), wish.images).join(' ') }),
       }));
     },
@@ -187,6 +182,25 @@ export function createAlbums(options: AlbumsOptions): Albums {
       return { removed, kept: alive.filter((image) => !gone.has(image)).map((image) => image.id) };
     },
   };
+}
+
+/** Rejects with `forbidden` or `not_found`, with the place of the picture, unless each token deletes its picture. */
+async function authorise(
+  service: Pick<ImageService, 'find' | 'mayRemove'>,
+  additions: readonly Addition[],
+  admin: boolean,
+): Promise<void> {
+  await forEachBounded(additions.entries(), AT_ONCE, async ([index, { id, delete_token: token }]) => {
+    const refusal = (code: 'forbidden' | 'not_found', field: string, said: Said, why: Said) =>
+      new AppError(code, said, { details: [{ field: `images[${index}].${field}`, message: why }] });
+    const image = await service.find(id).catch((error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+      throw refusal('not_found', 'id', inEnglish(`There is no image ${id}.`), inEnglish('does not exist'));
+    });
+    if (service.mayRemove(image, { peer: null, token, admin })) return;
+    const wrong = inEnglish('is not the delete token of this image');
+    throw refusal('forbidden', 'delete_token', inEnglish(`The delete token of image ${id} is wrong.`), wrong);
+  });
 }
 
 /** Returns how many were removed. */
@@ -210,11 +224,19 @@ async function removePictures(
   return removed;
 }
 
+function coverIn(album: AlbumRecord, wanted: string | null): string {
+  if (wanted !== null) demandIn(picturesOf(album), wanted, 'cover');
+  return wanted ?? '';
+}
+
+function demandIn(present: readonly string[], id: string, field: string): void {
+  if (present.includes(id)) return;
+  throw invalidParameter(field, inEnglish(`Image ${id} is not in this album.`));
+}
+
 /** Puts the named pictures first, in that order. */
 function reordered(present: readonly string[], wanted: readonly string[]): string[] {
-  const strange = wanted.find((id) => !present.includes(id));
-  if (strange !== undefined)
-    throw invalidParameter('images', inEnglish(`Image ${strange} is not in this album.`));
+  for (const id of wanted) demandIn(present, id, 'images');
   return [...new Set([...wanted, ...present])];
 }
 

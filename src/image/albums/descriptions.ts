@@ -107,6 +107,17 @@ export const albumDetails = {
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [403, 404],
   },
+  picture: {
+    id: 'getAlbumPicturePage',
+    tag,
+    summary: 'Get the page of an image of an album',
+    description:
+      'Like `/i/<id>`, with links to the previous and the next image of the album. Every 100 images of the album count as ' +
+      'one more read.',
+    answers: { 200: { description: 'The page.', content: { 'text/html': { schema: text } } } },
+    errors: [401, 404, 410],
+  },
+
   page: {
     id: 'getAlbumPage',
     tag,

@@ -4,6 +4,7 @@ import { type Call, type Caller, parsedJson, type Route, route } from '../../htt
 import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
+import type { Pages } from '../pages/pages.ts';
 import { ID_PATTERN } from '../records/ids.ts';
 import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
 import type { ImageService } from '../service.ts';
@@ -52,6 +53,7 @@ interface AlbumRoutesOptions {
   albums: Albums;
   service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies'>;
   siteOf: SiteOf;
+  pages: Pick<Pages, 'show'>;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
   /** Counts what albums cost beyond the request. Default: unlimited. */
@@ -66,10 +68,10 @@ interface Shared extends Pick<AlbumRoutesOptions, 'albums' | 'basePath'> {
 
 /** Albums over HTTP. */
 export function albumRoutes(options: AlbumRoutesOptions): Route[] {
-  const { albums, service, siteOf, basePath, countReads } = options;
+  const { albums, service, basePath, countReads } = options;
   const download = createDownloads({ service, countReads });
   const countLook = createLookCounter(countReads);
-  const pages = createAlbumPages({ albums, service, download, countLook, siteOf, basePath });
+  const pages = createAlbumPages({ ...options, download, countLook });
   const shared: Shared = { albums, basePath, countLook, pages };
   return [
     route('POST /api/albums', (call) => create(shared, call), {
@@ -98,6 +100,9 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
       about: albumDetails.takeOut,
     }),
+    route('GET /a/:file/:image', (call) => shared.pages.picture(call, call.params.file, call.params.image), {
+      about: albumDetails.picture,
+    }),
     route('GET /a/:file', (call) => showPage(shared, call), { query: shownQuery, about: albumDetails.page }),
   ];
 }
@@ -105,7 +110,10 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
 type OfAlbum = { params: { id: string } };
 
 async function create({ albums, basePath }: Shared, call: Call<{ body: AlbumWish }>): Promise<Response> {
-  const view = newAlbumView(call.context.origin + basePath, await albums.create(call.body));
+  const view = newAlbumView(
+    call.context.origin + basePath,
+    await albums.create(call.body, call.context.admin),
+  );
   const headers = { location: view.url, 'cache-control': 'no-store' };
   return Response.json(view, { status: 201, headers });
 }

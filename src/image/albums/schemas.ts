@@ -22,6 +22,9 @@ const album = {
   zip_url: Type.String({ description: 'Link to a ZIP file of the images.' }),
   title: Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` }),
   visibility: oneOf(['public', 'unlisted'], { description: '`public` if search engines may list its page.' }),
+  cover: Type.Union([Type.String(), Type.Null()], {
+    description: 'ID of the image that was chosen to stand for the album.',
+  }),
   created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
 };
 
@@ -31,6 +34,7 @@ const exampleAlbum = {
   zip_url: 'https://img.example/a/b7Qm2KxP9sLd.zip',
   title: 'Harbour in winter',
   visibility: 'unlisted',
+  cover: null,
   created_at: '2026-01-31 08:05:09',
 };
 

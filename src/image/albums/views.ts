@@ -12,7 +12,7 @@ export function albumUrl(base: string, id: string): string {
   return `${base}/a/${id}`;
 }
 
-function albumView(base: string, { id, title, unlisted, createdAt }: AlbumRecord) {
+function albumView(base: string, { id, title, unlisted, cover, createdAt }: AlbumRecord) {
   const url = albumUrl(base, id);
   return {
     id,
@@ -20,6 +20,7 @@ function albumView(base: string, { id, title, unlisted, createdAt }: AlbumRecord
     zip_url: `${url}.zip`,
     title,
     visibility: unlisted === 1 ? ('unlisted' as const) : ('public' as const),
+    cover: cover || null,
     created_at: formatTimestamp(createdAt),
   };
 }

@@ -16,7 +16,7 @@ import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome, Uploaded } from '../upload/storing.ts';
 import { createDeletePages, type DeletePages } from './delete-pages.ts';
-import { imagePage, limitedPage } from './image-page.ts';
+import { imagePage, limitedPage, type Neighbours } from './image-page.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
 
@@ -26,8 +26,11 @@ export interface Pages extends PasswordPages, DeletePages {
   uploaded(call: Caller, uploaded: Uploaded): Response;
   /** Answers a browser that has uploaded several images by form with a page that shows their delete links once. */
   uploadedSeveral(call: Caller, outcomes: readonly Outcome[]): Response;
-  /** Shows the page of an image, or the password form with status 401. */
-  show(call: Caller, id: string): Promise<Response>;
+  /**
+   * Shows the page of an image, or the password form with status 401. `beside`: its neighbours, if they are not those of
+   * the gallery.
+   */
+  show(call: Caller, id: string, beside?: Neighbours): Promise<Response>;
 }
 
 export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
@@ -77,7 +80,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       return pageResponse(site, uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
     },
 
-    async show({ request, context }, id) {
+    async show({ request, context }, id, near) {
       const image = await service.find(id);
       const headers: [string, string][] = [];
       const site = siteOf(request);
@@ -102,10 +105,10 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       };
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {
-        const page = limitedPage(site, view);
+        const page = limitedPage(site, view, near ?? { newer: null, older: null });
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
-      const page = imagePage(site, view, await beside(image));
+      const page = imagePage(site, view, near ?? (await beside(image)));
       // Other pages may contain a link or a button that only this visitor may see.
       const isPublic = image.passwordHash === null && token === null;
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });

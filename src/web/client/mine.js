@@ -9,7 +9,7 @@
 
 /**
  * An album that this browser has made, and may change.
- * @typedef {{ id: string, url: string, token: string, count: number, made: number }} MyAlbum
+ * @typedef {{ id: string, url: string, token: string, count: number, made: number, title?: string }} MyAlbum
  */
 
 export const MINE_KEY = 'picpool:mine';
@@ -34,6 +34,18 @@ export function readAlbums() {
 /** @param {MyAlbum} album */
 export function addAlbum(album) {
   write(ALBUMS_KEY, [album, ...readAlbums()].slice(0, MOST));
+}
+
+/**
+ * Changes what is kept about an album; `null` forgets it, and its token.
+ * @param {string} id
+ * @param {Partial<MyAlbum> | null} change
+ */
+export function changeAlbum(id, change) {
+  const albums = readAlbums().flatMap((one) =>
+    one.id === id ? (change ? [{ ...one, ...change }] : []) : [one],
+  );
+  write(ALBUMS_KEY, albums);
 }
 
 /** @param {string} key */

@@ -268,7 +268,7 @@ function withoutJump(change) {
 const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
 const albumButton = byId('make-album', HTMLButtonElement);
 albumButton.addEventListener('click', () => {
-  void makeAlbum(albumButton, byId('upload', HTMLFormElement), stored());
+  makeAlbum(albumButton, byId('upload', HTMLFormElement), stored);
 });
 together.prepend(formMenu(say('copyAs')));
 document.addEventListener('formchange', () => {

@@ -1,6 +1,7 @@
 // @ts-check
-import { byId, say } from './dom.js';
+import { byId, make, say } from './dom.js';
 import { faultsOfForm } from './faults.js';
+import { album } from './sending.js';
 import { addFiles } from './upload-list.js';
 
 const form = byId('upload', HTMLFormElement);
@@ -15,6 +16,12 @@ const TOKEN_KEY = 'picpool-token';
 if (token instanceof HTMLInputElement) {
   token.value = localStorage.getItem(TOKEN_KEY) ?? '';
   token.addEventListener('change', () => localStorage.setItem(TOKEN_KEY, token.value.trim()));
+}
+
+if (album) {
+  const name = album.title || say('pictures', { count: album.count });
+  const link = make('a', { href: album.url }, say('goesToAlbum', { name }));
+  form.prepend(make('p', { class: 'banner' }, link));
 }
 
 /** Files that wait until the form is valid. */
