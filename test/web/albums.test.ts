@@ -123,3 +123,55 @@ test('a picture that was deleted meanwhile is left out of a new album, and nobod
     { expected: /404/, ...PHONE },
   );
 }, 120_000);
+
+test('a guest with a phone adds 3 photos by the QR code, with and without scripts, and the maker of the album deletes one', async () => {
+  await visit('/', async (page) => {
+    const id = await makeAlbum(page, 'Party', 'own one', 'own two');
+    await page.goto(`${server.url}/a/${id}`);
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByRole('button', { name: 'Invite guests' }).click();
+    const link = (await page.getByRole('link', { name: 'Show QR code' }).getAttribute('href')) ?? '';
+    const path = link.replace(server.url, '');
+    await visit(
+      path,
+      async (guest) => {
+        await checkLooks(guest);
+        const [chooser] = await Promise.all([
+          guest.waitForEvent('filechooser'),
+          guest.getByText('Add your photos', { exact: true }).tap(),
+        ]);
+        await chooser.setFiles(files('cake', 'dance', 'toast'));
+        await guest.getByRole('heading', { name: '3 pictures are online' }).waitFor();
+        expect(await guest.getByText('Anyone with the link').count()).toBe(3);
+        expect(await guest.getByRole('button', { name: 'Make an album' }).count()).toBe(0);
+      },
+      PHONE,
+    );
+    await visit(
+      path,
+      async (guest) => {
+        await guest.setInputFiles('#file', files('plain'));
+        await guest.getByRole('button', { name: 'Upload' }).click();
+        await guest.getByRole('heading', { name: '1 picture uploaded' }).waitFor();
+        await guest.getByRole('link', { name: 'Upload more' }).click();
+        await guest.getByRole('heading', { name: 'Party' }).waitFor();
+      },
+      { ...PHONE, javaScriptEnabled: false, locale: 'en' },
+    );
+    await page.reload();
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByText('Guests: 4 of 100 pictures').waitFor();
+    await page.getByRole('button', { name: 'Delete cake.png, which a guest has added' }).click();
+    await saved(page);
+    expect((await namesIn(id)).toSorted()).toEqual([
+      'dance.png',
+      'own one.png',
+      'own two.png',
+      'plain.png',
+      'toast.png',
+    ]);
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Guests: 4').waitFor({ state: 'detached' });
+    expect((await fetch(link)).status).toBe(403);
+  });
+}, 120_000);

@@ -30,7 +30,7 @@ const SETTINGS = [
 ] as const;
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 /** What pages that are errors, and a cut network, leave on the console. The last one comes from the service worker. */
-const INTENDED = /status of 40[14]|ERR_INTERNET_DISCONNECTED|when fetching the script/;
+const INTENDED = /status of 40[134]|ERR_INTERNET_DISCONNECTED|when fetching the script/;
 /** More Tabs than this are not pressed on a page. */
 const MOST_TABS = 60;
 
@@ -99,6 +99,9 @@ const views: Record<string, View> = {
       await page.locator('.ordering').waitFor();
     },
   },
+  'album-guests': { path: album.invited },
+  'album-added': { path: album.invited, step: (page) => choose(page, 2) },
+  'album-revoked': { path: `/a/${album.id}/add?k=none` },
   gallery: { path: '/gallery' },
   'gallery-filters': { path: '/gallery', step: (page) => page.locator('details summary').click() },
   'gallery-cut': {
@@ -160,7 +163,11 @@ async function makeAlbum() {
     });
     pictures.push(((await answer.json()) as { id: string }).id);
   }
-  return { id, token, url, pictures };
+  const headers = { 'x-album-token': token, 'content-type': 'application/json' };
+  const invite = { method: 'POST', headers, body: '{"max":1000}' };
+  const answer = await fetch(`${server.url}/api/albums/${id}/invites`, invite);
+  const invited = ((await answer.json()) as { url: string }).url.replace(server.url, '');
+  return { id, token, url, pictures, invited };
 }
 
 /** Lets the browser have made the album. */

@@ -9,6 +9,7 @@ import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, type AlbumStore, picturesOf } from './album.ts';
+import { createInvites, guestsIn, type Invites } from './invites.ts';
 import { type AlbumKeeper, createKept, mayKeep, notKeeper } from './kept.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
@@ -35,21 +36,23 @@ export interface Albums {
   /** Appends pictures that were uploaded earlier, each authorised by its own token. Also rejects with `forbidden`. */
   add(id: string, additions: readonly Addition[], by: AlbumKeeper): Promise<AlbumRecord>;
   /**
-   * Takes a picture out of the album without deleting it; the picture's own token is sufficient. Rejects with
-   * `not_found` or `forbidden`.
+   * Takes a picture out of the album; the picture's own token is sufficient. Does not delete it, unless `deletes`, which
+   * needs the rights of the album and a picture that came by an invitation. Rejects with `not_found` or `forbidden`.
    */
   takeOut(
     id: string,
     picture: string,
-    by: AlbumKeeper & { deleteToken: string | null },
+    by: AlbumKeeper & { deleteToken: string | null; deletes?: boolean },
   ): Promise<AlbumRecord>;
   /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
   change(id: string, wish: AlbumChangeWish, by: AlbumKeeper): Promise<AlbumRecord>;
   /**
-   * Removes the album, and those of its pictures that the deleter may delete; none without a deleter. Rejects with
-   * `not_found` or `forbidden`.
+   * Removes the album, and those of its pictures that the deleter may delete or that came by invitations; none without
+   * a deleter. Rejects with `not_found` or `forbidden`.
    */
   remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
+  /** What guests may do. */
+  readonly invites: Invites;
   /**
    * Removes albums that have had no picture for `retentionMs`, at the latest after twice that time. Returns how many.
    * `idleBefore`: the time, ms since 1970, since which the server has served for `retentionMs`.
@@ -69,12 +72,16 @@ interface AlbumsOptions {
   images: Pick<ImageStore, 'getMany' | 'existing'>;
   service: Pick<ImageService, 'find' | 'mayRemove' | 'remove'>;
   rules: AudienceRules;
+  /** See `createInvites`. Default: everyone may. */
+  mayInvite?: (by: string) => Promise<boolean>;
   retentionMs: number;
   clock: Pick<Clock, 'now' | 'sleep'>;
   random: RandomBytes;
   log: Log;
 }
 
+/** For pictures that the caller may delete. */
+const AS_KEEPER: Deleter = { peer: null, token: null, admin: true };
 /** Placeholder for a picture without an ID yet. */
 const NEXT = '';
 /** Number of pictures that are checked or removed concurrently. */
@@ -82,7 +89,8 @@ const AT_ONCE = 8;
 
 export function createAlbums(options: AlbumsOptions): Albums {
   const { albums, images, service, rules, retentionMs, clock, random, log } = options;
-  const { find, findFor, update, extended } = createKept(options);
+  const kept = createKept(options);
+  const { find, findFor, update, extended } = kept;
 
   async function pictures(album: AlbumRecord): Promise<ImageRecord[]> {
     const ids = picturesOf(album);
@@ -101,25 +109,13 @@ export function createAlbums(options: AlbumsOptions): Albums {
   return {
     find,
     sweep: createSweep(options),
+    invites: createInvites({ mayInvite: async () => true, ...options, kept }),
 
     async create({ images = [], ...wish }, admin) {
       await authorise(service, images, admin);
       const ids = [...new Set(images.map(({ id }) => id))];
       const token = createDeleteToken(random);
-      const album: AlbumRecord = {
-        id: createId(random),
-        revision: 1,
-        title: '',
-        unlisted: rules.listing === 'public' ? 0 : 1,
-        tokenHash: hashOf(token),
-        createdAt: clock.now(),
-        empty: ids.length === 0 ? 1 : 0,
-        dueAt: clock.now() + retentionMs,
-        pictures: ids.join(' '),
-        cover: '',
-        guests: '',
-        ...factsOf(wish, rules),
-      };
+      const album = newAlbum(options, hashOf(token), { ids, wish });
       await albums.insert(album);
       log('info', 'album created', { id: album.id });
       return { album, token };
@@ -142,7 +138,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
       );
     },
 
-    async takeOut(id, picture, { deleteToken, ...by }) {
+    async takeOut(id, picture, { deleteToken, deletes, ...by }) {
       const album = await find(id);
       if (!picturesOf(album).includes(picture)) {
         throw new AppError('not_found', 'There is no such image in this album.');
@@ -151,7 +147,12 @@ export function createAlbums(options: AlbumsOptions): Albums {
       const isUploader = async () =>
         deleteToken !== null &&
         service.mayRemove(await service.find(picture), { peer: null, token: deleteToken, admin: false });
-      if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
+      if (deletes) {
+        if (!mayKeep(album, by)) throw notKeeper();
+        if (!guestsIn(album).includes(picture))
+          throw new AppError('forbidden', 'No guest has added this image.');
+        await removePictures(service, [picture], AS_KEEPER);
+      } else if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
       return update(id, (album) => ({
         pictures: picturesOf(album)
           .filter((one) => one !== picture)
@@ -172,15 +173,45 @@ export function createAlbums(options: AlbumsOptions): Albums {
     async remove(id, by, deleter) {
       const album = await findFor(id, by);
       const alive = await pictures(album);
-      const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
+      const guests = new Set(guestsIn(album));
+      const mine =
+        deleter === null
+          ? []
+          : alive.filter((image) => guests.has(image.id) || service.mayRemove(image, deleter));
       // The pictures first: if one of them cannot be removed, the caller can try again.
-      const removed = deleter === null ? 0 : await removePictures(service, mine, deleter);
+      const removed = await removePictures(
+        service,
+        mine.map((image) => image.id),
+        AS_KEEPER,
+      );
       // It may already be gone, if the answer to the first try was lost.
       await albums.remove(id);
       log('info', 'album removed', { id, pictures: removed });
       const gone = new Set(mine);
       return { removed, kept: alive.filter((image) => !gone.has(image)).map((image) => image.id) };
     },
+  };
+}
+
+/** @throws {AppError} `invalid_parameter` for a title or a visibility. */
+function newAlbum(
+  { random, clock, rules, retentionMs }: AlbumsOptions,
+  tokenHash: string,
+  { ids, wish }: { ids: readonly string[]; wish: AlbumWish },
+): AlbumRecord {
+  return {
+    id: createId(random),
+    revision: 1,
+    title: '',
+    unlisted: rules.listing === 'public' ? 0 : 1,
+    tokenHash,
+    createdAt: clock.now(),
+    empty: ids.length === 0 ? 1 : 0,
+    dueAt: clock.now() + retentionMs,
+    pictures: ids.join(' '),
+    cover: '',
+    guests: '',
+    ...factsOf(wish, rules),
   };
 }
 
@@ -206,13 +237,13 @@ async function authorise(
 /** Returns how many were removed. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
-  pictures: readonly ImageRecord[],
+  pictures: readonly string[],
   by: Deleter,
 ): Promise<number> {
   let removed = 0;
   await forEachBounded(pictures, AT_ONCE, async (picture) => {
     // A picture that no longer exists counts as deleted.
-    const done = await service.remove(picture.id, by).then(
+    const done = await service.remove(picture, by).then(
       () => 1,
       (error: unknown) => {
         if (error instanceof AppError && error.code === 'not_found') return 0;

@@ -9,11 +9,12 @@ import { ID_PATTERN } from '../records/ids.ts';
 import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
 import type { ImageService } from '../service.ts';
 import { readFields } from '../upload/body.ts';
-import { albumTokenOf } from '../upload/joining.ts';
+import type { Intake } from '../upload/intake.ts';
 import type { AlbumRecord } from './album.ts';
 import type { Albums } from './albums.ts';
 import { albumDetails } from './descriptions.ts';
 import { type CountReads, createDownloads } from './download.ts';
+import { guestRoutes, keeperOf } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
 import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './wishes.ts';
@@ -49,11 +50,21 @@ const removeQuery = Type.Object({
   ),
 });
 
+const takeOutQuery = Type.Object({
+  image: Type.Optional(
+    oneOf(['keep', 'delete'], {
+      default: 'keep',
+      description: '`delete`: also delete what a guest has added.',
+    }),
+  ),
+});
+
 interface AlbumRoutesOptions {
   albums: Albums;
-  service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies'>;
+  service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies' | 'limits' | 'takeBack'>;
   siteOf: SiteOf;
-  pages: Pick<Pages, 'show'>;
+  pages: Pages;
+  intake: Intake;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
   /** Counts what albums cost beyond the request. Default: unlimited. */
@@ -74,6 +85,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
   const pages = createAlbumPages({ ...options, download, countLook });
   const shared: Shared = { albums, basePath, countLook, pages };
   return [
+    ...guestRoutes(options),
     route('POST /api/albums', (call) => create(shared, call), {
       body: { read: readWish },
       limit: 'upload',
@@ -98,6 +110,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
       about: albumDetails.add,
     }),
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
+      query: takeOutQuery,
       about: albumDetails.takeOut,
     }),
     route('GET /a/:file/:image', (call) => shared.pages.picture(call, call.params.file, call.params.image), {
@@ -162,10 +175,14 @@ async function add(
 
 async function takeOut(
   shared: Shared,
-  call: Call<{ params: { id: string; image: string } }>,
+  call: Call<{ params: { id: string; image: string }; query: typeof takeOutQuery }>,
 ): Promise<Response> {
   const { id, image } = call.params;
-  const by = { ...keeperOf(call), deleteToken: tokenOf(call.request) };
+  const by = {
+    ...keeperOf(call),
+    deleteToken: tokenOf(call.request),
+    deletes: call.query.image === 'delete',
+  };
   return facts(shared, call, await shared.albums.takeOut(id, image, by));
 }
 
@@ -176,11 +193,6 @@ function showPage(
 ): Promise<Response> {
   const [, id = '', isZip] = FILE.exec(call.params.file) ?? [];
   return isZip ? pages.zip(call, id) : pages.show(call, id, call.query.page ?? 1);
-}
-
-/** Returns who asks to change an album. */
-function keeperOf({ request, context }: Caller) {
-  return { token: albumTokenOf(request), admin: context.admin };
 }
 
 async function facts(

@@ -67,6 +67,25 @@ export const albumBody = Type.Object(
 /** Existing pictures to add to an album. */
 export const additionBody = Type.Object({ images: additions }, { additionalProperties: false });
 
+/** A new invitation. */
+export const inviteBody = Type.Object(
+  {
+    expires_in: Type.Optional(
+      Type.String({ description: 'When it expires: after `10m` to `1y`.', default: '7d' }),
+    ),
+    max: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MOST_PICTURES,
+        default: 100,
+        description: 'How many pictures it allows.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type InviteWish = Static<typeof inviteBody>;
 export type AlbumWish = Static<typeof albumBody>;
 export type AlbumChangeWish = Static<typeof albumChangeBody>;
 export type Addition = Static<typeof additionBody>['images'][number];
@@ -87,6 +106,10 @@ export const parseAlbum = parserOf(
 export const parseAlbumChange = parserOf(
   albumChangeBody,
   '{ "title", "visibility": "public" | "unlisted", "cover", "images": [ids in order] }, of which at least one',
+);
+export const parseInvite = parserOf(
+  inviteBody,
+  `{ "expires_in", "max": 1 to ${MOST_PICTURES} }, both optional`,
 );
 export const parseAddition = parserOf(
   additionBody,

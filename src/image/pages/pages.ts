@@ -24,8 +24,11 @@ import { createPasswordPages, formAgain, type PasswordPages } from './password-p
 export interface Pages extends PasswordPages, DeletePages {
   /** Redirects a browser that has uploaded an image by form to its page, which shows the delete link once. */
   uploaded(call: Caller, uploaded: Uploaded): Response;
-  /** Answers a browser that has uploaded several images by form with a page that shows their delete links once. */
-  uploadedSeveral(call: Caller, outcomes: readonly Outcome[]): Response;
+  /**
+   * Answers a browser that has uploaded several images by form with a page that shows their delete links once. `back`: the
+   * path of the form. Default: the home page.
+   */
+  uploadedSeveral(call: Caller, outcomes: readonly Outcome[], back?: string): Response;
   /**
    * Shows the page of an image, or the password form with status 401. `beside`: its neighbours, if they are not those of
    * the gallery.
@@ -64,7 +67,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       return new Response(null, { status: 303, headers });
     },
 
-    uploadedSeveral({ request, context }, outcomes) {
+    uploadedSeveral({ request, context }, outcomes, back) {
       const site = siteOf(request);
       const base = context.origin + basePath;
       const items = outcomes.map((outcome) =>
@@ -77,7 +80,10 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
             }
           : { filename: outcome.filename, fault: reasonOf(site, outcome.fault) },
       );
-      return pageResponse(site, uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
+      return pageResponse(site, uploadedPage(site, items, back ?? `${site.path}/`), {
+        status: 201,
+        cache: PRIVATE_CACHE,
+      });
     },
 
     async show({ request, context }, id, near) {
@@ -122,7 +128,7 @@ type UploadedItem =
   | { filename: string | null; fault: string };
 
 /** Renders the answer to a form with several files, for a browser without scripts. */
-function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
+function uploadedPage(site: Site, items: readonly UploadedItem[], back: string): string {
   const { upload: words } = site.words;
   const stored = items.filter((item) => 'url' in item).length;
   return site.render({
@@ -131,7 +137,7 @@ function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
     content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
 <p>${words.keepDeleteLinks}</p>
 ${items.map((item, index) => itemOf(site, item, index))}
-<p class="actions"><a class="button" href="${site.path}/">${words.uploadMore}</a></p>`,
+<p class="actions"><a class="button" href="${back}">${words.uploadMore}</a></p>`,
   });
 }
 

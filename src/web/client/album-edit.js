@@ -1,6 +1,6 @@
 // @ts-check
-import { announce, ask, byId, make, say } from './dom.js';
-import { changeAlbum, readAlbums } from './mine.js';
+import { announce, ask, byId, language, make, say } from './dom.js';
+import { changeAlbum, readAlbums, timeOf } from './mine.js';
 
 /**
  * A picture of the album, as the API lists it.
@@ -13,6 +13,9 @@ const results = byId('results', HTMLElement);
 const { album: id = '', api = '', home = '/' } = tools.dataset;
 const mine = readAlbums().find((one) => one.id === id);
 
+/** Key under which the upload page keeps a token for uploads. */
+const TOKEN_KEY = 'picpool-token';
+
 /** Starts editing. Present only in a browser that has the token of the album. */
 const edit = make('button', { type: 'button', class: 'quiet', click: () => void open() }, say('edit'));
 if (mine) actions.append(edit);
@@ -24,9 +27,15 @@ if (mine) actions.append(edit);
  * @param {object} [body]
  */
 async function send(method, path, body) {
-  const headers = { 'content-type': 'application/json', 'x-album-token': mine?.token ?? '' };
+  const upload = localStorage.getItem(TOKEN_KEY);
+  const headers = {
+    'content-type': 'application/json',
+    'x-album-token': mine?.token ?? '',
+    ...(upload && { authorization: `Bearer ${upload}` }),
+  };
   const answer = await ask(api + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-  const note = byId('album-note', HTMLElement);
+  const note = document.getElementById('album-note');
+  if (!note || method === 'GET') return answer;
   note.className = answer.fault === null ? 'small muted' : 'fault';
   note.textContent = answer.fault ?? say('saved');
   announce(note.textContent);
@@ -48,14 +57,21 @@ async function readAll() {
 
 async function open() {
   edit.disabled = true;
-  const { pictures, album, fault } = await readAll();
+  const [{ pictures, album, fault }, { body: guests }] = await Promise.all([
+    readAll(),
+    send('GET', '/invites'),
+  ]);
   const { title = '', cover } = album;
   edit.disabled = false;
   if (fault !== null) return announce(fault);
   changeAlbum(id, { title, count: pictures.length });
   const name = make('input', { id: 'album-name', value: title, maxlength: '200', autocomplete: 'off' });
   name.addEventListener('change', () => void rename(name.value.trim()));
-  const list = make('ul', { class: 'tiles ordering' }, ...pictures.map(tileOf));
+  const list = make(
+    'ul',
+    { class: 'tiles ordering' },
+    ...pictures.map((one) => tileOf(one, guests?.images?.includes(one.id))),
+  );
   showCover(list, cover);
   moveBy(list, (moved) => {
     announce(say('movedTo', { place: [...list.children].indexOf(moved) + 1, total: list.childElementCount }));
@@ -72,10 +88,13 @@ async function open() {
       'div',
       { class: 'actions' },
       make('a', { class: 'button', href: `${home}?album=${id}` }, say('add')),
+      make('button', { type: 'button', class: 'quiet', click: () => void invite() }, say('invite')),
     ),
+    make('ul', { class: 'invites', id: 'invites' }),
     make('p', { class: 'small muted', id: 'album-note' }, say('howToMove')),
     list,
   );
+  showInvites(guests?.invites ?? []);
   tools.hidden = false;
   results.hidden = true;
   edit.replaceWith(done);
@@ -99,8 +118,11 @@ function idsIn(list) {
   return [...list.querySelectorAll('li')].map(({ dataset }) => dataset.id);
 }
 
-/** @param {Picture} picture */
-function tileOf(picture) {
+/**
+ * @param {Picture} picture
+ * @param {boolean} isGuests whether a guest has added it, whom its deletion does not need
+ */
+function tileOf(picture, isGuests) {
   const name = picture.filename ?? say('locked');
   const isShown = !picture.locked && (picture.max_views ?? null) === null;
   const { pathname } = new URL(picture.raw_url ?? '/', location.href);
@@ -123,7 +145,9 @@ function tileOf(picture) {
       'div',
       { class: 'chips' },
       ...(isShown ? [cover] : []),
-      chip(say('remove'), say('removeOf', { name }), () => void remove(item)),
+      isGuests
+        ? chip(say('delete'), say('deleteOf', { name }), () => void remove(item, '?image=delete'))
+        : chip(say('remove'), say('removeOf', { name }), () => void remove(item, '')),
     ),
   );
   return item;
@@ -155,17 +179,58 @@ function showCover(list, cover) {
 }
 
 /**
- * Takes a picture out of the album. It stays online.
+ * Takes a picture out of the album. It stays online, unless a guest has added it.
  * @param {HTMLElement} item
+ * @param {string} query
  */
-async function remove(item) {
-  const { status, fault } = await send('DELETE', `/images/${item.dataset.id}`);
+async function remove(item, query) {
+  const { status, fault } = await send('DELETE', `/images/${item.dataset.id}${query}`);
   if (fault !== null && status !== 404) return;
   const next = item.nextElementSibling ?? item.previousElementSibling;
   item.remove();
   const button = next?.querySelector('button') ?? byId('album-name', HTMLInputElement);
   button.focus();
   changeAlbum(id, { count: tools.querySelectorAll('.ordering > li').length });
+}
+
+/** Makes a link for guests, which only this browser keeps. */
+async function invite() {
+  const { body, fault } = await send('POST', '/invites', {});
+  if (fault !== null) return;
+  changeAlbum(id, { invites: { ...linksOfInvites(), [body.id]: body.url } });
+  showInvites((await send('GET', '/invites')).body?.invites ?? []);
+  /** @type {HTMLElement | null} */ (tools.querySelector('.invites li:last-child button'))?.focus();
+}
+
+function linksOfInvites() {
+  return readAlbums().find((one) => one.id === id)?.invites ?? {};
+}
+
+/** @param {readonly { id: string, max: number, used: number, expires_at: string }[]} invites */
+function showInvites(invites) {
+  const links = linksOfInvites();
+  const items = invites.map((one) => {
+    const url = links[one.id];
+    const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(timeOf(one.expires_at));
+    const revoke = async () => {
+      const { body, fault } = await send('DELETE', `/invites/${one.id}`);
+      if (fault === null) showInvites(body.invites);
+    };
+    const copy = { type: 'button', class: 'copy-link', 'data-copy': url ?? '' };
+    return make(
+      'li',
+      {},
+      make('span', {}, say('invited', { used: one.used, max: one.max, day })),
+      ...(url
+        ? [
+            make('button', copy, make('span', {}, say('copyInvite'))),
+            make('a', { class: 'button quiet', href: url }, say('showCode')),
+          ]
+        : []),
+      make('button', { type: 'button', class: 'quiet danger', click: () => void revoke() }, say('revoke')),
+    );
+  });
+  byId('invites', HTMLElement).replaceChildren(...items);
 }
 
 /** How far the arrow keys move an item of a list whose items stand in rows. */

@@ -9,7 +9,8 @@
 
 /**
  * An album that this browser has made, and may change.
- * @typedef {{ id: string, url: string, token: string, count: number, made: number, title?: string }} MyAlbum
+ * @typedef {{ id: string, url: string, token: string, count: number, made: number, title?: string,
+ * invites?: Record<string, string> }} MyAlbum `invites`: links for guests, by ID
  */
 
 export const MINE_KEY = 'picpool:mine';

@@ -30,6 +30,8 @@ const MOST_LARGE = 3;
 const stage = byId('uploader', HTMLElement);
 const section = byId('uploads', HTMLElement);
 const title = byId('uploads-title', HTMLElement);
+/** Guests make no albums: theirs is chosen. */
+const isGuest = 'guest' in byId('upload', HTMLFormElement).dataset;
 const cards = byId('cards', HTMLUListElement);
 const together = byId('uploads-actions', HTMLElement);
 const file = byId('file', HTMLInputElement);
@@ -222,7 +224,7 @@ function show() {
   title.textContent = titleOf(total, done, busy);
   together.hidden = total < 2;
   byId('copy-all', HTMLButtonElement).hidden = done < 2;
-  byId('make-album', HTMLButtonElement).hidden = done < 2;
+  byId('make-album', HTMLButtonElement).hidden = done < 2 || isGuest;
   if (total === 0) byId('album', HTMLElement).hidden = true;
   byId('retry-all', HTMLButtonElement).hidden = uploads.filter(({ retry }) => retry).length < 2;
   if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);

@@ -22,7 +22,7 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
     title: 'This picture is gone',
     advice: 'It has expired or reached its view limit.',
   },
-  forbidden: { title: 'Not allowed', advice: 'Only the uploader can delete a picture.' },
+  forbidden: { title: 'Not allowed', advice: 'It needs the right link or token.' },
   rate_limited: {
     title: 'Too many requests',
     advice: 'This server limits the requests from each IP address.',

@@ -80,6 +80,7 @@ export const uploadScripts = {
   tooManyUploads: 'That was a lot of uploads at once. Try again in a moment.',
   serverBusy: 'The server is busy. Try again in a moment.',
   storageFull: 'The server has no space left.',
+  noRoom: 'There is no room for it in the album.',
   tokenRefused: 'Uploading here requires a valid token.',
   connectionLost: 'The connection was lost.',
   wholeNumber: '{label} must be a whole number from 1 to {most}.',

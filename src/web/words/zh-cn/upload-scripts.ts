@@ -74,6 +74,7 @@ export const uploadScripts: Words['scripts']['upload.js'] = {
   tooManyUploads: '上传过于频繁，请稍后重试。',
   serverBusy: '服务器繁忙，请稍后重试。',
   storageFull: '服务器存储空间已满。',
+  noRoom: '相册已没有空位。',
   tokenRefused: '在此上传需要有效的令牌。',
   connectionLost: '连接已中断。',
   wholeNumber: '{label}必须是 1 到 {most} 之间的整数。',
