@@ -20,6 +20,7 @@ export const ASSETS = [
   './web/client/open-panel.css',
   './web/client/admin.css',
   './web/client/admin.js',
+  './web/client/album-edit.js',
   './web/client/album.js',
   './web/client/chart.js',
   './web/client/changing.js',

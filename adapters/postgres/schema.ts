@@ -150,6 +150,11 @@ const exif: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN e
 /** What images were made from. */
 const made: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN made text`];
 
+/** The covers of albums, and their guests. */
+const covers: Migration = (table) => [
+  `ALTER TABLE ${table('albums')} ADD COLUMN cover text NOT NULL DEFAULT '', ADD COLUMN guests text NOT NULL DEFAULT ''`,
+];
+
 /** The marks of the latest versions of the pool; see `createProxyLog`. */
 const marks: Migration = (table) => [
   `CREATE TABLE ${table('proxy_marks')} (version bigint PRIMARY KEY, mark bigint NOT NULL)`,
@@ -183,6 +188,7 @@ export const migrations: readonly Migration[] = [
   made,
   imageTexts,
   audit,
+  covers,
 ];
 
 /** The oldest program, by its number of steps, that can use tables migrated by this one. */

@@ -231,6 +231,12 @@ const audit: Migration = [
   `CREATE INDEX audit_open ON audit (stage DESC, at, id) WHERE stage > 0`,
 ];
 
+/** The covers of albums, and their guests. */
+const covers: Migration = [
+  `ALTER TABLE albums ADD COLUMN cover TEXT NOT NULL DEFAULT ''`,
+  `ALTER TABLE albums ADD COLUMN guests TEXT NOT NULL DEFAULT ''`,
+];
+
 /** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -249,4 +255,5 @@ export const migrations: readonly Migration[] = [
   made,
   imageTexts,
   audit,
+  covers,
 ];

@@ -22,6 +22,7 @@ export interface Matched {
   readonly cached: AnswerCache | null;
   readonly admin: NonNullable<Route['admin']> | null;
   readonly tokens: Readonly<Record<string, string | undefined>>;
+  readonly invited: boolean;
   readonly queued: boolean;
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
@@ -123,6 +124,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       cached = null,
       admin = null,
       tokens = {},
+      invited = false,
       queued = true,
       dialect = null,
     } = route ?? {};
@@ -138,6 +140,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       cached: method === 'GET' ? cached : null,
       admin,
       tokens,
+      invited,
       // Requests with a body begin at once: while they waited, the body would accumulate in memory.
       queued: queued && reading,
       dialect,

@@ -53,6 +53,8 @@ interface Declaration<Query, Params, Body> {
   readonly admin?: 'always' | 'once set' | 'or moderator';
   /** Tokens by the setting that contains them: a request must bring one, if any of them is set. */
   readonly tokens?: Readonly<Record<string, string | undefined>>;
+  /** True if an invitation takes the place of a token for uploads, which the handler checks. */
+  readonly invited?: true;
   /** `false`: a GET begins at once, however many wait. */
   readonly queued?: false;
   /** Returns how to answer a request from a client of another service; `null` for any other. */

@@ -88,7 +88,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
 
   return [
     ...clientRoutes(host, clients),
-    ...albumRoutes({ albums, service, siteOf, basePath, countReads }),
+    ...albumRoutes({ albums, service, pages, intake, siteOf, basePath, countReads }),
     route(
       'POST /api/upload',
       (call) => uploadingClient(call.request)?.answer(call, host, '') ?? upload(call),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import { createTokens } from '../access/tokens.ts';
 import type { Codec } from '../codec/codec.ts';
 import type { Config } from '../config.ts';
 import { createAlbums } from '../image/albums/albums.ts';
@@ -13,6 +14,7 @@ import { createVersionBytes } from '../image/serve/thumbnails.ts';
 import { createImageService } from '../image/service.ts';
 import { createQuota } from '../image/upload/quota.ts';
 import { eventView } from '../image/views.ts';
+import { cachedFor } from '../lib/answer-cache.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { openHashBlocks } from '../moderation/hash-list.ts';
@@ -58,10 +60,7 @@ export async function openImageHost(
     now,
   });
   const pair = {
-    state: stores.state,
-    blobs: stores.blobs,
-    images: stores.images,
-    folder,
+    ...{ state: stores.state, blobs: stores.blobs, images: stores.images, folder },
     shared: { records: recordsAdapter(config.METADATA_URL).shared, files: files.shared },
     clock: systemClock,
     log,
@@ -92,6 +91,7 @@ export async function openImageHost(
     ...stores,
     service,
     rules: limits,
+    mayInvite: mayInviteBy(config, stores.state, now),
     retentionMs: limits.retentionMs,
     clock: systemClock,
     random: randomBytes,
@@ -121,6 +121,24 @@ export async function openImageHost(
       await service.stop();
       await codec.close();
     },
+  };
+}
+
+/** How long what is known about tokens is used, in ms, as for the tokens themselves. */
+const BELIEVED_MS = 500;
+
+/** Whether the token of the maker of an invitation still allows uploads. Those of the settings have names for IDs. */
+function mayInviteBy(
+  { UPLOAD, ADMIN_TOKEN, MCP_WRITE_TOKEN }: Config,
+  state: Parts['stores']['state'],
+  now: () => number,
+) {
+  const { list } = createTokens({ state, random: randomBytes, now: Date.now });
+  const listed = cachedFor(BELIEVED_MS, now, list);
+  const settings: Record<string, string | undefined> = { admin: ADMIN_TOKEN, settings: MCP_WRITE_TOKEN };
+  return async (by: string): Promise<boolean> => {
+    if (UPLOAD !== 'token' || settings[by] !== undefined) return true;
+    return (await listed()).some(({ id, role }) => id === by && role !== 'gateway');
   };
 }
 

@@ -424,3 +424,60 @@ test('an album is removed once it has been empty for the retention time of pictu
   await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
   expect(await exists(filled)).toBe(false);
 });
+
+test('an album is made with its pictures in one step, and not at all if one is gone or another person’s', async () => {
+  const [first, gone, last] = [
+    await host.upload(picture),
+    await host.upload(picture),
+    await host.upload(picture),
+  ];
+  const images = [last, first].map(({ id, delete_token }) => ({ id, delete_token }));
+  const album = await make({ title: 'Quay', images });
+  expect(await idsIn(album)).toEqual([last.id, first.id]);
+  expect((await host.send(`/api/delete/${gone.id}`, { method: 'DELETE' })).status).toBe(200);
+  const count = () => host.logged.filter(({ message }) => message === 'album created').length;
+  const before = count();
+  const missing = await send('POST', '/api/albums', {
+    images: [...images, { id: gone.id, delete_token: gone.delete_token }],
+  });
+  const body = await json<{ details: unknown }>(missing);
+  expect([missing.status, body.details]).toEqual([
+    404,
+    [{ field: 'images[2].id', message: 'does not exist' }],
+  ]);
+  const foreign = [{ id: first.id, delete_token: last.delete_token }];
+  expect((await send('POST', '/api/albums', { images: foreign })).status).toBe(403);
+  expect(count()).toBe(before);
+});
+
+test('the cover is a picture of the album, and the first again once it is gone', async () => {
+  const album = await make();
+  const [first, second] = [await uploadInto(album), await uploadInto(album)];
+  const coverOf = async () => {
+    const page = await (await host.send(`/a/${album.id}`)).text();
+    return /og:image" content="[^"]*\/i\/(\w{12})/.exec(page)?.[1];
+  };
+  const choose = (cover: unknown) => send('PATCH', `/api/albums/${album.id}`, { cover }, withToken(album));
+  expect(await coverOf()).toBe(first.id);
+  expect((await choose(second.id)).status).toBe(200);
+  expect(await coverOf()).toBe(second.id);
+  expect((await choose('AAAAAAAAAAAA')).status).toBe(400);
+  await host.send(`/api/delete/${second.id}`, { method: 'DELETE' });
+  expect(await coverOf()).toBe(first.id);
+  expect((await choose(null)).status).toBe(200);
+});
+
+test('the page of a picture in an album leads to its neighbours there and back to the album, also for hidden ones', async () => {
+  const album = await make({ title: 'Quay' });
+  const pictures = [await uploadInto(album), await uploadInto(album), await uploadInto(album)];
+  const [first, second, third] = pictures.map(({ id }) => `/a/${album.id}/${id}`) as [string, string, string];
+  const linksOf = async (path: string) => {
+    const page = await (await host.send(path, { headers: { accept: 'text/html' } })).text();
+    const nav = /<nav class="neighbours".*<\/nav>/.exec(page)?.[0] ?? '';
+    return [...nav.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
+  };
+  expect(await linksOf(second)).toEqual([first, `/a/${album.id}`, third]);
+  expect(await linksOf(third)).toEqual([second, `/a/${album.id}`]);
+  const other = await host.upload(picture);
+  expect((await host.send(`/a/${album.id}/${other.id}`)).status).toBe(404);
+});

@@ -146,3 +146,27 @@ test('the first page and ShareX ask for the token', async () => {
     Headers: { Authorization: 'Bearer YOUR-TOKEN' },
   });
 });
+
+test('guests of an album may upload as long as the token of the one who invited them', async () => {
+  const token = await create('host');
+  const from = '198.51.100.40';
+  const album = await json<{ id: string; token: string }>(await ask(from, 'POST', '/api/albums', token));
+  const invite = (bearer?: string) =>
+    fetch(`${server.url}/api/albums/${album.id}/invites`, {
+      method: 'POST',
+      headers: {
+        'x-forwarded-for': from,
+        'x-album-token': album.token,
+        'content-type': 'application/json',
+        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      },
+      body: '{}',
+    });
+  expect((await invite()).status).toBe(401);
+  const { url } = await json<{ url: string }>(await invite(token));
+  const path = url.replace(server.url, '');
+  const add = async () => (await ask('203.0.113.41', 'POST', path, undefined, new Uint8Array(PNG))).status;
+  expect(await add()).toBe(201);
+  await picpool('revoke', 'host');
+  await until(async () => (await add()) === 403);
+});

@@ -357,6 +357,7 @@ describe('many pictures', () => {
         await choose(page, file('m1.png'), file('m2.png'));
         await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
         await page.getByRole('button', { name: 'Make an album' }).click();
+        await page.keyboard.press('Enter');
         await page.locator('#album').getByText('Album with 2 pictures').waitFor();
         await page.getByRole('button', { name: 'Copy link to album' }).click();
         await page.getByRole('button', { name: 'Copied' }).waitFor();

@@ -25,6 +25,10 @@ export interface AlbumRecord {
   dueAt: number;
   /** IDs of its pictures in order, separated by spaces. Some pictures may no longer exist. */
   pictures: string;
+  /** ID of the picture that stands for it; empty: the first one. It may no longer exist. */
+  cover: string;
+  /** Its invitations, and what came by them, as `guestsOf` reads it; empty if there were none. */
+  guests: string;
 }
 
 /** The fields of an album as every store keeps them; its ID is the key. A new field goes to the end. */
@@ -37,6 +41,8 @@ export const ALBUM_FIELDS: FieldsOf<Omit<AlbumRecord, 'id'>> = {
   empty: { kind: 'integer' },
   dueAt: { kind: 'integer' },
   pictures: { kind: 'text' },
+  cover: { kind: 'text', added: '' },
+  guests: { kind: 'text', added: '' },
 };
 
 /** Returns the IDs of its pictures. */

@@ -1,4 +1,4 @@
-import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
@@ -9,6 +9,7 @@ import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, type AlbumStore, picturesOf } from './album.ts';
+import { createInvites, guestsIn, type Invites } from './invites.ts';
 import { type AlbumKeeper, createKept, mayKeep, notKeeper } from './kept.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
@@ -17,9 +18,10 @@ import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './
  */
 export interface Albums {
   /**
-   * Creates an album. Only the caller learns the token; the server stores its hash. Rejects with `invalid_parameter`.
+   * Creates an album, with pictures that were uploaded earlier if there are any. Only the caller learns the token; the
+   * server stores its hash. Rejects with `invalid_parameter`, and as `add` does.
    */
-  create(wish: AlbumWish): Promise<{ album: AlbumRecord; token: string }>;
+  create(wish: AlbumWish, admin: boolean): Promise<{ album: AlbumRecord; token: string }>;
   /** Rejects with `not_found`. */
   find(id: string): Promise<AlbumRecord>;
   /** Returns the pictures that still exist, in order, whatever their visibility. */
@@ -34,21 +36,23 @@ export interface Albums {
   /** Appends pictures that were uploaded earlier, each authorised by its own token. Also rejects with `forbidden`. */
   add(id: string, additions: readonly Addition[], by: AlbumKeeper): Promise<AlbumRecord>;
   /**
-   * Takes a picture out of the album without deleting it; the picture's own token is sufficient. Rejects with
-   * `not_found` or `forbidden`.
+   * Takes a picture out of the album; the picture's own token is sufficient. Does not delete it, unless `deletes`, which
+   * needs the rights of the album and a picture that came by an invitation. Rejects with `not_found` or `forbidden`.
    */
   takeOut(
     id: string,
     picture: string,
-    by: AlbumKeeper & { deleteToken: string | null },
+    by: AlbumKeeper & { deleteToken: string | null; deletes?: boolean },
   ): Promise<AlbumRecord>;
   /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
   change(id: string, wish: AlbumChangeWish, by: AlbumKeeper): Promise<AlbumRecord>;
   /**
-   * Removes the album, and those of its pictures that the deleter may delete; none without a deleter. Rejects with
-   * `not_found` or `forbidden`.
+   * Removes the album, and those of its pictures that the deleter may delete or that came by invitations; none without
+   * a deleter. Rejects with `not_found` or `forbidden`.
    */
   remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
+  /** What guests may do. */
+  readonly invites: Invites;
   /**
    * Removes albums that have had no picture for `retentionMs`, at the latest after twice that time. Returns how many.
    * `idleBefore`: the time, ms since 1970, since which the server has served for `retentionMs`.
@@ -68,12 +72,16 @@ interface AlbumsOptions {
   images: Pick<ImageStore, 'getMany' | 'existing'>;
   service: Pick<ImageService, 'find' | 'mayRemove' | 'remove'>;
   rules: AudienceRules;
+  /** See `createInvites`. Default: everyone may. */
+  mayInvite?: (by: string) => Promise<boolean>;
   retentionMs: number;
   clock: Pick<Clock, 'now' | 'sleep'>;
   random: RandomBytes;
   log: Log;
 }
 
+/** For pictures that the caller may delete. */
+const AS_KEEPER: Deleter = { peer: null, token: null, admin: true };
 /** Placeholder for a picture without an ID yet. */
 const NEXT = '';
 /** Number of pictures that are checked or removed concurrently. */
@@ -81,7 +89,8 @@ const AT_ONCE = 8;
 
 export function createAlbums(options: AlbumsOptions): Albums {
   const { albums, images, service, rules, retentionMs, clock, random, log } = options;
-  const { find, findFor, update, extended } = createKept(options);
+  const kept = createKept(options);
+  const { find, findFor, update, extended } = kept;
 
   async function pictures(album: AlbumRecord): Promise<ImageRecord[]> {
     const ids = picturesOf(album);
@@ -100,21 +109,13 @@ export function createAlbums(options: AlbumsOptions): Albums {
   return {
     find,
     sweep: createSweep(options),
+    invites: createInvites({ mayInvite: async () => true, ...options, kept }),
 
-    async create(wish) {
+    async create({ images = [], ...wish }, admin) {
+      await authorise(service, images, admin);
+      const ids = [...new Set(images.map(({ id }) => id))];
       const token = createDeleteToken(random);
-      const album: AlbumRecord = {
-        id: createId(random),
-        revision: 1,
-        title: '',
-        unlisted: rules.listing === 'public' ? 0 : 1,
-        tokenHash: hashOf(token),
-        createdAt: clock.now(),
-        empty: 1,
-        dueAt: clock.now() + retentionMs,
-        pictures: '',
-        ...factsOf(wish, rules),
-      };
+      const album = newAlbum(options, hashOf(token), { ids, wish });
       await albums.insert(album);
       log('info', 'album created', { id: album.id });
       return { album, token };
@@ -130,25 +131,14 @@ export function createAlbums(options: AlbumsOptions): Albums {
 
     async add(id, additions, by) {
       await findFor(id, by);
-      await forEachBounded(additions.entries(), AT_ONCE, async ([index, { id, delete_token: token }]) => {
-        const image = await service.find(id);
-        if (service.mayRemove(image, { peer: null, token, admin: by.admin })) return;
-        throw new AppError('forbidden', inEnglish(`The delete token of image ${id} is wrong.`), {
-          details: [
-            {
-              field: `images[${index}].delete_token`,
-              message: inEnglish('is not the delete token of this image'),
-            },
-          ],
-        });
-      });
+      await authorise(service, additions, by.admin);
       return append(
         id,
         additions.map((addition) => addition.id),
       );
     },
 
-    async takeOut(id, picture, { deleteToken, ...by }) {
+    async takeOut(id, picture, { deleteToken, deletes, ...by }) {
       const album = await find(id);
       if (!picturesOf(album).includes(picture)) {
         throw new AppError('not_found', 'There is no such image in this album.');
@@ -157,7 +147,12 @@ export function createAlbums(options: AlbumsOptions): Albums {
       const isUploader = async () =>
         deleteToken !== null &&
         service.mayRemove(await service.find(picture), { peer: null, token: deleteToken, admin: false });
-      if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
+      if (deletes) {
+        if (!mayKeep(album, by)) throw notKeeper();
+        if (!guestsIn(album).includes(picture))
+          throw new AppError('forbidden', 'No guest has added this image.');
+        await removePictures(service, [picture], AS_KEEPER);
+      } else if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
       return update(id, (album) => ({
         pictures: picturesOf(album)
           .filter((one) => one !== picture)
@@ -170,6 +165,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
       await findFor(id, by);
       return update(id, (album) => ({
         ...facts,
+        ...(wish.cover !== undefined && { cover: coverIn(album, wish.cover) }),
         ...(wish.images && { pictures: reordered(picturesOf(album), wish.images).join(' ') }),
       }));
     },
@@ -177,9 +173,17 @@ export function createAlbums(options: AlbumsOptions): Albums {
     async remove(id, by, deleter) {
       const album = await findFor(id, by);
       const alive = await pictures(album);
-      const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
+      const guests = new Set(guestsIn(album));
+      const mine =
+        deleter === null
+          ? []
+          : alive.filter((image) => guests.has(image.id) || service.mayRemove(image, deleter));
       // The pictures first: if one of them cannot be removed, the caller can try again.
-      const removed = deleter === null ? 0 : await removePictures(service, mine, deleter);
+      const removed = await removePictures(
+        service,
+        mine.map((image) => image.id),
+        AS_KEEPER,
+      );
       // It may already be gone, if the answer to the first try was lost.
       await albums.remove(id);
       log('info', 'album removed', { id, pictures: removed });
@@ -189,16 +193,57 @@ export function createAlbums(options: AlbumsOptions): Albums {
   };
 }
 
+/** @throws {AppError} `invalid_parameter` for a title or a visibility. */
+function newAlbum(
+  { random, clock, rules, retentionMs }: AlbumsOptions,
+  tokenHash: string,
+  { ids, wish }: { ids: readonly string[]; wish: AlbumWish },
+): AlbumRecord {
+  return {
+    id: createId(random),
+    revision: 1,
+    title: '',
+    unlisted: rules.listing === 'public' ? 0 : 1,
+    tokenHash,
+    createdAt: clock.now(),
+    empty: ids.length === 0 ? 1 : 0,
+    dueAt: clock.now() + retentionMs,
+    pictures: ids.join(' '),
+    cover: '',
+    guests: '',
+    ...factsOf(wish, rules),
+  };
+}
+
+/** Rejects with `forbidden` or `not_found`, with the place of the picture, unless each token deletes its picture. */
+async function authorise(
+  service: Pick<ImageService, 'find' | 'mayRemove'>,
+  additions: readonly Addition[],
+  admin: boolean,
+): Promise<void> {
+  await forEachBounded(additions.entries(), AT_ONCE, async ([index, { id, delete_token: token }]) => {
+    const refusal = (code: 'forbidden' | 'not_found', field: string, said: Said, why: Said) =>
+      new AppError(code, said, { details: [{ field: `images[${index}].${field}`, message: why }] });
+    const image = await service.find(id).catch((error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+      throw refusal('not_found', 'id', inEnglish(`There is no image ${id}.`), inEnglish('does not exist'));
+    });
+    if (service.mayRemove(image, { peer: null, token, admin })) return;
+    const wrong = inEnglish('is not the delete token of this image');
+    throw refusal('forbidden', 'delete_token', inEnglish(`The delete token of image ${id} is wrong.`), wrong);
+  });
+}
+
 /** Returns how many were removed. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
-  pictures: readonly ImageRecord[],
+  pictures: readonly string[],
   by: Deleter,
 ): Promise<number> {
   let removed = 0;
   await forEachBounded(pictures, AT_ONCE, async (picture) => {
     // A picture that no longer exists counts as deleted.
-    const done = await service.remove(picture.id, by).then(
+    const done = await service.remove(picture, by).then(
       () => 1,
       (error: unknown) => {
         if (error instanceof AppError && error.code === 'not_found') return 0;
@@ -210,11 +255,19 @@ async function removePictures(
   return removed;
 }
 
+function coverIn(album: AlbumRecord, wanted: string | null): string {
+  if (wanted !== null) demandIn(picturesOf(album), wanted, 'cover');
+  return wanted ?? '';
+}
+
+function demandIn(present: readonly string[], id: string, field: string): void {
+  if (present.includes(id)) return;
+  throw invalidParameter(field, inEnglish(`Image ${id} is not in this album.`));
+}
+
 /** Puts the named pictures first, in that order. */
 function reordered(present: readonly string[], wanted: readonly string[]): string[] {
-  const strange = wanted.find((id) => !present.includes(id));
-  if (strange !== undefined)
-    throw invalidParameter('images', inEnglish(`Image ${strange} is not in this album.`));
+  for (const id of wanted) demandIn(present, id, 'images');
   return [...new Set([...wanted, ...present])];
 }
 

@@ -1,8 +1,16 @@
-import { Type } from '@sinclair/typebox';
+import { type TSchema, Type } from '@sinclair/typebox';
 import type { Description } from '../../http/describe.ts';
 import { MOST_PICTURES } from './album.ts';
-import { albumAnswer, albumDeleteAnswer, albumFactsAnswer, newAlbumAnswer } from './schemas.ts';
-import { additionBody, albumBody, albumChangeBody, MOST_ADDED } from './wishes.ts';
+import { MOST_INVITES } from './invites.ts';
+import {
+  albumAnswer,
+  albumDeleteAnswer,
+  albumFactsAnswer,
+  invitesAnswer,
+  newAlbumAnswer,
+  newInviteAnswer,
+} from './schemas.ts';
+import { additionBody, albumBody, albumChangeBody, inviteBody, MOST_ADDED } from './wishes.ts';
 
 const tag = 'Image host';
 const text = Type.String();
@@ -13,7 +21,7 @@ const token = {
   description: 'Token of the album.',
   schema: text,
 } as const;
-const json = (schema: typeof albumBody | typeof albumChangeBody | typeof additionBody) => ({
+const json = (schema: TSchema) => ({
   required: true,
   content: { 'application/json': { schema } },
 });
@@ -74,7 +82,7 @@ export const albumDetails = {
     description:
       'Needs the token of the album or the administrator. The images stay. With `images=delete`, those that the caller could ' +
       'delete with `DELETE /api/delete/<id>` are deleted too: all of them for the administrator, otherwise those uploaded from ' +
-      'the same address and the one whose delete token is sent. The token of an album gives no right to the images of others.',
+      'the same address and the one whose delete token is sent. Of the images of others, the token of an album deletes only what guests have added.',
     parameters: [
       token,
       { name: 'X-Delete-Token', in: 'header', description: 'Delete token of an image.', schema: text },
@@ -99,7 +107,8 @@ export const albumDetails = {
     tag,
     summary: 'Remove an image from an album',
     description:
-      'The image itself stays. Needs the token of the album, the delete token of the image, or the administrator.',
+      'The image itself stays. Needs the token of the album, the delete token of the image, or the administrator. With ' +
+      '`image=delete`, an image that a guest has added is deleted, which needs the token of the album.',
     parameters: [
       token,
       { name: 'X-Delete-Token', in: 'header', description: 'Delete token of the image.', schema: text },
@@ -107,6 +116,80 @@ export const albumDetails = {
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [403, 404],
   },
+  invite: {
+    id: 'inviteToAlbum',
+    tag,
+    summary: 'Invite guests to an album',
+    description:
+      'Returns a link to a page with a QR code, on which anyone can add images to the album, and nothing else. Their images are ' +
+      'unlisted and without metadata. An album has at most ' +
+      `${MOST_INVITES} invitations at a time. With UPLOAD=token, an invitation holds as long as the token of its maker. Needs the token of the ` +
+      'album. Counts as an upload.',
+    parameters: [token],
+    requestBody: json(inviteBody),
+    answers: { 201: { description: 'The invitation.', ...newInviteAnswer } },
+    errors: [400, 401, 403, 404, 409, 413],
+  },
+
+  invites: {
+    id: 'listInvites',
+    tag,
+    summary: 'List the invitations of an album',
+    description: 'Needs the token of the album.',
+    parameters: [token],
+    answers: { 200: { description: 'The invitations.', ...invitesAnswer } },
+    errors: [403, 404],
+  },
+
+  revoke: {
+    id: 'revokeInvite',
+    tag,
+    summary: 'Revoke an invitation',
+    description: 'Its link stops working at once. Images that came by it stay. Needs the token of the album.',
+    parameters: [token],
+    answers: { 200: { description: 'The invitations that are left.', ...invitesAnswer } },
+    errors: [403, 404],
+  },
+
+  guestPage: {
+    id: 'getGuestPage',
+    tag,
+    summary: 'Get the page of an invitation',
+    description: 'A form for images, and a QR code of its own address. It works without scripts.',
+    answers: { 200: { description: 'The page.', content: { 'text/html': { schema: text } } } },
+    errors: [400, 403, 404],
+  },
+
+  addAsGuest: {
+    id: 'addAsGuest',
+    tag,
+    summary: 'Add images to an album as a guest',
+    description:
+      'Like `POST /api/upload`, without options and without a token. Every image counts against the invitation.',
+    requestBody: {
+      required: true,
+      content: { 'multipart/form-data': { schema: Type.Object({ image: file }) } },
+    },
+    answers: {
+      201: {
+        description: 'The images are stored and in the album.',
+        content: { 'application/json': { schema: Type.Object({}) }, 'text/html': { schema: text } },
+      },
+    },
+    errors: [400, 403, 404, 409, 413, 415, 422, 503, 507],
+  },
+
+  picture: {
+    id: 'getAlbumPicturePage',
+    tag,
+    summary: 'Get the page of an image of an album',
+    description:
+      'Like `/i/<id>`, with links to the previous and the next image of the album. Every 100 images of the album count as ' +
+      'one more read.',
+    answers: { 200: { description: 'The page.', content: { 'text/html': { schema: text } } } },
+    errors: [401, 404, 410],
+  },
+
   page: {
     id: 'getAlbumPage',
     tag,

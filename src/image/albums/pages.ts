@@ -1,8 +1,10 @@
+import { AppError } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
 import { albumPage } from '../pages/album-page.ts';
+import type { Pages } from '../pages/pages.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
@@ -29,6 +31,8 @@ export function createLookCounter(countReads: CountReads | undefined): CountLook
 interface AlbumPages {
   /** Rejects with `not_found`. */
   show(call: Caller, id: string, page: number): Promise<Response>;
+  /** Shows the page of one picture, between its neighbours in the album. Rejects with `not_found`. */
+  picture(call: Caller, id: string, picture: string): Promise<Response>;
   /** Sends those pictures that the visitor may see as one file. Rejects like the download. */
   zip(call: Caller, id: string): Promise<Response>;
 }
@@ -36,6 +40,7 @@ interface AlbumPages {
 interface AlbumPagesOptions {
   albums: Pick<Albums, 'find' | 'pictures'>;
   service: Pick<ImageService, 'cookies'>;
+  pages: Pick<Pages, 'show'>;
   download: Download;
   countLook: CountLook;
   siteOf: SiteOf;
@@ -43,7 +48,7 @@ interface AlbumPagesOptions {
 }
 
 export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
-  const { albums, service, download, countLook, siteOf, basePath } = options;
+  const { albums, service, pages, download, countLook, siteOf, basePath } = options;
 
   /** Decides which pictures of an album are hidden from the visitor. */
   function hidingFrom(request: Request) {
@@ -69,6 +74,20 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       return pageResponse(site, view, {
         cache: isOpen ? 'private, no-cache' : PRIVATE_CACHE,
         headers: isListed ? [] : [['x-robots-tag', 'noindex']],
+      });
+    },
+
+    async picture(call, id, picture) {
+      const album = await albums.find(id);
+      await countLook(call.context.peer, album);
+      const pictures = await albums.pictures(album);
+      const place = pictures.findIndex((image) => image.id === picture);
+      if (place < 0) throw new AppError('not_found', 'There is no such image in this album.');
+      const { words } = siteOf(call.request);
+      return pages.show(call, picture, {
+        newer: pictures[place - 1] ?? null,
+        older: pictures[place + 1] ?? null,
+        album: { title: album.title || words.albums.untitled, path: `${basePath}/a/${id}` },
       });
     },
 

@@ -4,15 +4,17 @@ import { type Call, type Caller, parsedJson, type Route, route } from '../../htt
 import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
+import type { Pages } from '../pages/pages.ts';
 import { ID_PATTERN } from '../records/ids.ts';
 import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
 import type { ImageService } from '../service.ts';
 import { readFields } from '../upload/body.ts';
-import { albumTokenOf } from '../upload/joining.ts';
+import type { Intake } from '../upload/intake.ts';
 import type { AlbumRecord } from './album.ts';
 import type { Albums } from './albums.ts';
 import { albumDetails } from './descriptions.ts';
 import { type CountReads, createDownloads } from './download.ts';
+import { guestRoutes, keeperOf } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
 import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './wishes.ts';
@@ -48,10 +50,21 @@ const removeQuery = Type.Object({
   ),
 });
 
+const takeOutQuery = Type.Object({
+  image: Type.Optional(
+    oneOf(['keep', 'delete'], {
+      default: 'keep',
+      description: '`delete`: also delete what a guest has added.',
+    }),
+  ),
+});
+
 interface AlbumRoutesOptions {
   albums: Albums;
-  service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies'>;
+  service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies' | 'limits' | 'takeBack'>;
   siteOf: SiteOf;
+  pages: Pages;
+  intake: Intake;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
   /** Counts what albums cost beyond the request. Default: unlimited. */
@@ -66,12 +79,13 @@ interface Shared extends Pick<AlbumRoutesOptions, 'albums' | 'basePath'> {
 
 /** Albums over HTTP. */
 export function albumRoutes(options: AlbumRoutesOptions): Route[] {
-  const { albums, service, siteOf, basePath, countReads } = options;
+  const { albums, service, basePath, countReads } = options;
   const download = createDownloads({ service, countReads });
   const countLook = createLookCounter(countReads);
-  const pages = createAlbumPages({ albums, service, download, countLook, siteOf, basePath });
+  const pages = createAlbumPages({ ...options, download, countLook });
   const shared: Shared = { albums, basePath, countLook, pages };
   return [
+    ...guestRoutes(options),
     route('POST /api/albums', (call) => create(shared, call), {
       body: { read: readWish },
       limit: 'upload',
@@ -96,7 +110,11 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
       about: albumDetails.add,
     }),
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
+      query: takeOutQuery,
       about: albumDetails.takeOut,
+    }),
+    route('GET /a/:file/:image', (call) => shared.pages.picture(call, call.params.file, call.params.image), {
+      about: albumDetails.picture,
     }),
     route('GET /a/:file', (call) => showPage(shared, call), { query: shownQuery, about: albumDetails.page }),
   ];
@@ -105,7 +123,10 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
 type OfAlbum = { params: { id: string } };
 
 async function create({ albums, basePath }: Shared, call: Call<{ body: AlbumWish }>): Promise<Response> {
-  const view = newAlbumView(call.context.origin + basePath, await albums.create(call.body));
+  const view = newAlbumView(
+    call.context.origin + basePath,
+    await albums.create(call.body, call.context.admin),
+  );
   const headers = { location: view.url, 'cache-control': 'no-store' };
   return Response.json(view, { status: 201, headers });
 }
@@ -154,10 +175,14 @@ async function add(
 
 async function takeOut(
   shared: Shared,
-  call: Call<{ params: { id: string; image: string } }>,
+  call: Call<{ params: { id: string; image: string }; query: typeof takeOutQuery }>,
 ): Promise<Response> {
   const { id, image } = call.params;
-  const by = { ...keeperOf(call), deleteToken: tokenOf(call.request) };
+  const by = {
+    ...keeperOf(call),
+    deleteToken: tokenOf(call.request),
+    deletes: call.query.image === 'delete',
+  };
   return facts(shared, call, await shared.albums.takeOut(id, image, by));
 }
 
@@ -168,11 +193,6 @@ function showPage(
 ): Promise<Response> {
   const [, id = '', isZip] = FILE.exec(call.params.file) ?? [];
   return isZip ? pages.zip(call, id) : pages.show(call, id, call.query.page ?? 1);
-}
-
-/** Returns who asks to change an album. */
-function keeperOf({ request, context }: Caller) {
-  return { token: albumTokenOf(request), admin: context.admin };
 }
 
 async function facts(

@@ -22,6 +22,9 @@ const album = {
   zip_url: Type.String({ description: 'Link to a ZIP file of the images.' }),
   title: Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` }),
   visibility: oneOf(['public', 'unlisted'], { description: '`public` if search engines may list its page.' }),
+  cover: Type.Union([Type.String(), Type.Null()], {
+    description: 'ID of the image that was chosen to stand for the album.',
+  }),
   created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
 };
 
@@ -31,6 +34,7 @@ const exampleAlbum = {
   zip_url: 'https://img.example/a/b7Qm2KxP9sLd.zip',
   title: 'Harbour in winter',
   visibility: 'unlisted',
+  cover: null,
   created_at: '2026-01-31 08:05:09',
 };
 
@@ -117,6 +121,40 @@ export const albumAnswer = answer(
       },
     ],
   },
+);
+
+const invite = {
+  id: Type.String({ description: 'ID of the invitation, which gives no right.' }),
+  max: Type.Integer({ description: 'How many images it allows.' }),
+  used: Type.Integer({ description: 'How many came by it, including those deleted since.' }),
+  expires_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
+};
+const exampleInvite = { id: 'Wq4tR8mZc1Xn', max: 100, used: 0, expires_at: '2026-02-07 08:05:09' };
+
+export const newInviteAnswer = answer(
+  'NewInvite',
+  {
+    success,
+    ...invite,
+    url: Type.String({ description: 'Page on which guests add images. Returned only here.' }),
+  },
+  {
+    success: true,
+    ...exampleInvite,
+    url: `https://img.example/a/b7Qm2KxP9sLd/add?k=${exampleToken}`,
+  },
+);
+
+export const invitesAnswer = answer(
+  'Invites',
+  {
+    success,
+    invites: Type.Array(Type.Object(invite), { description: 'Invitations that have not expired.' }),
+    images: Type.Array(Type.String(), {
+      description: 'IDs of the images in the album that guests have added.',
+    }),
+  },
+  { success: true, invites: [exampleInvite], images: [exampleFacts.id] },
 );
 
 export const albumDeleteAnswer = answer(

@@ -5,14 +5,15 @@ import type { ImageRecord } from '../image.ts';
 import { pageUrl, rawUrl } from '../records/links.ts';
 import { audience, facts } from '../views.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
-import type { albumAnswer, albumFactsAnswer, newAlbumAnswer } from './schemas.ts';
+import type { Invite, Invites } from './invites.ts';
+import type { albumAnswer, albumFactsAnswer, invitesAnswer, newAlbumAnswer } from './schemas.ts';
 
 /** `base`: scheme, host and base path, without a trailing slash. */
 export function albumUrl(base: string, id: string): string {
   return `${base}/a/${id}`;
 }
 
-function albumView(base: string, { id, title, unlisted, createdAt }: AlbumRecord) {
+function albumView(base: string, { id, title, unlisted, cover, createdAt }: AlbumRecord) {
   const url = albumUrl(base, id);
   return {
     id,
@@ -20,6 +21,7 @@ function albumView(base: string, { id, title, unlisted, createdAt }: AlbumRecord
     zip_url: `${url}.zip`,
     title,
     visibility: unlisted === 1 ? ('unlisted' as const) : ('public' as const),
+    cover: cover || null,
     created_at: formatTimestamp(createdAt),
   };
 }
@@ -29,6 +31,17 @@ export function newAlbumView(
   { album, token }: { album: AlbumRecord; token: string },
 ): Static<typeof newAlbumAnswer.schema> {
   return { success: true, ...albumView(base, album), token };
+}
+
+export function inviteView({ id, max, used, expiresAt }: Invite) {
+  return { id, max, used, expires_at: formatTimestamp(expiresAt) };
+}
+
+export function invitesView({
+  invites,
+  pictures,
+}: Awaited<ReturnType<Invites['list']>>): Static<typeof invitesAnswer.schema> {
+  return { success: true, invites: invites.map(inviteView), images: pictures };
 }
 
 /** Returns an album after a change. */

@@ -27,13 +27,15 @@ const facts = {
   ),
 };
 
-/** The options of a new album. */
-export const albumBody = Type.Object(facts, { additionalProperties: false });
-
 /** The properties of an album that can be changed. */
 export const albumChangeBody = Type.Object(
   {
     ...facts,
+    cover: Type.Optional(
+      Type.Union([id, Type.Null()], {
+        description: 'ID of the image that stands for the album; `null` for the first one.',
+      }),
+    ),
     images: Type.Optional(
       Type.Array(id, {
         maxItems: MOST_PICTURES,
@@ -45,23 +47,45 @@ export const albumChangeBody = Type.Object(
   { additionalProperties: false, minProperties: 1 },
 );
 
+const additions = Type.Array(
+  Type.Object({
+    id,
+    delete_token: Type.String({
+      pattern: TOKEN_PATTERN.source,
+      description: 'The `delete_token` of its upload.',
+    }),
+  }),
+  { minItems: 1, maxItems: MOST_ADDED },
+);
+
+/** The options of a new album, with existing pictures to begin with. */
+export const albumBody = Type.Object(
+  { ...facts, images: Type.Optional(additions) },
+  { additionalProperties: false },
+);
+
 /** Existing pictures to add to an album. */
-export const additionBody = Type.Object(
+export const additionBody = Type.Object({ images: additions }, { additionalProperties: false });
+
+/** A new invitation. */
+export const inviteBody = Type.Object(
   {
-    images: Type.Array(
-      Type.Object({
-        id,
-        delete_token: Type.String({
-          pattern: TOKEN_PATTERN.source,
-          description: 'The `delete_token` of its upload.',
-        }),
+    expires_in: Type.Optional(
+      Type.String({ description: 'When it expires: after `10m` to `1y`.', default: '7d' }),
+    ),
+    max: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MOST_PICTURES,
+        default: 100,
+        description: 'How many pictures it allows.',
       }),
-      { minItems: 1, maxItems: MOST_ADDED },
     ),
   },
   { additionalProperties: false },
 );
 
+export type InviteWish = Static<typeof inviteBody>;
 export type AlbumWish = Static<typeof albumBody>;
 export type AlbumChangeWish = Static<typeof albumChangeBody>;
 export type Addition = Static<typeof additionBody>['images'][number];
@@ -76,12 +100,16 @@ function parserOf<T extends TSchema>(schema: T, expected: string) {
 
 export const parseAlbum = parserOf(
   albumBody,
-  '{ "title", "visibility": "public" | "unlisted" }, both optional',
+  '{ "title", "visibility": "public" | "unlisted", "images": [{ "id", "delete_token" }] }, all optional',
 );
 /** Also rejects a body that changes nothing. */
 export const parseAlbumChange = parserOf(
   albumChangeBody,
-  '{ "title", "visibility": "public" | "unlisted", "images": [ids in order] }, of which at least one',
+  '{ "title", "visibility": "public" | "unlisted", "cover", "images": [ids in order] }, of which at least one',
+);
+export const parseInvite = parserOf(
+  inviteBody,
+  `{ "expires_in", "max": 1 to ${MOST_PICTURES} }, both optional`,
 );
 export const parseAddition = parserOf(
   additionBody,
@@ -94,7 +122,7 @@ export const parseAddition = parserOf(
  * allow.
  */
 export function factsOf(
-  { title, visibility }: AlbumWish,
+  { title, visibility }: Pick<AlbumWish, 'title' | 'visibility'>,
   rules: AudienceRules,
 ): { title?: string; unlisted?: 0 | 1 } {
   const cleaned = title === undefined ? undefined : cleanText(title.replace(/\s+/g, ' '));

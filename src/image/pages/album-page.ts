@@ -15,7 +15,7 @@ interface AlbumView {
   /** Scheme, host and base path. */
   base: string;
   basePath: string;
-  album: Pick<AlbumRecord, 'id' | 'title'>;
+  album: Pick<AlbumRecord, 'id' | 'title' | 'cover'>;
   pictures: readonly ImageRecord[];
   /** From 1. */
   page: number;
@@ -42,13 +42,15 @@ export function albumPage(site: Site, view: AlbumView): string {
   const url = albumUrl(base, album.id);
   return site.render({
     title,
-    head: preview(title, count, url, coverOf(base, pictures)),
+    head: preview(title, count, url, coverOf(base, album, pictures)),
     ...(isListed && { summary: `${title}: ${count}` }),
-    scripts: ['copy.js'],
+    scripts: ['copy.js', 'album-edit.js'],
     content: html`<header class="page-head">
 <h1>${title}</h1>
-${downloadButton(site, view)}
+<div class="actions" id="album-actions">
+${downloadButton(site, view)}</div>
 </header>
+<div id="album-tools" data-album="${album.id}" data-api="${basePath}/api/albums/${album.id}" data-home="${site.path}/" hidden></div>
 <div id="results">
 <p class="muted">${count}</p>
 ${locked > 0 && html`<p class="muted">${formats.plural(locked, words.albums.locked)}</p>`}
@@ -75,17 +77,19 @@ function downloadButton({ words: { albums }, formats }: Site, view: AlbumView): 
       ? albums.downloadAll
       : albums.downloadSome(formats.number(shown.length), formats.number(pictures.length));
   const bytes = shown.reduce((sum, { size }) => sum + size, 0);
-  return html`<p class="actions"><a class="button" href="${basePath}/a/${album.id}.zip" rel="nofollow" download>${icon('download')}${label} (${readableBytes(bytes)})</a></p>`;
+  return html`<a class="button" href="${basePath}/a/${album.id}.zip" rel="nofollow" download>${icon('download')}${label} (${readableBytes(bytes)})</a>
+`;
 }
 
-function grid(site: Site, { pictures, page, basePath, isLocked, isHidden }: AlbumView): Html {
+function grid(site: Site, { album, pictures, page, basePath, isLocked, isHidden }: AlbumView): Html {
   const tiles = pictures.slice((page - 1) * PER_PAGE, page * PER_PAGE);
   if (tiles.length === 0) return html`<p class="empty">${site.words.albums.noSuchPage}</p>`;
+  const pathOf = (id: string) => `${basePath}/a/${album.id}/${id}`;
   return html`<ul class="tiles">
 ${tiles.map((image, index) =>
   isHidden(image)
-    ? withoutPicture(site, image, isLocked(image), `${basePath}/i/${image.id}`)
-    : pictureTile(image, basePath, index < EAGER),
+    ? withoutPicture(site, image, isLocked(image), pathOf(image.id))
+    : pictureTile(image, basePath, index < EAGER, pathOf(image.id)),
 )}</ul>`;
 }
 
@@ -122,8 +126,12 @@ ${
 }<meta name="twitter:card" content="${cover ? 'summary_large_image' : 'summary'}">`;
 }
 
-/** Returns the first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
-function coverOf(base: string, pictures: readonly ImageRecord[]) {
-  const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
+/**
+ * Returns the cover or, if not anyone with the link can see it, the first picture that they can, regardless of what
+ * this visitor has unlocked.
+ */
+function coverOf(base: string, { cover }: Pick<AlbumRecord, 'cover'>, pictures: readonly ImageRecord[]) {
+  const open = pictures.filter(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
+  const image = open.find(({ id }) => id === cover) ?? open[0];
   return image ? previewIn(image, base) : null;
 }

@@ -31,10 +31,12 @@ export interface ImagePage {
   limits: Pick<ImageLimits, 'listing' | 'retentionMs' | 'maxExpiryMs'>;
 }
 
-/** The neighbours of a public picture in the gallery. */
-interface Neighbours {
+/** The neighbours of a public picture in the gallery, or of any in an album. */
+export interface Neighbours {
   newer: ImageRecord | null;
   older: ImageRecord | null;
+  /** Where it is shown as a picture of an album, whose order counts then. */
+  album?: { title: string; path: string };
 }
 
 /** Widths of the versions on a page: those offered that match common screens. */
@@ -94,13 +96,16 @@ function sizesOf({ width, height }: Shown): string {
 function neighbours(
   { words: { pictures, frame } }: Site,
   { image, basePath }: ImagePage,
-  { newer, older }: Neighbours,
+  { newer, older, album }: Neighbours,
 ) {
-  if (visibilityOf(image) !== 'public') return null;
+  if (album === undefined && visibilityOf(image) !== 'public') return null;
+  const [whole, before, after] = album
+    ? [album, frame.previous, frame.next]
+    : [{ title: frame.nav.gallery, path: `${basePath}/gallery` }, pictures.newer, pictures.older];
   const link = (to: ImageRecord | null, rel: 'prev' | 'next', label: string) =>
     to &&
-    html`<a class="button quiet small" rel="${rel}" href="${basePath}/i/${to.id}" title="${nameOf(to)}">${label}</a>`;
-  return html`<nav class="neighbours" aria-label="${pictures.around}">${link(newer, 'prev', pictures.newer)}<a class="button quiet small" href="${basePath}/gallery">${frame.nav.gallery}</a>${link(older, 'next', pictures.older)}</nav>`;
+    html`<a class="button quiet small" rel="${rel}" href="${album?.path ?? `${basePath}/i`}/${to.id}" title="${nameOf(to)}">${label}</a>`;
+  return html`<nav class="neighbours" aria-label="${pictures.around}">${link(newer, 'prev', before)}<a class="button quiet small whole" href="${whole.path}">${whole.title}</a>${link(older, 'next', after)}</nav>`;
 }
 
 function share(site: Site, shared: ImagePage): Html {
@@ -239,7 +244,7 @@ function linkPreview(page: ImagePage): Html {
  * Renders the page of an image with limited views. It does not show the picture: opening a link, or previewing it,
  * must not use up a view by accident. Its button sends a POST, which no program that previews links does.
  */
-export function limitedPage(site: Site, page: ImagePage): string {
+export function limitedPage(site: Site, page: ImagePage, beside: Neighbours): string {
   const name = nameOf(page.image);
   const { viewsLeft } = page.image;
   const { pictures } = site.words;
@@ -256,6 +261,7 @@ export function limitedPage(site: Site, page: ImagePage): string {
 <h1 id="picture-name">${name}</h1>
 ${facts(site, page.image)}
 ${actions(site, page)}
+${neighbours(site, page, beside)}
 <section aria-labelledby="share">
 <h2 id="share">${pictures.share}</h2>
 ${snippet(site, 'copy-page', pictures.page, linksTo(page).url)}</section>

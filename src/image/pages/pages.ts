@@ -16,7 +16,7 @@ import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome, Uploaded } from '../upload/storing.ts';
 import { createDeletePages, type DeletePages } from './delete-pages.ts';
-import { imagePage, limitedPage } from './image-page.ts';
+import { imagePage, limitedPage, type Neighbours } from './image-page.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
 
@@ -24,10 +24,16 @@ import { createPasswordPages, formAgain, type PasswordPages } from './password-p
 export interface Pages extends PasswordPages, DeletePages {
   /** Redirects a browser that has uploaded an image by form to its page, which shows the delete link once. */
   uploaded(call: Caller, uploaded: Uploaded): Response;
-  /** Answers a browser that has uploaded several images by form with a page that shows their delete links once. */
-  uploadedSeveral(call: Caller, outcomes: readonly Outcome[]): Response;
-  /** Shows the page of an image, or the password form with status 401. */
-  show(call: Caller, id: string): Promise<Response>;
+  /**
+   * Answers a browser that has uploaded several images by form with a page that shows their delete links once. `back`: the
+   * path of the form. Default: the home page.
+   */
+  uploadedSeveral(call: Caller, outcomes: readonly Outcome[], back?: string): Response;
+  /**
+   * Shows the page of an image, or the password form with status 401. `beside`: its neighbours, if they are not those of
+   * the gallery.
+   */
+  show(call: Caller, id: string, beside?: Neighbours): Promise<Response>;
 }
 
 export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
@@ -61,7 +67,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       return new Response(null, { status: 303, headers });
     },
 
-    uploadedSeveral({ request, context }, outcomes) {
+    uploadedSeveral({ request, context }, outcomes, back) {
       const site = siteOf(request);
       const base = context.origin + basePath;
       const items = outcomes.map((outcome) =>
@@ -74,10 +80,13 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
             }
           : { filename: outcome.filename, fault: reasonOf(site, outcome.fault) },
       );
-      return pageResponse(site, uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
+      return pageResponse(site, uploadedPage(site, items, back ?? `${site.path}/`), {
+        status: 201,
+        cache: PRIVATE_CACHE,
+      });
     },
 
-    async show({ request, context }, id) {
+    async show({ request, context }, id, near) {
       const image = await service.find(id);
       const headers: [string, string][] = [];
       const site = siteOf(request);
@@ -103,10 +112,10 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       };
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {
-        const page = limitedPage(site, view);
+        const page = limitedPage(site, view, near ?? { newer: null, older: null });
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
-      const page = imagePage(site, view, await beside(image));
+      const page = imagePage(site, view, near ?? (await beside(image)));
       // Other pages may contain a link or a button that only this visitor may see.
       const isPublic = image.passwordHash === null && token === null;
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
@@ -120,7 +129,7 @@ type UploadedItem =
   | { filename: string | null; fault: string };
 
 /** Renders the answer to a form with several files, for a browser without scripts. */
-function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
+function uploadedPage(site: Site, items: readonly UploadedItem[], back: string): string {
   const { upload: words } = site.words;
   const stored = items.filter((item) => 'url' in item).length;
   return site.render({
@@ -129,7 +138,7 @@ function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
     content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
 <p>${words.keepDeleteLinks}</p>
 ${items.map((item, index) => itemOf(site, item, index))}
-<p class="actions"><a class="button" href="${site.path}/">${words.uploadMore}</a></p>`,
+<p class="actions"><a class="button" href="${back}">${words.uploadMore}</a></p>`,
   });
 }
 

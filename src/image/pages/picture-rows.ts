@@ -72,12 +72,12 @@ export function tileGrid(tiles: readonly ImageRecord[], basePath: string, fold: 
 ${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < EAGER))}</ul>`;
 }
 
-/** Renders a small picture that links to its page. `eager`: it is visible at once. */
-export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean): Html {
+/** Renders a small picture that links to its page, or to `page`. `eager`: it is visible at once. */
+export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean, page?: string): Html {
   const { id, format, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
   const file = `${path}.${EXTENSIONS[format]}`;
-  return html`<li><a class="tile" href="${path}">
+  return html`<li><a class="tile" href="${page ?? path}">
 <img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt="${tile.alt ?? ''}"${!eager && html` loading="lazy"`} decoding="async">
 <span class="tile-name">${nameOf(tile)}</span>
 <span class="tile-facts">${width} × ${height}${frames > 1 && icon('play')}</span>

@@ -2,11 +2,14 @@ import { FORMATS } from '../../codec/format.ts';
 import { acceptedNames } from '../../codec/formats.ts';
 import { AppError } from '../../errors.ts';
 import { readableBytes } from '../../lib/format.ts';
+import { qrSvg } from '../../lib/qr-code.ts';
 import { reasonOf } from '../../web/error-page.ts';
 import type { HomeSection } from '../../web/home-page.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
+import type { AlbumRecord } from '../albums/album.ts';
+import type { Invite } from '../albums/invites.ts';
 import { type ImageRecord, VISIBILITIES, type Visibility } from '../image.ts';
 import { chosenAudience, MOST_VIEWS } from '../records/audience.ts';
 import type { ImageService } from '../service.ts';
@@ -32,9 +35,41 @@ interface UploadForm {
   needsToken: boolean;
   limits: ImageLimits;
   /** True if the visitor has an Apple keyboard. */
-  hasCommandKey: boolean;
+  hasCommandKey?: boolean;
   /** Who sees a picture unless the visitor says otherwise. */
-  chosen: Visibility;
+  chosen?: Visibility;
+  /** Where guests add pictures, and what is said to them instead of options. */
+  guest?: { action: string; title: string; note: string };
+}
+
+/** What the page of an invitation shows. */
+interface GuestView {
+  album: Pick<AlbumRecord, 'id' | 'title'>;
+  invite: Pick<Invite, 'max' | 'used' | 'expiresAt'>;
+  basePath: string;
+  /** Of this page. */
+  url: string;
+  limits: ImageLimits;
+}
+
+/** Renders the page from which guests add pictures to an album. */
+export function guestPage(site: Site, { album, invite, basePath, url, limits }: GuestView): string {
+  const { guests, albums } = site.words;
+  const title = album.title || albums.untitled;
+  const left = site.formats.plural(invite.max - invite.used, guests.left);
+  const note = guests.note(left, site.formats.dateTime(invite.expiresAt));
+  const { pathname, search } = new URL(url);
+  const form = { basePath, needsToken: false, limits, guest: { action: pathname + search, title, note } };
+  return site.render({
+    title: guests.title(title),
+    scripts: ['copy.js', 'upload.js'],
+    content: html`${uploadSection(site, form, [], null)}
+<section class="guests" aria-labelledby="pass-on">
+<h2 id="pass-on">${guests.passOn}</h2>
+<img src="data:image/svg+xml;base64,${Buffer.from(qrSvg(url)).toString('base64')}" alt="${guests.code}" width="240" height="240">
+<p><a href="${basePath}/a/${album.id}">${guests.seeAlbum}</a></p>
+</section>`,
+  });
 }
 
 /** Returns what the home page shows of the image host, even if the store does not answer. */
@@ -69,14 +104,18 @@ function uploadSection(
   latest: readonly ImageRecord[],
   fault: string | null,
 ): Html {
-  const { basePath } = form;
-  const { upload: words } = site.words;
+  const { basePath, guest } = form;
+  const { upload: words, guests } = site.words;
   return html`<section class="hero" id="uploader" aria-labelledby="upload-title">
 <div class="pitch">
-<h1 id="upload-title">${words.title}</h1>
-<p class="lead">${words.lead}</p>
-<ul class="promises">
-${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}</ul>
+<h1 id="upload-title">${guest ? guest.title : words.title}</h1>
+<p class="lead">${guest ? guests.lead : words.lead}</p>
+${
+  guest
+    ? html`<p class="muted">${guest.note}</p>`
+    : html`<ul class="promises">
+${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}</ul>`
+}
 </div>
 <section class="uploads" id="uploads" aria-labelledby="uploads-title" hidden>
 <header class="section-head"><h2 id="uploads-title" tabindex="-1">${words.uploads}</h2>
@@ -123,24 +162,24 @@ const ACCEPTED_TYPES =
   'image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/jxl,image/bmp,image/x-icon';
 
 function uploadForm(site: Site, form: UploadForm): Html {
-  const { basePath, needsToken, limits, hasCommandKey } = form;
+  const { basePath, needsToken, limits, hasCommandKey = false, guest } = form;
   const { upload: words } = site.words;
   const names = site.formats.anyOf(acceptedNames(limits.heic));
   const keys = html`<span class="keys">${hasCommandKey ? html`<kbd>⌘</kbd><kbd>V</kbd>` : html`<kbd>Ctrl</kbd> <kbd>V</kbd>`}</span>`;
-  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}"${limits.listing !== 'off' && html` data-listed`}>
+  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${guest?.action ?? `${basePath}/api/upload`}"${guest && html` data-guest`} data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}"${limits.listing !== 'off' && !guest && html` data-listed`}>
 ${
   needsToken &&
   html`<p class="token needs-script"><label for="token">${words.token}</label><input id="token" type="password" autocomplete="off" aria-describedby="token-hint"><span class="small muted" id="token-hint">${words.tokenNeeded}</span></p>
 `
 }<div class="dropzone">
 <input class="visually-hidden" id="file" type="file" name="image" multiple required accept="${ACCEPTED_TYPES}" aria-describedby="file-hint">
-<label for="file">${icon('upload')}<span class="dropzone-action">${words.choose}</span><span class="needs-script needs-pointer">${words.dropOrPaste(keys)}</span></label>
+<label for="file">${icon('upload')}<span class="dropzone-action">${guest ? site.words.guests.add : words.choose}</span><span class="needs-script needs-pointer">${words.dropOrPaste(keys)}</span></label>
 <p class="small muted" id="file-hint">${words.limits(names, readableBytes(limits.maxUploadBytes))}</p>
 <noscript><p class="no-script-file">${words.chosenAreSent}</p><button type="submit">${words.upload}</button></noscript>
 </div>
 <p class="fault" id="held" role="alert" hidden></p>
-${audience(site, form)}
-${options(site)}
+${!guest && audience(site, form)}
+${!guest && options(site)}
 </form>`;
 }
 

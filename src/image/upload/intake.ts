@@ -10,15 +10,24 @@ import type { ImageService } from '../service.ts';
 import { uploadsView, uploadView } from '../views.ts';
 import { cleanFilename } from './filename.ts';
 import { type FromUrl, fetchOrdered } from './from-url.ts';
-import { createJoining } from './joining.ts';
+import { createJoining, type Joining } from './joining.ts';
 import type { BeforePicture } from './multipart.ts';
 import { demandOne, type Outcome, type Uploaded } from './storing.ts';
-import { noImage, type Received, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
+import {
+  noImage,
+  OWN_SHAPE,
+  type Received,
+  type ReceivedFile,
+  receiveUpload,
+  type UploadShape,
+} from './upload.ts';
 import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
 import { readUrlOrder, type UrlOrder } from './url-order.ts';
 
 /** Files of one form that are converted at once, so that the client's other files do not wait long. */
 const AT_ONCE = 4;
+/** The options of a guest's pictures. */
+const OF_GUESTS = { visibility: 'unlisted' };
 
 /**
  * The only path for uploads, whatever a client calls its fields: all are admitted, read, converted and stored in the
@@ -53,6 +62,8 @@ export interface Taking {
    * stored. Rejects to refuse the request.
    */
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
+  /** How a guest's pictures join the album of the invitation. Guests choose no options. */
+  guest?: Joining;
 }
 
 /** What the pictures of one request have in common. */
@@ -105,16 +116,16 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
   }
 
   return {
-    async take({ request, context }, { shape, optionsOf, urlOf, judge } = {}) {
+    async take({ request, context }, { shape, optionsOf, urlOf, judge, guest } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
       const { peer, identity, payer, admin } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
       const optionsIn = (fields: Readonly<Record<string, string>>) =>
-        parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
+        parseUploadOptions(guest ? OF_GUESTS : { ...query, ...(optionsOf?.(fields) ?? fields) });
       // Report faults in the query before the body arrives.
-      const joining = createJoining(albums, request, admin);
-      await joining.look(parseUploadOptions(query));
+      const joining = guest ?? createJoining(albums, request, admin);
+      await joining.look(parseUploadOptions(guest ? OF_GUESTS : query));
       // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
       await service.admit(Math.min(announced, maxBytes), payer);
@@ -150,6 +161,8 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         signal.throwIfAborted();
         return { outcomes: joined, fields };
       } catch (error) {
+        // First, because only what is in the album counts.
+        await joining.undo?.(stored.map(({ image }) => image.id)).catch(() => {});
         await Promise.all(stored.map(service.takeBack));
         if (!signal.aborted) throw error;
         throw new AppError('invalid_body', 'The connection was closed before the response.', {
@@ -178,13 +191,16 @@ interface UploadsOptions {
   pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;
   /** Path under which browsers reach the image host. */
   basePath: string;
+  /** How pictures of guests join, and the path of the page that they come from. */
+  guest?: { joining: Joining; back: string };
 }
 
-/** Creates the handler of `POST /api/upload`, and of forms that differ from it only in how they are taken. */
-export function createUploads({ intake, pages, basePath }: UploadsOptions) {
+/** Creates the handler of `POST /api/upload`, of the page of an invitation, and of forms that differ from it only in how they are taken. */
+export function createUploads({ intake, pages, basePath, guest }: UploadsOptions) {
   function answerOne(call: Caller, uploaded: Uploaded): Response {
     // The form of a page, sent by a browser without scripts.
-    if (acceptsHtml(call.request)) return pages.uploaded(call, uploaded);
+    if (acceptsHtml(call.request) && !guest) return pages.uploaded(call, uploaded);
+    if (acceptsHtml(call.request)) return answerSeveral(call, [{ uploaded }]);
     const base = call.context.origin + basePath;
     return Response.json(uploadView(base, uploaded), {
       status: uploaded.inReview ? 202 : 201,
@@ -193,7 +209,7 @@ export function createUploads({ intake, pages, basePath }: UploadsOptions) {
   }
 
   function answerSeveral(call: Caller, outcomes: readonly Outcome[]): Response {
-    if (acceptsHtml(call.request)) return pages.uploadedSeveral(call, outcomes);
+    if (acceptsHtml(call.request)) return pages.uploadedSeveral(call, outcomes, guest?.back);
     return Response.json(uploadsView(call.context.origin + basePath, outcomes), {
       status: 201,
       headers: { 'cache-control': 'no-store' },
@@ -201,7 +217,8 @@ export function createUploads({ intake, pages, basePath }: UploadsOptions) {
   }
 
   return async function upload(call: Call, taking?: Taking): Promise<Response> {
-    const { outcomes } = await intake.take(call, taking);
+    const own = guest && { shape: OWN_SHAPE, guest: guest.joining };
+    const { outcomes } = await intake.take(call, taking ?? own);
     const [only, ...others] = outcomes;
     if (only && 'uploaded' in only && others.length === 0) return answerOne(call, only.uploaded);
     return answerSeveral(call, outcomes);

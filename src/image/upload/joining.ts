@@ -1,12 +1,14 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Albums } from '../albums/albums.ts';
+import { usedUp } from '../albums/invites.ts';
+import type { ImageService } from '../service.ts';
 import type { Outcome, Uploaded } from './storing.ts';
 import type { ParsedOptions } from './upload-options.ts';
 
 type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
 
 /** Adds the pictures of one request to the album that it names. */
-interface Joining {
+export interface Joining {
   /** Like `demand`, if both the album and its token are already known. */
   look(options: Named): Promise<void>;
   /** Rejects if the album does not exist, is full, or is not the client's. Checks each album once. */
@@ -16,6 +18,8 @@ interface Joining {
    * album, and its answer says so.
    */
   join(outcomes: readonly Outcome[], album: string | null): Promise<Outcome[]>;
+  /** Takes pictures out of the album again that will be taken back. */
+  undo?(pictures: readonly string[]): Promise<void>;
 }
 
 /** Returns the token of an album from a header. */
@@ -91,6 +95,36 @@ export function createJoining(
       // An album that is almost full takes those that fit.
       if (whole?.code === 'conflict') for (const id of stored) faults.set(id, await faultOf(album, [id]));
       return outcomes.map((outcome) => joined(outcome, album, faults));
+    },
+  };
+}
+
+/** Adds a guest's pictures to the album of an invitation. Those that find no room are taken back. */
+export function createGuestJoining(
+  { open, enter, leave }: Albums['invites'],
+  takeBack: ImageService['takeBack'],
+  [album, key]: [album: string, key: string],
+): Joining {
+  async function demand(): Promise<void> {
+    if ((await open(album, key)).room < 1) throw usedUp();
+  }
+
+  return {
+    look: demand,
+    demand,
+    undo: (pictures) => leave(album, key, pictures),
+
+    async join(outcomes) {
+      const stored = outcomes.flatMap((one) => ('uploaded' in one ? [one.uploaded] : []));
+      const ids = stored.map(({ image }) => image.id);
+      const added = new Set(await enter(album, key, ids));
+      await Promise.all(stored.filter(({ image }) => !added.has(image.id)).map(takeBack));
+      return outcomes.map((one): Outcome => {
+        if (!('uploaded' in one)) return one;
+        const { image } = one.uploaded;
+        if (added.has(image.id)) return { uploaded: { ...one.uploaded, album } };
+        return { filename: image.filename, fault: usedUp() };
+      });
     },
   };
 }

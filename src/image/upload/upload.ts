@@ -42,7 +42,7 @@ export interface UploadLimits {
 }
 
 /** A form with the field `image`. */
-const OWN_SHAPE: UploadShape = { names: ['image'] };
+export const OWN_SHAPE: UploadShape = { names: ['image'] };
 const MULTIPART = /^multipart\/form-data\s*(;|$)/i;
 const ENCODED = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 

@@ -18,6 +18,7 @@ const WORDS = {
   unavailable: () => say('serverBusy'),
   storage_full: () => say('storageFull'),
   unauthorized: () => say('tokenRefused'),
+  conflict: () => say('albumFull'),
 };
 /** Errors whose cause differs from file to file. */
 const OF_FILE = ['not_an_image', 'undecodable_image'];

@@ -39,13 +39,14 @@ export function showAlbums() {
   const made = readAlbums();
   albums.hidden = made.length === 0;
   albumList.replaceChildren(
-    ...made.map(({ url, count, made: at }) => {
+    ...made.map(({ url, count, made: at, title }) => {
       const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(at);
-      const name = `${say('albumMade', { count })}, ${day}`;
+      const name = title || say('albumMade', { count });
       return make(
         'li',
         {},
         make('a', { href: url }, name),
+        make('span', { class: 'small muted' }, `${title ? `${say('pictures', { count })}, ` : ''}${day}`),
         make('span', { class: 'chips' }, copyOf(url, name)),
       );
     }),

@@ -9,7 +9,8 @@
 
 /**
  * An album that this browser has made, and may change.
- * @typedef {{ id: string, url: string, token: string, count: number, made: number }} MyAlbum
+ * @typedef {{ id: string, url: string, token: string, count: number, made: number, title?: string,
+ * invites?: Record<string, string> }} MyAlbum `invites`: links for guests, by ID
  */
 
 export const MINE_KEY = 'picpool:mine';
@@ -32,6 +33,18 @@ export function readAlbums() {
 /** @param {MyAlbum} album */
 export function addAlbum(album) {
   write(ALBUMS_KEY, [album, ...readAlbums()]);
+}
+
+/**
+ * Changes what is kept about an album; `null` forgets it, and its token.
+ * @param {string} id
+ * @param {Partial<MyAlbum> | null} change
+ */
+export function changeAlbum(id, change) {
+  const albums = readAlbums().flatMap((one) =>
+    one.id === id ? (change ? [{ ...one, ...change }] : []) : [one],
+  );
+  write(ALBUMS_KEY, albums);
 }
 
 /** @param {string} key */

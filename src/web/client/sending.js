@@ -1,5 +1,9 @@
 // @ts-check
 import { faultOfAnswer } from './faults.js';
+import { readAlbums } from './mine.js';
+
+/** The album of this browser that the page's URL names: uploads go there. */
+export const album = readAlbums().find(({ id }) => id === new URLSearchParams(location.search).get('album'));
 
 /**
  * How long to wait before a lost connection is retried, in ms, if the browser does not report that it is back online.
@@ -88,6 +92,10 @@ export function tokenOf(form) {
  */
 export function bodyOf(form, file) {
   const body = new FormData(form);
+  if (album) {
+    body.set('album', album.id);
+    body.set('album_token', album.token);
+  }
   // The field is hidden then, and would contradict the choice.
   if (body.get('visibility') !== 'protected') body.delete('password');
   body.set('image', file, file.name);

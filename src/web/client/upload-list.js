@@ -33,6 +33,8 @@ const MOST_LARGE = 3;
 const stage = byId('uploader', HTMLElement);
 const section = byId('uploads', HTMLElement);
 const title = byId('uploads-title', HTMLElement);
+/** Guests make no albums: theirs is chosen. */
+const isGuest = 'guest' in byId('upload', HTMLFormElement).dataset;
 const cards = byId('cards', HTMLUListElement);
 const together = byId('uploads-actions', HTMLElement);
 const file = byId('file', HTMLInputElement);
@@ -245,7 +247,7 @@ function show() {
   title.textContent = titleOf(total, done, busy);
   together.hidden = done < 2;
   byId('copy-all', HTMLButtonElement).hidden = done < 2;
-  byId('make-album', HTMLButtonElement).hidden = done < 2;
+  byId('make-album', HTMLButtonElement).hidden = done < 2 || isGuest;
   if (total === 0) byId('album', HTMLElement).hidden = true;
   showFailures();
   if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);
@@ -330,7 +332,7 @@ function withoutJump(change) {
 const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
 const albumButton = byId('make-album', HTMLButtonElement);
 albumButton.addEventListener('click', () => {
-  void makeAlbum(albumButton, byId('upload', HTMLFormElement), stored());
+  makeAlbum(albumButton, byId('upload', HTMLFormElement), stored);
 });
 together.prepend(formMenu(say('copyAs')));
 byId('add-more', HTMLButtonElement).addEventListener('click', () => file.click());

@@ -1,6 +1,7 @@
 // @ts-check
-import { byId, say } from './dom.js';
+import { byId, make, say } from './dom.js';
 import { faultsOfForm } from './faults.js';
+import { album } from './sending.js';
 import { addFiles } from './upload-list.js';
 
 const form = byId('upload', HTMLFormElement);
@@ -26,6 +27,11 @@ visibility.addEventListener('change', () => {
   const body = new URLSearchParams({ audience: visibility.value });
   void fetch(action, { method: 'POST', body, redirect: 'manual', keepalive: true }).catch(() => {});
 });
+if (album) {
+  const name = album.title || say('pictures', { count: album.count });
+  const link = make('a', { href: album.url }, say('goesToAlbum', { name }));
+  form.prepend(make('p', { class: 'banner' }, link));
+}
 
 /** Files that wait until the form is valid. */
 /** @type {File[]} */

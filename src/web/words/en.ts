@@ -3,7 +3,7 @@ import { api } from './en/api.ts';
 import { errors } from './en/errors.ts';
 import { formats } from './en/formats.ts';
 import { frame, openPanel } from './en/frame.ts';
-import { albums, gallery, pictures } from './en/pictures.ts';
+import { albums, gallery, guests, pictures } from './en/pictures.ts';
 import { proxies } from './en/proxies.ts';
 import { scripts } from './en/scripts.ts';
 import { upload } from './en/upload.ts';
@@ -17,6 +17,7 @@ export const en = {
   gallery,
   upload,
   albums,
+  guests,
   proxies,
   api,
   openPanel,

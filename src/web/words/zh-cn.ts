@@ -4,7 +4,7 @@ import { api } from './zh-cn/api.ts';
 import { errors } from './zh-cn/errors.ts';
 import { formats } from './zh-cn/formats.ts';
 import { frame, openPanel } from './zh-cn/frame.ts';
-import { albums, gallery, pictures } from './zh-cn/pictures.ts';
+import { albums, gallery, guests, pictures } from './zh-cn/pictures.ts';
 import { proxies } from './zh-cn/proxies.ts';
 import { scripts } from './zh-cn/scripts.ts';
 import { upload } from './zh-cn/upload.ts';
@@ -18,6 +18,7 @@ export const zhCn: Words = {
   gallery,
   upload,
   albums,
+  guests,
   proxies,
   api,
   openPanel,

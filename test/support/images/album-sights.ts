@@ -53,7 +53,7 @@ export async function sightOf(
   const zip = await send(`/a/${album}.zip`, { headers });
   const stem = picture.filename.replace(/\.\w+$/, '');
   const names = zip.status === 200 ? [...zipFiles(await zip.bytes()).keys()] : [];
-  const tile = text.split('<li>').find((part) => part.includes(`/i/${picture.id}"`));
+  const tile = text.split('<li>').find((part) => part.includes(`/a/${album}/${picture.id}"`));
   return {
     page: tile === undefined ? 'absent' : kindOf(tile, picture),
     json: entry === undefined ? 'absent' : entry.locked ? 'locked' : entry.max_views ? 'limited' : 'shown',

@@ -53,21 +53,53 @@ export async function shareAlbum({ send, copies }: Pick<Fleet, 'send' | 'copies'
     for (const content of files.values()) expect(bytes.equals(content)).toBe(true);
   }
 
+  await inviteGuests({ send, copies }, { id, token });
   const last = copies.at(-1);
   const change = { method: 'PATCH', headers: { ...headers, 'content-type': 'application/json' } };
   const reordered = order.toReversed();
   const body = JSON.stringify({ images: reordered });
   expect((await send(`/api/albums/${id}`, { ...change, body, to: last })).status).toBe(200);
-  for (const shown of await everywhere(listed)) expect(ids(shown)).toEqual(reordered);
+  for (const shown of await everywhere(listed))
+    expect(ids(shown).slice(0, reordered.length)).toEqual(reordered);
   const gone = await send(`/api/albums/${id}?images=delete`, {
     method: 'DELETE',
     headers,
     to: last,
     from: UPLOADER,
   });
-  expect(await json(gone)).toMatchObject({ removed_images: stored.length, kept_images: [] });
+  expect(await json(gone)).toMatchObject({ removed_images: stored.length + GUESTS, kept_images: [] });
   const statuses = await everywhere(async (to) =>
     [`/a/${id}`, `/a/${id}.zip`, `/api/albums/${id}`].map(async (path) => (await send(path, { to })).status),
   );
   expect(await Promise.all(statuses.flat())).toEqual(Array(3 * copies.length).fill(404));
+}
+
+/** How many pictures of guests an invitation allows that more of them send at once. */
+const GUESTS = 5;
+
+/** Guests who come to all copies at once bring exactly as many pictures as their invitation allows. */
+async function inviteGuests(
+  { send, copies }: Pick<Fleet, 'send' | 'copies'>,
+  album: { id: string; token: string },
+): Promise<void> {
+  const headers = { 'x-album-token': album.token, 'content-type': 'application/json' };
+  const at = `/api/albums/${album.id}/invites`;
+  const body = JSON.stringify({ max: GUESTS });
+  const invited = await json<{ url: string }>(
+    await send(at, { method: 'POST', headers, body, from: UPLOADER }),
+  );
+  const { pathname, search } = new URL(invited.url);
+  const adding = copies.flatMap((to) =>
+    Array.from({ length: 4 }, async (_, guest) => {
+      const from = `198.51.100.${guest + 1}`;
+      return (await send(pathname + search, { method: 'POST', body: PNG, to, from })).status;
+    }),
+  );
+  const statuses = await Promise.all(adding);
+  expect(statuses.filter((status) => status === 201).length).toBe(GUESTS);
+  expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([]);
+  const { invites, images } = await json<{ invites: { used: number }[]; images: string[] }>(
+    await send(at, { headers }),
+  );
+  expect([invites[0]?.used, images.length]).toEqual([GUESTS, GUESTS]);
 }

@@ -44,6 +44,8 @@ export function album(fields: Partial<AlbumRecord> = {}): AlbumRecord {
     empty: 1,
     dueAt: 1_700_000_500_000,
     pictures: '',
+    cover: '',
+    guests: '',
     ...fields,
   };
 }

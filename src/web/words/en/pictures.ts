@@ -112,6 +112,19 @@ export const gallery = {
   uploadFirst: 'Upload the first one.',
 };
 
+/** The page on which guests add pictures to an album. */
+export const guests = {
+  title: (album: string) => `Add pictures to ${album}`,
+  lead: 'Add your photos to this album.',
+  add: 'Add your photos',
+  left: { one: '# more picture', other: '# more pictures' } as Plural,
+  note: (left: string, until: string) =>
+    `This invitation allows ${left}, until ${until}. Location, time, and camera details are removed.`,
+  passOn: 'Let others scan this',
+  code: 'QR code of this page',
+  seeAlbum: 'View the album',
+};
+
 /** Albums. */
 export const albums = {
   untitled: 'Album',

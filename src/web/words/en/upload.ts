@@ -19,7 +19,7 @@ export const upload = {
   mine: 'From this browser',
   mineNote: 'This list and its delete tokens are stored only in this browser.',
   forget: 'Clear this list',
-  myAlbums: 'Albums from this browser',
+  myAlbums: 'My albums',
   myAlbumsNote: 'The tokens that change them are stored only in this browser.',
   otherDevice: 'My pictures on another device',
   otherDeviceNote:

@@ -146,6 +146,10 @@ export const messages = {
 
   // What exists, and who may access it
   'There is no such image.': '没有这张图片。',
+  'This invitation is not valid. It may have expired, or was revoked.': '此邀请无效，可能已过期或被撤销。',
+  'This invitation is used up, or its album is full.': '此邀请的名额已用完，或相册已满。',
+  'There is no such invitation.': '没有这个邀请。',
+  'No guest has added this image.': '这张图片不是由访客添加的。',
   'There is no such album.': '没有这个相册。',
   'There is no such image in this album.': '这个相册中没有这张图片。',
   'The image of the cursor is no longer in this album. Start again at page 1.':

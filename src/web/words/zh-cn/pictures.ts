@@ -102,6 +102,17 @@ export const gallery: Words['gallery'] = {
   uploadFirst: '来上传第一张吧。',
 };
 
+export const guests: Words['guests'] = {
+  title: (album) => `向“${album}”添加图片`,
+  lead: '把您的照片放进这个相册。',
+  add: '添加照片',
+  left: { other: '# 张图片' },
+  note: (left, until) => `此邀请还可添加 ${left}，有效期至 ${until}。位置、时间和相机信息会被移除。`,
+  passOn: '让其他人扫描',
+  code: '本页的二维码',
+  seeAlbum: '查看相册',
+};
+
 export const albums: Words['albums'] = {
   untitled: '相册',
   pictures: { other: '# 张图片' },

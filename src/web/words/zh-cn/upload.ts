@@ -16,7 +16,7 @@ export const upload: Words['upload'] = {
   copyAll: '全部复制',
   makeAlbum: '创建相册',
   mine: '此浏览器上传的图片',
-  myAlbums: '此浏览器创建的相册',
+  myAlbums: '我的相册',
   myAlbumsNote: '修改相册所需的令牌只保存在此浏览器中。',
   mineNote: '此列表及其中的删除令牌只保存在此浏览器中。',
   forget: '清空列表',

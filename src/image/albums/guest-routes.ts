@@ -1,0 +1,113 @@
+import { Type } from '@sinclair/typebox';
+import { type Call, type Caller, parsedJson, type Route, route } from '../../http/route.ts';
+import { pageResponse } from '../../web/page-response.ts';
+import type { SiteOf } from '../../web/site.ts';
+import type { Pages } from '../pages/pages.ts';
+import { guestPage } from '../pages/upload-form.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import type { ImageService } from '../service.ts';
+import { createUploads, type Intake } from '../upload/intake.ts';
+import { albumTokenOf, createGuestJoining } from '../upload/joining.ts';
+import type { Albums } from './albums.ts';
+import { albumDetails } from './descriptions.ts';
+import { invitesView, inviteView } from './views.ts';
+import { type InviteWish, parseInvite } from './wishes.ts';
+
+const keyQuery = Type.Object(
+  { k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }) },
+  { additionalProperties: true },
+);
+
+interface GuestRoutesOptions {
+  albums: Pick<Albums, 'invites'>;
+  service: Pick<ImageService, 'limits' | 'takeBack'>;
+  intake: Intake;
+  pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;
+  siteOf: SiteOf;
+  /** Path under which browsers reach the routes, for links. */
+  basePath: string;
+}
+
+type OfAlbum = { params: { id: string } };
+type ByKey = { params: { file: string }; query: typeof keyQuery };
+
+/** Invitations to albums, and what they open: one page, from which guests add pictures. */
+export function guestRoutes({
+  albums,
+  service,
+  intake,
+  pages,
+  siteOf,
+  basePath,
+}: GuestRoutesOptions): Route[] {
+  const { invites } = albums;
+  const urlOf = ({ context }: Caller, id: string, key: string) =>
+    `${context.origin}${basePath}/a/${id}/add?k=${key}`;
+
+  async function create(call: Call<OfAlbum & { body: InviteWish }>): Promise<Response> {
+    const { context, params, body } = call;
+    const holder = context.holder?.id ?? (context.admin ? 'admin' : '');
+    const { invite, key } = await invites.create(params.id, body, { ...keeperOf(call), holder });
+    const view = { success: true, ...inviteView(invite), url: urlOf(call, params.id, key) };
+    return Response.json(view, { status: 201, headers: NOT_KEPT });
+  }
+
+  async function show(call: Call<ByKey>): Promise<Response> {
+    const { params, query, request } = call;
+    const { album, invite } = await invites.open(params.file, query.k);
+    const site = siteOf(request);
+    const page = guestPage(site, {
+      album,
+      invite,
+      basePath,
+      url: urlOf(call, album.id, query.k),
+      limits: service.limits,
+    });
+    return pageResponse(site, page, { cache: PRIVATE_CACHE, headers: [['x-robots-tag', 'noindex']] });
+  }
+
+  /** As uploads of our own, but the answer without scripts leads back to the page of the invitation. */
+  function add(call: Call<ByKey>): Promise<Response> {
+    const { file, k } = { ...call.params, ...call.query };
+    const joining = createGuestJoining(invites, service.takeBack, [file, k]);
+    const back = `${basePath}/a/${file}/add?k=${encodeURIComponent(k)}`;
+    const answer = createUploads({ intake, pages, basePath, guest: { joining, back } });
+    return answer(call);
+  }
+
+  return [
+    route('POST /api/albums/:id/invites', create, {
+      body: parsedJson(parseInvite),
+      limit: 'upload',
+      about: albumDetails.invite,
+    }),
+    route(
+      'GET /api/albums/:id/invites',
+      async (call) => listed(await invites.list(call.params.id, keeperOf(call))),
+      { about: albumDetails.invites },
+    ),
+    route(
+      'DELETE /api/albums/:id/invites/:invite',
+      async (call) => listed(await invites.revoke(call.params.id, call.params.invite, keeperOf(call))),
+      { about: albumDetails.revoke },
+    ),
+    route('GET /a/:file/add', show, { query: keyQuery, about: albumDetails.guestPage }),
+    route('POST /a/:file/add', add, {
+      query: keyQuery,
+      limit: 'upload',
+      bytes: 'upload_bytes',
+      invited: true,
+      about: albumDetails.addAsGuest,
+    }),
+  ];
+}
+
+const NOT_KEPT = { 'cache-control': 'no-store' };
+
+const listed = (guests: Parameters<typeof invitesView>[0]) =>
+  Response.json(invitesView(guests), { headers: NOT_KEPT });
+
+/** Returns who asks to change an album. */
+export function keeperOf({ request, context }: Caller) {
+  return { token: albumTokenOf(request), admin: context.admin };
+}

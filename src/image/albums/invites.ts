@@ -1,0 +1,182 @@
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
+import { hashOf, sameHash } from '../access/deletion-rights.ts';
+import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
+import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
+import type { AlbumKeeper, createKept } from './kept.ts';
+import type { InviteWish } from './wishes.ts';
+
+/** An invitation: its key adds pictures to the album, and allows nothing else. */
+export interface Invite {
+  /** Names it to the keeper of the album. */
+  id: string;
+  /** SHA-256 of its key in hexadecimal. */
+  hash: string;
+  /** How many pictures it allows, and how many came by it. One that is deleted later counts as well. */
+  max: number;
+  used: number;
+  /** Ms since 1970. */
+  expiresAt: number;
+  /** What allowed its maker to upload; see `Invites.open`. */
+  by: string;
+}
+
+/** Invitations of an album that have not expired, and the pictures in it that came by any. */
+interface Guests {
+  invites: Invite[];
+  pictures: string[];
+}
+
+/** Maximum number of invitations of an album at a time. */
+export const MOST_INVITES = 20;
+/** Maximum life of an invitation. */
+const MOST_MS = 366 * 86_400_000;
+
+/** Returns the pictures of an album that came by invitations. */
+export const guestsIn = (album: AlbumRecord): string[] => read(album, 0).pictures;
+
+function read(album: Pick<AlbumRecord, 'guests' | 'pictures'>, now: number): Guests {
+  if (album.guests === '') return { invites: [], pictures: [] };
+  const { invites, pictures }: Guests = JSON.parse(album.guests);
+  const present = new Set(picturesOf(album));
+  return {
+    invites: invites.filter(({ expiresAt }) => expiresAt > now),
+    pictures: pictures.filter((id) => present.has(id)),
+  };
+}
+
+export interface Invites {
+  /** Returns the key too, whose hash is stored. Rejects with `forbidden`, `not_found`, `invalid_parameter` or `conflict`. */
+  create(
+    id: string,
+    wish: InviteWish,
+    by: AlbumKeeper & { holder: string },
+  ): Promise<{ invite: Invite; key: string }>;
+  /** Rejects with `forbidden` or `not_found`. */
+  list(id: string, by: AlbumKeeper): Promise<Guests>;
+  /** Ends an invitation at once. Its pictures stay. Rejects with `forbidden` or `not_found`. */
+  revoke(id: string, invite: string, by: AlbumKeeper): Promise<Guests>;
+  /**
+   * Returns what a key opens, and how many more pictures it allows. Rejects with `forbidden` if it is wrong, expired or revoked, or if its maker may no longer
+   * upload.
+   */
+  open(id: string, key: string): Promise<{ album: AlbumRecord; invite: Invite; room: number }>;
+  /**
+   * Adds pictures, each of which counts once, to the album: as many as there is room for, which it returns. Rejects as
+   * `open` does, and with `conflict` if there is no room.
+   */
+  enter(id: string, key: string, pictures: readonly string[]): Promise<string[]>;
+  /** Takes pictures that came by the invitation out again, as if they had not come. */
+  leave(id: string, key: string, pictures: readonly string[]): Promise<void>;
+}
+
+interface InvitesOptions {
+  kept: ReturnType<typeof createKept>;
+  /** Whether what allowed the maker of an invitation to upload still does. */
+  mayInvite: (by: string) => Promise<boolean>;
+  retentionMs: number;
+  clock: Pick<Clock, 'now'>;
+  random: RandomBytes;
+}
+
+export function createInvites(options: InvitesOptions): Invites {
+  const { kept, mayInvite, retentionMs, clock, random } = options;
+  const { find, findFor, update } = kept;
+  const guestsOf = (album: AlbumRecord) => read(album, clock.now());
+
+  /** Returns the invitation of the key among those of the album. */
+  async function inviteIn({ invites }: Guests, key: string): Promise<Invite> {
+    const hash = hashOf(key);
+    const invite = invites.find((one) => sameHash(one.hash, hash));
+    if (invite !== undefined && (await mayInvite(invite.by))) return invite;
+    throw new AppError('forbidden', 'This invitation is not valid. It may have expired, or was revoked.');
+  }
+
+  const withGuests = ({ invites, pictures }: Guests, present: readonly string[]) => ({
+    pictures: present.join(' '),
+    guests: JSON.stringify({ invites, pictures }),
+  });
+
+  const roomIn = (invite: Invite, present: readonly string[]) =>
+    Math.min(invite.max - invite.used, MOST_PICTURES - present.length);
+
+  return {
+    async open(id, key) {
+      const album = await find(id);
+      const invite = await inviteIn(guestsOf(album), key);
+      return { album, invite, room: roomIn(invite, picturesOf(album)) };
+    },
+
+    async enter(id, key, pictures) {
+      let added: string[] = [];
+      await update(id, async (album) => {
+        const guests = guestsOf(album);
+        const invite = await inviteIn(guests, key);
+        const present = picturesOf(album);
+        added = pictures.slice(0, Math.max(0, roomIn(invite, present)));
+        if (added.length === 0) throw usedUp();
+        invite.used += added.length;
+        guests.pictures.push(...added);
+        const dueAt = clock.now() + retentionMs;
+        return { ...withGuests(guests, [...present, ...added]), empty: 0, dueAt };
+      });
+      return added;
+    },
+
+    async leave(id, key, pictures) {
+      await update(id, (album) => {
+        const guests = guestsOf(album);
+        const gone = new Set(guests.pictures.filter((one) => pictures.includes(one)));
+        if (gone.size === 0) return null;
+        const invite = guests.invites.find(({ hash }) => hash === hashOf(key));
+        if (invite) invite.used -= gone.size;
+        const stays = (one: string) => !gone.has(one);
+        guests.pictures = guests.pictures.filter(stays);
+        return withGuests(guests, picturesOf(album).filter(stays));
+      });
+    },
+
+    async create(id, { expires_in = '7d', max = 100 }, { holder, ...by }) {
+      const life = parseExpiry(expires_in);
+      if (life === null || life > MOST_MS) throw invalidParameter('expires_in', EXPIRY_FORM);
+      await findFor(id, by);
+      const key = createDeleteToken(random);
+      const expiresAt = clock.now() + life;
+      const invite = { id: createId(random), hash: hashOf(key), max, used: 0, expiresAt, by: holder };
+      await update(id, (album) => {
+        const guests = guestsOf(album);
+        if (guests.invites.length >= MOST_INVITES) {
+          throw new AppError(
+            'conflict',
+            inEnglish(`An album has at most ${MOST_INVITES} invitations; revoke one.`),
+          );
+        }
+        guests.invites.push(invite);
+        return withGuests(guests, picturesOf(album));
+      });
+      return { invite, key };
+    },
+
+    list: async (id, by) => guestsOf(await findFor(id, by)),
+
+    async revoke(id, invite, by) {
+      await findFor(id, by);
+      return guestsOf(
+        await update(id, (album) => {
+          const guests = guestsOf(album);
+          const left = guests.invites.filter((one) => one.id !== invite);
+          if (left.length === guests.invites.length) {
+            throw new AppError('not_found', 'There is no such invitation.');
+          }
+          return withGuests({ ...guests, invites: left }, picturesOf(album));
+        }),
+      );
+    },
+  };
+}
+
+/** The error for an invitation that allows no more pictures. */
+export function usedUp(): AppError {
+  return new AppError('conflict', 'This invitation is used up, or its album is full.');
+}

@@ -1,0 +1,289 @@
+// @ts-check
+import { announce, ask, byId, language, make, say } from './dom.js';
+import { changeAlbum, readAlbums, timeOf } from './mine.js';
+
+/**
+ * A picture of the album, as the API lists it.
+ * @typedef {{ id: string, locked: boolean, filename?: string, raw_url?: string, max_views?: number | null }} Picture
+ */
+
+const actions = byId('album-actions', HTMLElement);
+const tools = byId('album-tools', HTMLElement);
+const results = byId('results', HTMLElement);
+const { album: id = '', api = '', home = '/' } = tools.dataset;
+const mine = readAlbums().find((one) => one.id === id);
+
+/** Key under which the upload page keeps a token for uploads. */
+const TOKEN_KEY = 'picpool-token';
+
+/** Starts editing. Present only in a browser that has the token of the album. */
+const edit = make('button', { type: 'button', class: 'quiet', click: () => void open() }, say('edit'));
+if (mine) actions.append(edit);
+
+/**
+ * Sends a change, and shows what went wrong.
+ * @param {string} method
+ * @param {string} path
+ * @param {object} [body]
+ */
+async function send(method, path, body) {
+  const upload = localStorage.getItem(TOKEN_KEY);
+  const headers = {
+    'content-type': 'application/json',
+    'x-album-token': mine?.token ?? '',
+    ...(upload && { authorization: `Bearer ${upload}` }),
+  };
+  const answer = await ask(api + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const note = document.getElementById('album-note');
+  if (!note || method === 'GET') return answer;
+  note.className = answer.fault === null ? 'small muted' : 'fault';
+  note.textContent = answer.fault ?? say('saved');
+  announce(note.textContent);
+  return answer;
+}
+
+/** @returns {Promise<{ pictures: Picture[], album: { title?: string, cover?: string }, fault: string | null }>} */
+async function readAll() {
+  /** @type {Picture[]} */
+  const pictures = [];
+  for (let next = ''; ; ) {
+    const { body, fault } = await ask(`${api}?per_page=100${next}`);
+    if (fault !== null) return { pictures, album: {}, fault };
+    pictures.push(...body.images);
+    if (body.next === null) return { pictures, album: body, fault: null };
+    next = `&cursor=${body.next}`;
+  }
+}
+
+async function open() {
+  edit.disabled = true;
+  const [{ pictures, album, fault }, { body: guests }] = await Promise.all([
+    readAll(),
+    send('GET', '/invites'),
+  ]);
+  const { title = '', cover } = album;
+  edit.disabled = false;
+  if (fault !== null) return announce(fault);
+  changeAlbum(id, { title, count: pictures.length });
+  const name = make('input', { id: 'album-name', value: title, maxlength: '200', autocomplete: 'off' });
+  name.addEventListener('change', () => void rename(name.value.trim()));
+  const list = make(
+    'ul',
+    { class: 'tiles ordering' },
+    ...pictures.map((one) => tileOf(one, guests?.images?.includes(one.id))),
+  );
+  showCover(list, cover);
+  moveBy(list, (moved) => {
+    announce(say('movedTo', { place: [...list.children].indexOf(moved) + 1, total: list.childElementCount }));
+    void send('PATCH', '', { images: idsIn(list) });
+  });
+  tools.replaceChildren(
+    make(
+      'form',
+      { class: 'album-title', submit: (event) => event.preventDefault() },
+      make('label', { for: 'album-name' }, say('title')),
+      name,
+    ),
+    make(
+      'div',
+      { class: 'actions' },
+      make('a', { class: 'button', href: `${home}?album=${id}` }, say('add')),
+      make('button', { type: 'button', class: 'quiet', click: () => void invite() }, say('invite')),
+    ),
+    make('ul', { class: 'invites', id: 'invites' }),
+    make('p', { class: 'small muted', id: 'album-note' }, say('howToMove')),
+    list,
+  );
+  showInvites(guests?.invites ?? []);
+  tools.hidden = false;
+  results.hidden = true;
+  edit.replaceWith(done);
+  name.focus();
+}
+
+/** Ends editing. The page is loaded again, because only the server renders it. */
+const done = make('button', { type: 'button', click: () => location.reload() }, say('done'));
+
+/** @param {string} title */
+async function rename(title) {
+  const { body, fault } = await send('PATCH', '', { title });
+  if (fault !== null) return;
+  const heading = document.querySelector('h1');
+  if (heading) heading.textContent = body.title || say('untitled');
+  changeAlbum(id, { title: body.title });
+}
+
+/** @param {HTMLElement} list */
+function idsIn(list) {
+  return [...list.querySelectorAll('li')].map(({ dataset }) => dataset.id);
+}
+
+/**
+ * @param {Picture} picture
+ * @param {boolean} isGuests whether a guest has added it, whom its deletion does not need
+ */
+function tileOf(picture, isGuests) {
+  const name = picture.filename ?? say('locked');
+  const isShown = !picture.locked && (picture.max_views ?? null) === null;
+  const { pathname } = new URL(picture.raw_url ?? '/', location.href);
+  const grip = make(
+    'button',
+    { type: 'button', class: 'grip quiet', 'aria-label': say('moveOf', { name }) },
+    isShown
+      ? make('img', { src: `${pathname}?w=320`, alt: '', draggable: 'false' })
+      : make('span', { class: 'tile-blank' }),
+    make('span', { class: 'handle', 'aria-hidden': 'true' }, '⠿'),
+  );
+  const cover = chip(say('cover'), say('coverOf', { name }), () => void choose(item));
+  cover.dataset.cover = '';
+  const item = make(
+    'li',
+    { 'data-id': picture.id },
+    grip,
+    make('span', { class: 'tile-name' }, name),
+    make(
+      'div',
+      { class: 'chips' },
+      ...(isShown ? [cover] : []),
+      isGuests
+        ? chip(say('delete'), say('deleteOf', { name }), () => void remove(item, '?image=delete'))
+        : chip(say('remove'), say('removeOf', { name }), () => void remove(item, '')),
+    ),
+  );
+  return item;
+}
+
+/**
+ * @param {string} label
+ * @param {string} spoken
+ * @param {() => void} click
+ */
+function chip(label, spoken, click) {
+  return make('button', { type: 'button', class: 'quiet small', 'aria-label': spoken, click }, label);
+}
+
+/** @param {HTMLElement} item */
+async function choose(item) {
+  const { body, fault } = await send('PATCH', '', { cover: item.dataset.id });
+  if (fault === null && item.parentElement) showCover(item.parentElement, body.cover);
+}
+
+/**
+ * @param {HTMLElement} list
+ * @param {string | undefined} cover
+ */
+function showCover(list, cover) {
+  for (const button of list.querySelectorAll('[data-cover]')) {
+    button.setAttribute('aria-pressed', String(button.closest('li')?.dataset.id === cover));
+  }
+}
+
+/**
+ * Takes a picture out of the album. It stays online, unless a guest has added it.
+ * @param {HTMLElement} item
+ * @param {string} query
+ */
+async function remove(item, query) {
+  const { status, fault } = await send('DELETE', `/images/${item.dataset.id}${query}`);
+  if (fault !== null && status !== 404) return;
+  const next = item.nextElementSibling ?? item.previousElementSibling;
+  item.remove();
+  const button = next?.querySelector('button') ?? byId('album-name', HTMLInputElement);
+  button.focus();
+  changeAlbum(id, { count: tools.querySelectorAll('.ordering > li').length });
+}
+
+/** Makes a link for guests, which only this browser keeps. */
+async function invite() {
+  const { body, fault } = await send('POST', '/invites', {});
+  if (fault !== null) return;
+  changeAlbum(id, { invites: { ...linksOfInvites(), [body.id]: body.url } });
+  showInvites((await send('GET', '/invites')).body?.invites ?? []);
+  /** @type {HTMLElement | null} */ (tools.querySelector('.invites li:last-child button'))?.focus();
+}
+
+function linksOfInvites() {
+  return readAlbums().find((one) => one.id === id)?.invites ?? {};
+}
+
+/** @param {readonly { id: string, max: number, used: number, expires_at: string }[]} invites */
+function showInvites(invites) {
+  const links = linksOfInvites();
+  const items = invites.map((one) => {
+    const url = links[one.id];
+    const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(timeOf(one.expires_at));
+    const revoke = async () => {
+      const { body, fault } = await send('DELETE', `/invites/${one.id}`);
+      if (fault === null) showInvites(body.invites);
+    };
+    const copy = { type: 'button', class: 'copy-link', 'data-copy': url ?? '' };
+    return make(
+      'li',
+      {},
+      make('span', {}, say('invited', { used: one.used, max: one.max, day })),
+      ...(url
+        ? [
+            make('button', copy, make('span', {}, say('copyInvite'))),
+            make('a', { class: 'button quiet', href: url }, say('showCode')),
+          ]
+        : []),
+      make('button', { type: 'button', class: 'quiet danger', click: () => void revoke() }, say('revoke')),
+    );
+  });
+  byId('invites', HTMLElement).replaceChildren(...items);
+}
+
+/** How far the arrow keys move an item of a list whose items stand in rows. */
+const STEPS = /** @type {Record<string, -1 | 1>} */ ({
+  ArrowLeft: -1,
+  ArrowUp: -1,
+  ArrowRight: 1,
+  ArrowDown: 1,
+});
+
+/**
+ * Lets the items of a list be put in another order: dragged by their `.grip` with a mouse, by its `.handle` with a finger,
+ * which could not scroll otherwise, or with the arrow keys.
+ * @param {HTMLElement} list
+ * @param {(item: Element) => void} onMoved
+ */
+function moveBy(list, onMoved) {
+  list.addEventListener('keydown', (event) => {
+    const grip = event.target instanceof Element ? event.target.closest('.grip') : null;
+    const item = grip?.closest('li');
+    const step = STEPS[event.key];
+    if (!(grip instanceof HTMLElement) || !item || step === undefined) return;
+    event.preventDefault();
+    if (step < 0) item.previousElementSibling?.before(item);
+    else item.nextElementSibling?.after(item);
+    grip.focus();
+    onMoved(item);
+  });
+
+  list.addEventListener('pointerdown', (event) => {
+    const { target, pointerId, pointerType, button } = event;
+    if (!(target instanceof Element) || button !== 0) return;
+    const grip = target.closest(pointerType === 'mouse' ? '.grip' : '.handle');
+    const item = grip?.closest('li');
+    if (!(grip instanceof HTMLElement) || !item) return;
+    const before = item.nextElementSibling;
+    list.setPointerCapture(pointerId);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const drag = (/** @type {PointerEvent} */ { clientX, clientY }) => {
+      item.classList.add('moving-item');
+      const under = document.elementFromPoint(clientX, clientY)?.closest('li');
+      if (!under || under === item || under.parentElement !== list) return;
+      const isBefore = item.compareDocumentPosition(under) & Node.DOCUMENT_POSITION_PRECEDING;
+      under[isBefore ? 'before' : 'after'](item);
+    };
+    const drop = () => {
+      stop.abort();
+      item.classList.remove('moving-item');
+      if (item.nextElementSibling !== before) onMoved(item);
+    };
+    list.addEventListener('pointermove', drag, { signal });
+    list.addEventListener('pointerup', drop, { signal });
+    list.addEventListener('pointercancel', drop, { signal });
+  });
+}

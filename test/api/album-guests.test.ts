@@ -1,0 +1,285 @@
+import { beforeAll, describe, expect, test } from 'bun:test';
+import { CLIENTS } from '../../src/image/clients/clients.ts';
+import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
+import { imageHosts } from '../support/images/image-hosts.ts';
+import { photo } from '../support/images/images.ts';
+import { json } from '../support/json.ts';
+import { PNG, withServer } from '../support/servers/running-server.ts';
+
+const hosts = imageHosts();
+/** Breaks off the request under way once its picture is stored. */
+let leaving: AbortController | null = null;
+let host: ImageHost;
+let picture: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  picture = new Uint8Array(await photo(60, 40));
+  host = await hosts.start({
+    adminToken: 'admin-token',
+    change: ({ log }) => ({
+      log: (level, message, facts) => {
+        if (message === 'image stored') leaving?.abort();
+        log?.(level, message, facts);
+      },
+    }),
+  });
+});
+
+interface Album {
+  id: string;
+  token: string;
+}
+interface Invited {
+  id: string;
+  max: number;
+  used: number;
+  url: string;
+}
+
+const GUEST = '203.0.113.44';
+const pathIn = (url: string) => url.replace('http://img.example', '');
+const of = ({ token }: Album) => ({ 'x-album-token': token });
+const makeAlbum = async () => json<Album>(await host.send('/api/albums', { method: 'POST' }));
+const invite = async (album: Album, wish: object = {}) => {
+  const headers = { ...of(album), 'content-type': 'application/json' };
+  const body = JSON.stringify(wish);
+  return host.send(`/api/albums/${album.id}/invites`, { method: 'POST', body, headers });
+};
+const invited = async (album: Album, wish: object = {}) => {
+  const answer = await invite(album, wish);
+  expect(answer.status).toBe(201);
+  return json<Invited>(answer);
+};
+const formOf = (...files: Uint8Array<ArrayBuffer>[]) => {
+  const form = new FormData();
+  for (const [index, file] of files.entries()) form.append('image', new File([file], `${index}.jpg`));
+  return form;
+};
+const add = ({ url }: Invited, body = formOf(picture), init: RequestInit = {}) =>
+  host.send(pathIn(url), { method: 'POST', body, ...init }, GUEST);
+const usedOf = async (album: Album) => {
+  const answer = await host.send(`/api/albums/${album.id}/invites`, { headers: of(album) });
+  return (await json<{ invites: Invited[] }>(answer)).invites.map(({ used }) => used);
+};
+const idsIn = async ({ id }: Album) => {
+  const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
+  return images.map((one) => one.id);
+};
+
+describe('an invitation', () => {
+  test('takes pictures without options, unlisted, into its album, and its page works without scripts', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { expires_in: '2d', max: 3 });
+    const page = await host.send(pathIn(link.url), { headers: { accept: 'text/html' } });
+    const text = await page.text();
+    expect([page.status, page.headers.get('cache-control')]).toEqual([200, 'private, no-store']);
+    expect(text).toContain(`action="${pathIn(link.url)}"`);
+    expect(text).toContain('data:image/svg+xml;base64,');
+
+    const form = formOf(picture);
+    for (const [name, value] of Object.entries({ visibility: 'public', password: 'x', expires_in: '1h' }))
+      form.set(name, value);
+    const answer = await host.send(
+      `${pathIn(link.url)}&visibility=public&max_views=1`,
+      { method: 'POST', body: form },
+      GUEST,
+    );
+    expect(answer.status, await answer.clone().text()).toBe(201);
+    const stored = await json<UploadAnswer & { visibility: string; album: string; max_views: null }>(answer);
+    expect(stored).toMatchObject({
+      visibility: 'unlisted',
+      album: album.id,
+      max_views: null,
+      expires_at: null,
+    });
+    const plain = await add(link, formOf(picture, picture), { headers: { accept: 'text/html' } });
+    expect([plain.status, (await plain.text()).includes('2 pictures uploaded')]).toEqual([201, true]);
+    expect([await usedOf(album), (await idsIn(album)).length]).toEqual([[3], 3]);
+    const { code } = await json<{ code: string }>(await add(link));
+    expect(code).toBe('conflict');
+  });
+
+  test('allows exactly its maximum, however many come at once, and keeps nothing beyond', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { max: 5 });
+    const before = (await host.service.summary()).images;
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, (_, turn) =>
+        add(link, formOf(...Array(turn % 2 === 0 ? 2 : 1).fill(picture))),
+      ),
+    );
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([]);
+    expect([await usedOf(album), (await idsIn(album)).length]).toEqual([[5], 5]);
+    expect((await host.service.summary()).images - before).toBe(5);
+    const few = await invited(album, { max: 2 });
+    expect((await add(few, formOf(picture, picture, picture))).status).toBe(201);
+    expect([await usedOf(album), (await host.service.summary()).images - before]).toEqual([[5, 2], 7]);
+  });
+
+  test('does not count what fails, nor what nobody was told of', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { max: 2 });
+    expect((await add(link, formOf(new TextEncoder().encode('no picture')))).status).toBe(415);
+    leaving = new AbortController();
+    const lost = await add(link, formOf(picture), { signal: leaving.signal });
+    leaving = null;
+    expect([lost.status, await usedOf(album), await idsIn(album)]).toEqual([400, [0], []]);
+    expect((await add(link, formOf(picture, picture))).status).toBe(201);
+  });
+
+  test('ends when it expires and at once when it is revoked, and then is gone from the list', async () => {
+    const album = await makeAlbum();
+    const [first, second] = [await invited(album, { expires_in: '1h' }), await invited(album)];
+    const path = `/api/albums/${album.id}/invites/${second.id}`;
+    expect((await host.send(path, { method: 'DELETE' })).status).toBe(403);
+    expect((await host.send(path, { method: 'DELETE', headers: of(album) })).status).toBe(200);
+    expect((await host.send(path, { method: 'DELETE', headers: of(album) })).status).toBe(404);
+    expect((await add(second)).status).toBe(403);
+    expect((await add(first)).status).toBe(201);
+    host.clock.ms += DAY_MS;
+    expect([(await add(first)).status, (await host.send(pathIn(first.url))).status]).toEqual([403, 403]);
+    expect(await usedOf(album)).toEqual([]);
+  });
+
+  test('is refused beyond 20 of an album, for odd wishes and without its token', async () => {
+    const album = await makeAlbum();
+    const statuses: number[] = [];
+    for (const wish of [
+      { max: 0 },
+      { max: 1001 },
+      { expires_in: '1m' },
+      { expires_in: 'never' },
+      { expires_in: '2y' },
+    ])
+      statuses.push((await invite(album, wish)).status);
+    expect(statuses).toEqual([400, 400, 400, 400, 400]);
+    expect((await invite({ ...album, token: 'A'.repeat(32) })).status).toBe(403);
+    for (let number = 0; number < 20; number++) await invited(album);
+    expect((await invite(album)).status).toBe(409);
+  });
+
+  test('brings pictures that the guest deletes with his token, and the album with its own, but no others', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album);
+    const [own, unwanted, last] = await Promise.all(
+      Array.from({ length: 3 }, async () => json<UploadAnswer>(await add(link))),
+    );
+    if (!own || !unwanted || !last) throw new Error('a guest was refused');
+    const into = `/api/upload?album=${album.id}`;
+    const others = await host.send(
+      into,
+      { method: 'POST', body: picture, headers: of(album) },
+      '203.0.113.9',
+    );
+    const { id: other } = await json<UploadAnswer>(others);
+    const removal = (id: string) =>
+      host.send(`/api/albums/${album.id}/images/${id}?image=delete`, {
+        method: 'DELETE',
+        headers: of(album),
+      });
+    const status = async (id: string) => (await host.send(`/i/${id}`)).status;
+    const mine = { method: 'DELETE', headers: { 'x-delete-token': own.delete_token } };
+    expect((await host.send(`/api/delete/${own.id}`, mine)).status).toBe(200);
+    expect([(await removal(unwanted.id)).status, await status(unwanted.id)]).toEqual([200, 404]);
+    expect([(await removal(other)).status, await status(other)]).toEqual([403, 200]);
+    const gone = await host.send(`/api/albums/${album.id}?images=delete`, {
+      method: 'DELETE',
+      headers: of(album),
+    });
+    expect(await json(gone)).toMatchObject({ removed_images: 1, kept_images: [other] });
+    expect([await status(last.id), await status(other)]).toEqual([404, 200]);
+  });
+});
+
+/** Where a secret may stand in a request. */
+const PLACES: Record<string, (key: string) => { headers?: Record<string, string>; query?: string }> = {
+  bearer: (key) => ({ headers: { authorization: `Bearer ${key}` } }),
+  album: (key) => ({ headers: { 'x-album-token': key } }),
+  deletion: (key) => ({ headers: { 'x-delete-token': key } }),
+  password: (key) => ({ headers: { 'x-image-password': key } }),
+  'album of a form': (key) => ({ query: `album_token=${key}` }),
+  'query of a deletion': (key) => ({ query: `delete_token=${key}&token=${key}` }),
+  'query of a page': (key) => ({ query: `k=${key}&key=${key}` }),
+};
+
+test(
+  'of all routes, the key of an invitation opens its own page alone; a wrong or a revoked one opens nothing',
+  () =>
+    withServer(
+      { RATE_LIMITS: 'off', UPLOAD: 'token', ADMIN_TOKEN: 'the-administrator', IMAGE_LISTING: 'public' },
+      async ({ send }) => {
+        const admin = { authorization: 'Bearer the-administrator' };
+        const inviter = async (album: Album) => {
+          const headers = { ...admin, ...of(album), 'content-type': 'application/json' };
+          const answer = await send(`/api/albums/${album.id}/invites`, {
+            method: 'POST',
+            headers,
+            body: '{}',
+          });
+          return json<Invited>(answer);
+        };
+        const album = await json<Album>(await send('/api/albums', { method: 'POST', headers: admin }));
+        const stored = await send(`/api/upload?album=${album.id}`, {
+          method: 'POST',
+          body: PNG,
+          headers: admin,
+        });
+        const { id: image } = await json<UploadAnswer>(stored);
+        const [valid, revoked] = [await inviter(album), await inviter(album)];
+        const path = `/api/albums/${album.id}/invites/${revoked.id}`;
+        await send(path, { method: 'DELETE', headers: of(album) });
+        const keyOf = ({ url }: Invited) => new URL(url).searchParams.get('k') ?? '';
+        const keys = { valid: keyOf(valid), wrong: 'A'.repeat(32), revoked: keyOf(revoked) };
+
+        const { paths } = await json<{ paths: Record<string, Record<string, unknown>> }>(
+          await send('/openapi.json'),
+        );
+        const ofClients = CLIENTS.flatMap(({ name, routes }) =>
+          routes.map(({ method, path }): [string, object] => [`/${name}${path}`, { [method]: {} }]),
+        );
+        const opened: string[] = [];
+        let client = 0;
+        for (const [pattern, operations] of [...Object.entries(paths), ...ofClients]) {
+          const at = pattern
+            .replace(/^(\/api\/albums\/|\/a\/)\{\w+\}/, `$1${album.id}`)
+            .replace('{invite}', valid.id)
+            .replaceAll(/\{\w+\}/g, image);
+          for (const method of Object.keys(operations).map((name) => name.toUpperCase())) {
+            const ask = async ({ headers = {}, query = '' }: ReturnType<(typeof PLACES)[string]>) => {
+              const isUpload = method === 'POST' && /\/(upload|add|image|api\.php)$/.test(at);
+              const form = isUpload ? formOf(PNG) : undefined;
+              const body = form ?? (['GET', 'HEAD'].includes(method) ? undefined : '{}');
+              const type = { 'content-type': 'application/json' };
+              const answer = await send(`${at}?${query}`, {
+                method,
+                from: `192.0.2.${++client % 250}`,
+                headers: { ...(typeof body === 'string' && type), ...headers },
+                ...(body !== undefined && { body }),
+              });
+              await answer.body?.cancel();
+              return answer.status;
+            };
+            const without = await ask({});
+            for (const [kind, key] of Object.entries(keys)) {
+              for (const [place, put] of Object.entries(PLACES)) {
+                const status = await ask(put(key));
+                if (status < 400 && without >= 400) opened.push(`${method} ${pattern} ${kind} in ${place}`);
+              }
+            }
+          }
+        }
+        expect(Object.keys(paths).length).toBeGreaterThan(40);
+        // Clients of other services get 200 for a refusal.
+        const { images } = await json<{ images: unknown[] }>(
+          await send('/api/admin/images', { headers: admin }),
+        );
+        expect(images.length).toBe(2);
+        expect(opened).toEqual([
+          'GET /a/{file}/add valid in query of a page',
+          'POST /a/{file}/add valid in query of a page',
+        ]);
+      },
+    ),
+  120_000,
+);

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { quarters } from '../support/images/images.ts';
+import { json } from '../support/json.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
+
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+let server: ServerProcess;
+let browser: TestBrowser;
+let picture: Buffer;
+const visit = createVisitor(
+  () => browser,
+  () => server.url,
+);
+
+beforeAll(async () => {
+  picture = await quarters(900, 600).png().toBuffer();
+  [server, browser] = await Promise.all([
+    startServer('bun', { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' }),
+    startBrowser(),
+  ]);
+}, 180_000);
+
+afterAll(async () => {
+  await browser?.close();
+  expect(await server?.stop()).toBe(0);
+});
+
+const files = (...names: string[]) =>
+  names.map((name) => ({ name: `${name}.png`, mimeType: 'image/png', buffer: picture }));
+const namesOn = (page: Page) => page.locator('.ordering .tile-name').allTextContents();
+const saved = (page: Page) => page.getByText('Saved.').first().waitFor();
+
+/** The names of the pictures in an album, as anyone gets them. */
+async function namesIn(id: string): Promise<string[]> {
+  const { images } = await json<{ images: { filename: string }[] }>(
+    await fetch(`${server.url}/api/albums/${id}`),
+  );
+  return images.map(({ filename }) => filename);
+}
+
+/** Uploads pictures on the home page and makes an album of them. */
+async function makeAlbum(page: Page, title: string, ...names: string[]): Promise<string> {
+  await page.setInputFiles('#file', files(...names));
+  await page.getByRole('heading', { name: `${names.length} pictures are online` }).waitFor();
+  await page.getByRole('button', { name: 'Make an album' }).click();
+  await page.getByLabel('Title of the album').fill(title);
+  await page.keyboard.press('Enter');
+  await page.locator('#album a').waitFor();
+  return (await page.locator('#album a').getAttribute('href'))?.split('/').at(-1) ?? '';
+}
+
+test('an album with a title is found again, put in order by dragging and by keys, and loses and gets pictures', async () => {
+  await visit('/', async (page) => {
+    const id = await makeAlbum(page, 'Harbour', 'one', 'two', 'three', 'four');
+    await page.goto(server.url);
+    await page.locator('#my-albums').getByRole('link', { name: 'Harbour' }).click();
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.locator('.ordering').waitFor();
+    const [first, , last] = ['one', 'two', 'four'].map((name) =>
+      page.getByRole('button', { name: `Move ${name}.png`, exact: true }),
+    ) as [ReturnType<Page['locator']>, ReturnType<Page['locator']>, ReturnType<Page['locator']>];
+    const goal = await first.boundingBox();
+    await last.hover();
+    await page.mouse.down();
+    await page.mouse.move((goal?.x ?? 0) + 20, (goal?.y ?? 0) + 20, { steps: 8 });
+    await page.mouse.up();
+    await saved(page);
+    expect(await namesOn(page)).toEqual(['four.png', 'one.png', 'two.png', 'three.png']);
+    await first.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    expect(await namesOn(page)).toEqual(['four.png', 'two.png', 'three.png', 'one.png']);
+    await page.getByRole('button', { name: 'Remove two.png from the album' }).click();
+    await page.getByRole('button', { name: 'Make three.png the cover' }).click();
+    await page.getByLabel('Title').fill('Harbour in winter');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Harbour in winter' }).waitFor();
+    await checkLooks(page, { painted: false });
+    await page.getByRole('link', { name: 'Add pictures' }).click();
+    await page.getByText('goes to your album Harbour in winter').waitFor();
+    await page.setInputFiles('#file', files('five'));
+    await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+    expect(await namesIn(id)).toEqual(['four.png', 'three.png', 'one.png', 'five.png']);
+    await page.goto(`${server.url}/a/${id}`);
+    await page.locator('.tile').first().click();
+    for (const next of ['three', 'one', 'five']) {
+      await page.getByRole('link', { name: 'Next' }).click();
+      await page.getByRole('heading', { name: `${next}.png` }).waitFor();
+    }
+    await page.getByRole('link', { name: 'Harbour in winter' }).click();
+    await page.getByRole('heading', { name: 'Harbour in winter' }).waitFor();
+  });
+}, 120_000);
+
+test('a picture that was deleted meanwhile is left out of a new album, and nobody else can edit it', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await page.setInputFiles('#file', files('stays', 'goes', 'stays too'));
+      await page.getByRole('heading', { name: '3 pictures are online' }).waitFor();
+      const mine: { id: string; filename: string; delete_token: string }[] = await page.evaluate(() =>
+        JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'),
+      );
+      const gone = mine.find(({ filename }) => filename === 'goes.png');
+      await fetch(`${server.url}/api/delete/${gone?.id}`, {
+        method: 'DELETE',
+        headers: { 'x-delete-token': gone?.delete_token ?? '' },
+      });
+      await page.getByRole('button', { name: 'Make an album' }).click();
+      await page.keyboard.press('Enter');
+      await page.locator('#album').getByText('Album with 2 pictures').waitFor();
+      const url = (await page.locator('#album a').getAttribute('href')) ?? '';
+      expect(await namesIn(url.split('/').at(-1) ?? '')).toEqual(['stays.png', 'stays too.png']);
+      await page.evaluate(() => localStorage.clear());
+      await page.goto(url);
+      await page.locator('.tile').first().waitFor();
+      expect(await page.getByRole('button', { name: 'Edit album' }).count()).toBe(0);
+    },
+    { expected: /404/, ...PHONE },
+  );
+}, 120_000);
+
+test('a guest with a phone adds 3 photos by the QR code, with and without scripts, and the maker of the album deletes one', async () => {
+  await visit('/', async (page) => {
+    const id = await makeAlbum(page, 'Party', 'own one', 'own two');
+    await page.goto(`${server.url}/a/${id}`);
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByRole('button', { name: 'Invite guests' }).click();
+    const link = (await page.getByRole('link', { name: 'Show QR code' }).getAttribute('href')) ?? '';
+    const path = link.replace(server.url, '');
+    await visit(
+      path,
+      async (guest) => {
+        await checkLooks(guest);
+        const [chooser] = await Promise.all([
+          guest.waitForEvent('filechooser'),
+          guest.getByText('Add your photos', { exact: true }).tap(),
+        ]);
+        await chooser.setFiles(files('cake', 'dance', 'toast'));
+        await guest.getByRole('heading', { name: '3 pictures are online' }).waitFor();
+        expect(await guest.getByText('Anyone with the link').count()).toBe(3);
+        expect(await guest.getByRole('button', { name: 'Make an album' }).count()).toBe(0);
+      },
+      PHONE,
+    );
+    await visit(
+      path,
+      async (guest) => {
+        await guest.setInputFiles('#file', files('plain'));
+        await guest.getByRole('button', { name: 'Upload' }).click();
+        await guest.getByRole('heading', { name: '1 picture uploaded' }).waitFor();
+        await guest.getByRole('link', { name: 'Upload more' }).click();
+        await guest.getByRole('heading', { name: 'Party' }).waitFor();
+      },
+      { ...PHONE, javaScriptEnabled: false, locale: 'en' },
+    );
+    await page.reload();
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByText('Guests: 4 of 100 pictures').waitFor();
+    await page.getByRole('button', { name: 'Delete cake.png, which a guest has added' }).click();
+    await saved(page);
+    expect((await namesIn(id)).toSorted()).toEqual([
+      'dance.png',
+      'own one.png',
+      'own two.png',
+      'plain.png',
+      'toast.png',
+    ]);
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Guests: 4').waitFor({ state: 'detached' });
+    expect((await fetch(link)).status).toBe(403);
+  });
+}, 120_000);
