@@ -37,6 +37,7 @@ export const ASSETS = [
   './web/client/icon-maskable-512.png',
   './web/client/image.js',
   './web/client/install.js',
+  './web/client/integrations.js',
   './web/client/link-forms.js',
   './web/client/manage.js',
   './web/client/mine-list.js',

@@ -15,6 +15,7 @@ import { createHost } from './clients/host.ts';
 import { lskyAtRoot } from './clients/lsky.ts';
 import { nullPointerAtLink } from './clients/null-pointer.ts';
 import { details } from './descriptions.ts';
+import { integrationsRoute } from './pages/integrations-page.ts';
 import { createPages, type Pages } from './pages/pages.ts';
 import { chosenAudience } from './records/audience.ts';
 import { previewOf } from './records/blob-keys.ts';
@@ -153,6 +154,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     route('POST /i/:file/answer', async (call) =>
       pages.answer(call, call.params.file, await readForm(call.request, MAX_ANSWER_BYTES)),
     ),
+    integrationsRoute({ siteOf, basePath, needsToken, clients }),
     route('GET /sharex.sxcu', (call) => showSharex(baseOf(shared, call), needsToken), {
       about: details.sharex,
     }),

@@ -33,7 +33,15 @@ export async function openWeb(
   if (SERVICES.includes('proxy')) links.push({ href: `${path}${PROXY_BASE_PATH}/proxies`, name: 'proxies' });
   links.push({ href: `${path}/docs`, name: 'api' });
   const assets = await readAssets();
-  const siteOf = createSites({ assets, links, version: VERSION, path, abuseContact: ABUSE_CONTACT });
+  const integrations = SERVICES.includes('image') ? `${path}${IMAGE_BASE_PATH}/integrations` : undefined;
+  const siteOf = createSites({
+    assets,
+    links,
+    version: VERSION,
+    path,
+    integrations,
+    abuseContact: ABUSE_CONTACT,
+  });
   const newToken = () => randomBytes(24).toString('base64url');
   const canShare = SERVICES.includes('image') && config.UPLOAD !== 'token';
   const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/share` : null;

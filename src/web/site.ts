@@ -46,6 +46,8 @@ interface SiteOptions {
   version: string;
   /** See `Site`. */
   path: string;
+  /** Path of the page about programs that upload, if there is one. */
+  integrations?: string | undefined;
   /** Mail address or URL to report abuse to. */
   abuseContact?: string | undefined;
 }
@@ -63,7 +65,7 @@ export function createSites(options: SiteOptions): SiteOf {
 }
 
 export function createSite(
-  { assets, links, version, path, abuseContact }: SiteOptions,
+  { assets, links, version, path, integrations, abuseContact }: SiteOptions,
   { language, theme }: Preferences,
 ): Site {
   const { words } = LANGUAGES[language];
@@ -110,6 +112,7 @@ ${content}
 <footer class="site-footer">
 <p>${frame.version(version)}</p>
 <p><a href="${path}/openapi.json">${frame.openapi}</a></p>
+${integrations !== undefined && html`<p><a href="${integrations}">${frame.integrations}</a></p>`}
 ${abuseContact !== undefined && html`<p><a href="${path}/contact">${frame.reportAbuse}</a></p>`}
 ${preferences}
 </footer>

@@ -243,6 +243,11 @@ describe('imgur', () => {
       ]),
       {},
     ],
+    [
+      'JSON',
+      JSON.stringify({ image: base64, type: 'base64', name: 'shot.png', title: 'Mine', album: null }),
+      { 'content-type': 'application/json' },
+    ],
   ];
   for (const [name, body, headers] of bodies) {
     for (const base of ['/imgur', '']) {
@@ -267,12 +272,96 @@ describe('imgur', () => {
     }
   }
 
+  test('says what is wrong with JSON, and takes no more of it than fits in memory', async () => {
+    const send = (body: string) => post('/3/image', body, { 'content-type': 'application/json' });
+    for (const [body, code] of [
+      ['null', 400],
+      ['{"image":', 400],
+      ['{"title":"a"}', 400],
+      [`{"image":"${'A'.repeat(4 * 2 ** 20)}"}`, 413],
+    ] as const)
+      expect([body.slice(0, 9), (await send(body)).status]).toEqual([body.slice(0, 9), code]);
+  });
+
   test('says what is wrong in data.error, with the status that it has', async () => {
     const answer = await post('/3/image', form([['image', BROKEN]]));
     expect([answer.status, await whole(answer)]).toEqual([
       415,
       { data: { error: NOT_AN_IMAGE, code: 'not_an_image' }, success: false, status: 415 },
     ]);
+  });
+});
+
+describe('Chevereto and ImgBB', () => {
+  interface Answer {
+    data: {
+      url: string;
+      url_viewer: string;
+      expiration: number;
+      title: string;
+      image: { mime: string };
+      delete_url: string;
+    };
+    image: { url: string; url_viewer: string; filename: string; width: number; thumb: { url: string } };
+    status_code: number;
+    success: unknown;
+    error: { message: string };
+  }
+  const answerOf = async (path: string, body: FormData | URLSearchParams) => {
+    const answer = await post(path, body);
+    return [answer.status, await read<Answer>(answer)] as const;
+  };
+
+  test.each(['', '/chevereto'])(
+    'takes what clients of ImgBB send at %s/1/upload, options in the URL too',
+    async (base) => {
+      const [code, { data, success }] = await answerOf(
+        `${base}/1/upload?expiration=600&key=any`,
+        new URLSearchParams({ image: PNG.toBase64(), name: 'harbour' }),
+      );
+      expect([code, success, data.expiration, data.image.mime]).toEqual([200, true, 600, 'image/webp']);
+      expect(await lifetime(data.url)).toBeWithin(590, 601);
+      expect(data.title).toBe('harbour');
+      expect((await server.send(data.delete_url.replace(/^http:\/\/[^/]+/, ''))).status).toBe(200);
+    },
+  );
+
+  test.each(['', '/chevereto'])('takes what clients of Chevereto send at %s/api/1/upload', async (base) => {
+    const [code, { image, status_code }] = await answerOf(
+      `${base}/api/1/upload`,
+      form([
+        ['key', 'any'],
+        ['source', PNG],
+        ['format', 'json'],
+        ['expiration', 'P1DT2H'],
+        ['title', 'Mine'],
+      ]),
+    );
+    expect([code, status_code, image.width]).toEqual([200, 200, 2]);
+    expect(await status(image.url)).toBe(200);
+    expect(await lifetime(image.url)).toBeWithin(26 * 3600 - 10, 26 * 3600 + 1);
+    expect(image.thumb.url).toEndWith('?w=320');
+  });
+
+  test('answers with the link alone, or leads to the page, if asked to', async () => {
+    const line = await post('/1/upload?format=txt', form([['image', PNG]]));
+    expect(await line.text()).toMatch(/^http:\S+\/i\/\w{12}\.webp\n$/);
+    const page = await server.send('/api/1/upload', {
+      method: 'POST',
+      body: form([
+        ['format', 'redirect'],
+        ['source', PNG],
+      ]),
+      redirect: 'manual',
+    });
+    expect([page.status, page.headers.get('location')]).toEqual([303, expect.stringMatching(/\/i\/\w{12}$/)]);
+  });
+
+  test('says what is wrong in error.message', async () => {
+    const [code, { status_code, error }] = await answerOf('/1/upload', form([['image', BROKEN]]));
+    expect([code, status_code, error.message]).toEqual([415, 415, NOT_AN_IMAGE]);
+    const [late, { error: why }] = await answerOf('/1/upload?expiration=60', form([['image', PNG]]));
+    expect([late, why.message]).toEqual([400, expect.stringContaining('10m')]);
   });
 });
 
@@ -497,6 +586,8 @@ describe('what holds for the own route holds for all of them', () => {
     ['/imgur/3/image', 'image'],
     ['/imgur/3/upload', 'image'],
     ['/3/image', 'image'],
+    ['/1/upload', 'image'],
+    ['/chevereto/api/1/upload', 'source'],
     ['/catbox/user/api.php', 'fileToUpload'],
     ['/0x0', 'file'],
     ['/picgo/upload', 'list'],
@@ -505,13 +596,14 @@ describe('what holds for the own route holds for all of them', () => {
   test('pages of other sites may not use them', async () => {
     for (const [path, field] of uploads) {
       const headers = { origin: 'https://evil.example' };
-      const answer = await (await post(path, form([[field, PNG]]), headers)).text();
+      const sent = { method: 'POST', body: form([[field, PNG]]), headers, from: STRANGER };
+      const answer = await (await server.send(path, sent)).text();
       expect([path, answer]).toEqual([path, expect.stringContaining('https://evil.example')]);
     }
   });
 
   test('uploads through them are counted together with all others, and refusals say so', async () => {
-    const limited = await runServer({ SERVICES: 'image', RATE_LIMITS: 'upload=9/1h' });
+    const limited = await runServer({ SERVICES: 'image', RATE_LIMITS: 'upload=11/1h' });
     try {
       for (const [path, field] of uploads) {
         const answer = await limited.send(path, {

@@ -105,6 +105,7 @@ const views: Record<string, View> = {
   'album-guests': { path: album.invited },
   'album-added': { path: album.invited, step: (page) => choose(page, 2) },
   'album-revoked': { path: `/a/${album.id}/add?k=none` },
+  integrations: { path: '/integrations' },
   gallery: { path: '/gallery' },
   'gallery-filters': { path: '/gallery', step: (page) => page.locator('details summary').click() },
   'gallery-cut': {

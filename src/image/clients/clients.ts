@@ -1,5 +1,6 @@
 import { type Call, type Route, route } from '../../http/route.ts';
 import { catbox } from './catbox.ts';
+import { chevereto, cheveretoAtRoot } from './chevereto.ts';
 import type { Client, ClientRoute, Host } from './client.ts';
 import { imgur, imgurAtRoot } from './imgur.ts';
 import { lsky } from './lsky.ts';
@@ -8,7 +9,7 @@ import { picgo } from './picgo.ts';
 import { smms } from './smms.ts';
 
 /** All other services whose clients are supported. */
-export const CLIENTS: readonly Client[] = [lsky, smms, imgur, catbox, nullPointer, picgo];
+export const CLIENTS: readonly Client[] = [lsky, smms, imgur, chevereto, catbox, nullPointer, picgo];
 
 /**
  * Routes of other services, each service under its own path, which users enter as the address of their service. These
@@ -20,6 +21,7 @@ export function clientRoutes(host: Host, names: readonly string[]): Route[] {
   return [
     ...served.flatMap(({ name, routes }) => routes.map((one) => clientRoute(host, `/${name}`, one))),
     ...(names.includes('imgur') ? imgurAtRoot.map((one) => clientRoute(host, '', one)) : []),
+    ...(names.includes('chevereto') ? cheveretoAtRoot.map((one) => clientRoute(host, '', one)) : []),
   ];
 }
 

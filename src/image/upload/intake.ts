@@ -53,7 +53,7 @@ interface Taken {
 export interface Taking {
   /** How the body carries pictures. Default: as a form with the field `image`. */
   shape?: UploadShape;
-  /** Maps the text fields of the form to our options, for clients with other names. */
+  /** Maps the text fields of the form, and of the query, to our options, for clients with other names. */
   optionsOf?: (fields: Readonly<Record<string, string>>) => Record<string, string>;
   /** Returns the URL that was sent instead of a picture, if the client can do that. Default: never. */
   urlOf?: (received: Received) => string | null | Promise<string | null>;
@@ -121,11 +121,13 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
       // Read now, because the address is only available while the connection is open.
       const { peer, identity, payer, admin } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
-      const optionsIn = (fields: Readonly<Record<string, string>>) =>
-        parseUploadOptions(guest ? OF_GUESTS : { ...query, ...(optionsOf?.(fields) ?? fields) });
+      const optionsIn = (fields: Readonly<Record<string, string>>) => {
+        const sent = { ...query, ...fields };
+        return parseUploadOptions(guest ? OF_GUESTS : (optionsOf?.(sent) ?? sent));
+      };
       // Report faults in the query before the body arrives.
       const joining = guest ?? createJoining(albums, request, admin);
-      await joining.look(parseUploadOptions(guest ? OF_GUESTS : query));
+      await joining.look(optionsIn({}));
       // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
       await service.admit(Math.min(announced, maxBytes), payer);

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { type AppError, invalidParameter } from '../../errors.ts';
+import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import { parseJson } from '../../http/read-json.ts';
 import { decodeBase64, MOST_BASE64 } from './base64.ts';
 import { readBody, tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
@@ -45,6 +46,9 @@ export interface UploadLimits {
 export const OWN_SHAPE: UploadShape = { names: ['image'] };
 const MULTIPART = /^multipart\/form-data\s*(;|$)/i;
 const ENCODED = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+const JSON_FORM = /^application\/json\s*(;|$)/i;
+/** Such a body is in memory as a whole: larger pictures come as forms. */
+const MAX_JSON_FORM_BYTES = 4 * 1024 * 1024;
 
 /**
  * Receives an upload: the pictures of a form or, with any other content type, the body itself. The bytes go to files
@@ -71,7 +75,7 @@ export async function receiveUpload(
   try {
     const { files, fields } = isForm
       ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store, beforePicture })
-      : await readWithoutParts(body, shape.base64 === true && ENCODED.test(contentType), shape, store);
+      : await readWithoutParts(body, contentType, shape, store);
     if (files.length === 1 && files[0]?.stored.size === 0) throw noImage(shape.names[0], files[0].filename);
     const cleaned = files.map(({ filename, stored }) => ({
       ...stored,
@@ -89,12 +93,45 @@ type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Written>;
 /** Reads a body that is one picture, or a form without parts that contains one. */
 async function readWithoutParts(
   body: AsyncIterable<Uint8Array>,
-  isForm: boolean,
+  contentType: string,
   shape: UploadShape,
   store: Store,
 ): Promise<Form<Written>> {
-  if (isForm) return readEncodedForm(body, shape.names, store);
+  if (shape.base64 && ENCODED.test(contentType)) return readEncodedForm(body, shape.names, store);
+  if (shape.base64 && JSON_FORM.test(contentType)) return readJsonForm(body, shape.names, store);
   return { files: [{ filename: null, stored: await store(body) }], fields: {} };
+}
+
+/** Reads an object of texts, of which one is a picture. */
+async function readJsonForm(
+  body: AsyncIterable<Uint8Array>,
+  names: UploadShape['names'],
+  store: Store,
+): Promise<Form<Written>> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body) {
+    length += piece.byteLength;
+    if (length > MAX_JSON_FORM_BYTES) throw tooLarge(MAX_JSON_FORM_BYTES);
+    pieces.push(piece);
+  }
+  const { fields, sent } = parsedFields(Buffer.concat(pieces).toString(), names);
+  if (sent === undefined) throw noImage(names[0], null);
+  const stored = await store(new Blob([sent]).stream());
+  return { files: [{ filename: null, stored }], fields };
+}
+
+/** @throws {AppError} `invalid_body` for anything but an object of texts, numbers and booleans. */
+function parsedFields(text: string, names: readonly string[]) {
+  if (!/^\s*\{/.test(text)) throw new AppError('invalid_body', inEnglish('The body must be a JSON object.'));
+  const fields: Record<string, string> = Object.create(null);
+  let sent: string | undefined;
+  for (const [name, value] of Object.entries(parseJson(text, MAX_JSON_FORM_BYTES) as object)) {
+    if (value === null || typeof value === 'object') continue;
+    if (names.includes(name)) sent = String(value);
+    else fields[name] = String(value);
+  }
+  return { fields, sent };
 }
 
 interface StoreOptions {

@@ -6,7 +6,7 @@ import { frame, openPanel } from './en/frame.ts';
 import { albums, gallery, guests, pictures } from './en/pictures.ts';
 import { proxies } from './en/proxies.ts';
 import { scripts } from './en/scripts.ts';
-import { upload } from './en/upload.ts';
+import { integrations, upload } from './en/upload.ts';
 
 /** All texts of the pages in English. The other languages have the same shape: the compiler reports a missing key. */
 export const en = {
@@ -16,6 +16,7 @@ export const en = {
   pictures,
   gallery,
   upload,
+  integrations,
   albums,
   guests,
   proxies,

@@ -7,7 +7,7 @@ import { frame, openPanel } from './zh-cn/frame.ts';
 import { albums, gallery, guests, pictures } from './zh-cn/pictures.ts';
 import { proxies } from './zh-cn/proxies.ts';
 import { scripts } from './zh-cn/scripts.ts';
-import { upload } from './zh-cn/upload.ts';
+import { integrations, upload } from './zh-cn/upload.ts';
 
 /** All texts of the pages in Simplified Chinese. */
 export const zhCn: Words = {
@@ -17,6 +17,7 @@ export const zhCn: Words = {
   pictures,
   gallery,
   upload,
+  integrations,
   albums,
   guests,
   proxies,

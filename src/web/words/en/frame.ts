@@ -11,6 +11,7 @@ export const frame = {
   },
   version: (version: string) => `picpool ${version} · times in UTC`,
   openapi: 'OpenAPI',
+  integrations: 'Other programs',
   reportAbuse: 'Report abuse',
   contact: {
     title: 'Contact and rules',

@@ -71,3 +71,22 @@ export const upload = {
   page: 'Link',
   deleteLink: 'Delete link',
 };
+
+/** How other programs upload here. */
+export const integrations = {
+  title: 'Upload from other programs',
+  lead: 'Copy what a program asks for, or open the file with it. The address of this server is filled in.',
+  token:
+    'Uploading here needs a token: where it says YOUR-TOKEN, enter yours. If this browser knows it, it is filled in.',
+  file: 'Download the settings',
+  sharex: 'Open the file: ShareX adds this server to its custom uploaders.',
+  flameshot: 'Takes a screenshot, uploads it and copies the link. Bind the command to a key.',
+  picgo: 'Choose Lsky Pro, in PicGo through the plugin lankong. Pictures can be deleted in the album.',
+  typora: 'In the settings under Image, choose Custom Command as the image uploader.',
+  obsidian: 'In the settings of the plugin Image auto upload, switch on the remote server mode.',
+  shortcuts:
+    'Add “Get Contents of URL” with the method POST, a form as the request body, and the shortcut input as its file “image”. The field raw_url of the answer is the link.',
+  chevereto:
+    'Programs for these services work once their address is replaced. Any key will do where none is needed.',
+  curl: 'Prints the links as JSON.',
+};

@@ -12,6 +12,7 @@ export const frame: Words['frame'] = {
   },
   version: (version) => `picpool ${version} · 时间均为 UTC`,
   openapi: 'OpenAPI',
+  integrations: '其他程序',
   contact: { title: '联系与规则', lead: '举报图片请打开该图片并点击“举报”。其他事宜请联系：' },
   reportAbuse: '举报滥用',
   theme: '外观',

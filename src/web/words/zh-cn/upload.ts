@@ -68,3 +68,19 @@ export const upload: Words['upload'] = {
   page: '链接',
   deleteLink: '删除链接',
 };
+
+export const integrations: Words['integrations'] = {
+  title: '用其他程序上传',
+  lead: '复制程序需要的内容，或用程序打开文件。已填入本服务器的地址。',
+  token: '在此上传需要令牌：请将 YOUR-TOKEN 换成您的令牌。如果此浏览器已保存令牌，则会自动填入。',
+  file: '下载设置文件',
+  sharex: '打开该文件，ShareX 会将本服务器添加到自定义上传目标。',
+  flameshot: '截图、上传并复制链接。可将此命令绑定到快捷键。',
+  picgo: '选择 Lsky Pro（PicGo 需安装插件 lankong）。可在相册中删除图片。',
+  typora: '在“图像”设置中，将上传服务设为“自定义命令”。',
+  obsidian: '在插件 Image auto upload 的设置中开启远程服务器模式。',
+  shortcuts:
+    '添加“获取 URL 内容”，方法为 POST，请求体为表单，并将快捷指令输入作为文件 image。返回内容中的 raw_url 即为链接。',
+  chevereto: '为这些服务编写的程序只需替换地址即可使用。无需令牌时，密钥可任意填写。',
+  curl: '以 JSON 输出链接。',
+};

@@ -1,0 +1,53 @@
+import { expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
+import { startBrowser } from '../support/browser/browser.ts';
+import { cli } from '../support/servers/cli.ts';
+import { PNG } from '../support/servers/running-server.ts';
+import { startServer } from '../support/servers/server-process.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
+
+test('the page for other programs has this address and the token of this browser filled in, and its lines work', async () => {
+  const server = await startServer('bun', { SERVICES: 'image', UPLOAD: 'token', RATE_LIMITS: 'off' });
+  const browser = await startBrowser();
+  try {
+    const made = await cli(['token', 'create', 'laptop'], { env: { DATA_DIR: server.folder } });
+    const token = made.stdout.trim().split('\n').at(-1)?.trim() ?? '';
+    const visit = createVisitor(
+      () => browser,
+      () => server.url,
+    );
+    await visit('/', async (page) => {
+      await page.evaluate((kept) => localStorage.setItem('picpool-token', kept), token);
+      await page.getByRole('link', { name: 'Other programs' }).click();
+      await page.waitForURL('**/integrations');
+      await checkLooks(page, { painted: false });
+      const textOf = (name: string) => page.getByRole('textbox', { name, exact: true }).last().inputValue();
+      const command = await textOf('curl');
+      expect(command).toBe(
+        `curl -H 'Authorization: Bearer ${token}' -F image=@photo.jpg ${server.url}/api/upload`,
+      );
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download the settings' }).click(),
+      ]);
+      const settings = JSON.parse(await readFile(await download.path(), 'utf8'));
+      expect([download.suggestedFilename(), settings.Headers]).toEqual([
+        'picpool.sxcu',
+        { Authorization: `Bearer ${token}` },
+      ]);
+      for (const [label, field] of [
+        ['ImgBB', 'image'],
+        ['Chevereto', 'source'],
+      ] as const) {
+        const body = new FormData();
+        body.append('key', await textOf('Token'));
+        body.append(field, new File([PNG], 'shot.png'));
+        const address = await textOf(label);
+        expect((await fetch(address, { method: 'POST', body })).status).toBe(200);
+      }
+    });
+  } finally {
+    await browser.close();
+    expect(await server.stop()).toBe(0);
+  }
+}, 120_000);
