@@ -52,9 +52,10 @@ const file = { 200: { description: 'The file.', content: { 'image/*': { schema: 
 /** The routes for pictures that wait for the administrator. */
 export function imageReviewRoutes(reviews: Reviews, audit: Pick<Audit, 'act' | 'carry'>): Route[] {
   const admin = 'or moderator';
-  for (const verdict of ['allow', 'block'] as const) {
-    audit.carry(`review.${verdict}`, ({ subject }) => reviews.decide(subject.slice(SUBJECT.length), verdict));
-  }
+  const decideOn = (verdict: 'allow' | 'block') => (act: { subject: string }) =>
+    reviews.decide(act.subject.slice(SUBJECT.length), verdict);
+  audit.carry('review.allow', decideOn('allow'), 'yields');
+  audit.carry('review.block', decideOn('block'));
   return [
     route('GET /api/admin/reviews', () => list(reviews), {
       admin,
