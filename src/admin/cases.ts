@@ -88,7 +88,20 @@ export function createCases(options: CasesOptions): Cases {
     if (!allowed) throw new AppError('rate_limited', 'Too many reports; try again later.', { retryAfterMs });
   }
 
-  audit.carry(DECIDE, ({ subject }) => locked(() => state.remove(KEY + subject)));
+  audit.carry(DECIDE, ({ subject, details }) =>
+    locked(async () => {
+      const known = await read(subject);
+      const decided = new Set(details?.receipts as string[]);
+      const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
+      if (known === null || receipts.length === 0) return state.remove(KEY + subject);
+      // Reported again meanwhile: nobody has looked at that.
+      const reports = known.reports.slice(decided.size);
+      return state.set(
+        KEY + subject,
+        JSON.stringify({ ...known, reports, receipts, count: receipts.length }),
+      );
+    }),
+  );
 
   return {
     async report(subject, report, peer) {
