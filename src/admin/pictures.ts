@@ -220,10 +220,16 @@ async function showFile({ service, reviews }: PictureDesk, { request, params, co
   const { image, body } = held === null ? await storedFile() : await reviews.file(id);
   async function storedFile() {
     const image = await service.find(id);
-    const width =
-      THUMBNAIL_WIDTHS.find((one) => `${one}` === new URL(request.url).searchParams.get('w')) ?? null;
-    const shape = { width: width !== null && width < image.width ? width : null, format: image.format };
-    const version = image.maxViews === null ? await service.version(image, shape, context.payer) : shape;
+    const asked = new URL(request.url).searchParams.get('w');
+    // Of pictures that end with a view, no other version may exist.
+    const width = THUMBNAIL_WIDTHS.find(
+      (one) => `${one}` === asked && one < image.width && image.maxViews === null,
+    );
+    const version = await service.version(
+      image,
+      { width: width ?? null, format: image.format },
+      context.payer,
+    );
     return { image: { ...image, format: version.format }, body: await service.read(image, version) };
   }
   return new Response(body, {

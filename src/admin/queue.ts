@@ -12,7 +12,8 @@ export function queueRoutes({ desk, ...at }: PictureDesk): Route[] {
   return [
     desk.page('/reviews', (visit) => show(at, visit)),
     desk.act('/reviews', async (visit, body) => {
-      const verdict = body.get('verdict') === 'allow' ? 'allow' : 'block';
+      const verdict = (['allow', 'block'] as const).find((one) => one === body.get('verdict'));
+      if (verdict === undefined) return '/reviews';
       const subject = SUBJECT + (body.get('id') ?? '');
       const held = await at.reviews.find(body.get('id') ?? '');
       const refused = {

@@ -23,6 +23,7 @@ export interface Matched {
   readonly admin: NonNullable<Route['admin']> | null;
   readonly tokens: Readonly<Record<string, string | undefined>>;
   readonly queued: boolean;
+  readonly evenBlocked: boolean;
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
@@ -124,6 +125,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       admin = null,
       tokens = {},
       queued = true,
+      evenBlocked = false,
       dialect = null,
     } = route ?? {};
     const reading = READING.has(method);
@@ -140,6 +142,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       tokens,
       // Requests with a body begin at once: while they waited, the body would accumulate in memory.
       queued: queued && reading,
+      evenBlocked,
       dialect,
     };
   });

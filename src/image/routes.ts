@@ -150,8 +150,11 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
         about: details.confirmDelete,
       },
     ),
-    route('POST /i/:file/answer', async (call) =>
-      pages.answer(call, call.params.file, await readForm(call.request, MAX_ANSWER_BYTES)),
+    route(
+      'POST /i/:file/answer',
+      async (call) => pages.answer(call, call.params.file, await readForm(call.request, MAX_ANSWER_BYTES)),
+      // Whoever deletes a picture often blocks its uploader.
+      { evenBlocked: true },
     ),
     route('GET /sharex.sxcu', (call) => showSharex(baseOf(shared, call), needsToken), {
       about: details.sharex,

@@ -4,6 +4,7 @@ import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { quarters } from '../support/images/images.ts';
 import { type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
@@ -314,6 +315,35 @@ test('a token is made, shown once, counted, and revoked', async () => {
   expect(
     (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
   ).toBe(401);
+});
+
+test('a picture that ends with a view is shown without ending', async () => {
+  const visitor = await loggedIn(moderator);
+  const body = new Uint8Array(await quarters(900, 600).png().toBuffer());
+  const made = await server.send('/api/upload?max_views=1', { method: 'POST', body });
+  const { id } = (await made.json()) as { id: string };
+  const [, shown = ''] =
+    new RegExp(`src="(/admin/picture/${id}[^"]*)"`).exec(await (await visitor.get('/admin')).text()) ?? [];
+  const answers = [await visitor.get(shown), await visitor.get(shown)];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test('a change by an administrator is in the log, and one that is refused says so', async () => {
+  const { id } = await upload('192.0.2.61');
+  const change = (body: object) =>
+    server.send(`/api/image/${id}`, {
+      method: 'PATCH',
+      headers: { ...ADMIN, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const logged = async () =>
+    (await (await server.send('/api/admin/log?limit=1000', { headers: ADMIN })).text())
+      .split('\n')
+      .filter((line) => line.includes(id));
+  expect((await change({ visibility: 'protected' })).status).toBe(400);
+  expect(await logged()).toEqual([]);
+  expect((await change({ title: 'Quay' })).status).toBe(200);
+  expect(await logged()).toEqual([expect.stringContaining('"what":"image.change"')]);
 });
 
 test('what strangers wrote is only text', async () => {
