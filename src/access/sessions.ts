@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
-import { isSecret } from '../lib/secret.ts';
+import { isSecret, sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { isGoodUntil } from '../lib/stored-time.ts';
 import type { Holders } from './holders.ts';
@@ -132,7 +131,3 @@ export function createSessions(options: SessionsOptions): Sessions {
 
 const mayEnter = (token: Token): token is Token & Pick<Session, 'role'> =>
   token.role === 'admin' || token.role === 'moderator';
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
-}

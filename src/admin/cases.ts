@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import { acquireSoon, type Locks } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
+import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { MAX_TEXT, type Reason } from './reasons.ts';
 
@@ -36,6 +36,7 @@ export interface Cases {
   report(subject: string, report: Report, peer: string): Promise<string>;
   /** Returns what a receipt leads to; `null` if it is unknown or too old. */
   stateOf(receipt: string): Promise<'open' | Verdict | null>;
+  isOpen(subject: string): Promise<boolean>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
   /** Ends a case. The picture has already been dealt with. */
@@ -137,6 +138,8 @@ export function createCases(options: CasesOptions): Cases {
       return (mine?.details?.verdict as Verdict | undefined) ?? null;
     },
 
+    isOpen: async (subject) => (await read(subject)) !== null,
+
     async list() {
       const keys = await openKeys();
       const found = await Promise.all(keys.map((key) => read(key.slice(KEY.length))));
@@ -156,8 +159,4 @@ export function createCases(options: CasesOptions): Cases {
       });
     },
   };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
 }

@@ -9,7 +9,7 @@ import { type createDesk, formField, type Visit } from './desk.ts';
 
 export interface HouseDesk {
   desk: ReturnType<typeof createDesk>;
-  audit: Pick<Audit, 'list' | 'lineOf' | 'once'>;
+  audit: Pick<Audit, 'list' | 'once'>;
   tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
   readUsage: () => Promise<Record<string, Usage>>;
   health: readonly FindingSource[];

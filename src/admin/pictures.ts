@@ -6,6 +6,7 @@ import type { Albums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
 import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
 import { formatAccessCursor, parseAccessCursor } from '../image/records/cursor.ts';
+import { ID_PATTERN } from '../image/records/ids.ts';
 import type { LookIndex } from '../image/records/look-index.ts';
 import type { Reviews } from '../image/review/reviews.ts';
 import { PRIVATE_CACHE, SANDBOX } from '../image/serve/serve.ts';
@@ -36,7 +37,6 @@ const PER_PAGE = 60;
 const MOST_SEARCHED = 20_000;
 const MOST_ACTED = 200;
 const BATCH = 1000;
-const ID = /^[0-9A-Za-z]{12}$/;
 const SHOWN_WIDTH = THUMBNAIL_WIDTHS[1];
 /** What can be blocked besides deleting. */
 const BLOCKS = ['none', 'address', 'network', 'file', 'look'] as const;
@@ -132,7 +132,7 @@ function grid(
 
 /** What a form asks for: pictures, and what to block besides. */
 async function chosen({ service }: PictureDesk, body: URLSearchParams) {
-  const ids = [...new Set(body.getAll('id'))].filter((id) => ID.test(id)).slice(0, MOST_ACTED);
+  const ids = [...new Set(body.getAll('id'))].filter((id) => ID_PATTERN.test(id)).slice(0, MOST_ACTED);
   const block = BLOCKS.find((one) => one === body.get('block')) ?? 'none';
   const found = await Promise.all(ids.map((id) => service.find(id).catch(ignoreGone)));
   const images = found.filter((image) => image !== null);

@@ -8,8 +8,8 @@ import { html } from '../web/html.ts';
 import { icon } from '../web/icons.ts';
 import { pageResponse } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
-import type { Case, Cases, Verdict } from './cases.ts';
-import { type createDesk, formField, type Visit } from './desk.ts';
+import type { Cases, Verdict } from './cases.ts';
+import { type createDesk, formField, type Visit, verdictButton } from './desk.ts';
 import { MAX_TEXT, REASONS, reasonField, reasonOf, statementOf } from './reasons.ts';
 
 export interface ReportParts {
@@ -30,6 +30,7 @@ export interface ReportParts {
 
 const MAX_CONTACT = 200;
 const MAX_FORM_BYTES = 32 * 1024;
+const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const id = Type.String({ pattern: '^[0-9A-Za-z]{12}$', description: 'ID of 12 letters and digits.' });
 const reportBody = Type.Object({
   image: Type.Optional(id),
@@ -84,8 +85,6 @@ export function reportRoutes(at: ReportParts): Route[] {
   ];
 }
 
-const NO_STORE = { headers: { 'cache-control': 'no-store' } };
-
 async function record(
   { cases, exists }: ReportParts,
   { peer }: Call['context'],
@@ -108,11 +107,8 @@ async function reportByApi(at: ReportParts, { body, context }: Call<{ body: type
 async function reportByForm(at: ReportParts, { request, context }: Call) {
   const body = await readForm(request, MAX_FORM_BYTES);
   const [kind, id] = [body.get('kind') === 'album' ? 'album' : 'image', body.get('id') ?? ''];
-  const [text, contact] = [
-    body.get('text')?.trim() ?? '',
-    body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '',
-  ];
-  if (!/^[0-9A-Za-z]{12}$/.test(id)) throw new AppError('not_found', 'There is no such image.');
+  const text = body.get('text')?.trim() ?? '';
+  const contact = body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '';
   const receipt = await record(at, context, { [kind]: id, reason: reasonOf(body), text, contact });
   return new Response(null, {
     status: 303,
@@ -132,8 +128,7 @@ async function askReport({ siteOf, path, exists }: ReportParts, { request }: Cal
   const query = new URL(request.url).searchParams;
   const kind = query.has('album') ? 'album' : 'image';
   const id = query.get(kind) ?? '';
-  if (!/^[0-9A-Za-z]{12}$/.test(id) || !(await exists(kind, id)))
-    throw new AppError('not_found', 'There is no such image.');
+  if (!(await exists(kind, id))) throw new AppError('not_found', 'There is no such image.');
   const title = kind === 'album' ? reports.albumTitle : reports.title;
   const page = site.render({
     title,
@@ -170,7 +165,7 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const subject = body.get('subject') ?? '';
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       // Only what was reported, and nobody else has decided meanwhile.
-      if (!(await at.cases.list()).some((one) => one.subject === subject)) return '/reports';
+      if (!(await at.cases.isOpen(subject))) return '/reports';
       if (verdict === 'delete') {
         const statement = statementOf(body, visit.site);
         await at.remove(subject, { ...visit.by, why: reasonOf(body), statement });
@@ -190,21 +185,15 @@ async function showCases(at: ReportParts, { site, session, request }: Visit) {
   if (shown === undefined) return { title, content: html`<p class="empty">${admin.nothing}</p>` };
   const [kind = '', id = ''] = shown.subject.split(' ');
   const isThere = await at.exists(kind === 'album' ? 'album' : 'image', id);
-  const button = (verdict: Verdict, key: string) =>
-    html`<button class="${verdict === 'delete' && 'danger'}" name="verdict" value="${verdict}" data-key="${key}" aria-keyshortcuts="${key}">${reports.decide[verdict]} <kbd>${key}</kbd></button>`;
   const picture = html`<figure class="admin-review"><img src="${at.home}/picture/${id}" alt=""></figure>`;
   const album = html`<p><a href="${at.basePath}/a/${id}">${shown.subject}</a></p>`;
+  const others = cases.filter((one) => one !== shown);
   const content = html`<p class="muted">${reports.count(shown.count)}. ${reports.since(site.formats.dateTime(shown.since))}</p>
 ${!isThere ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
 <ul>${shown.reports.map((one) => html`<li><b>${admin.reasons[one.reason]}</b> <span class="wrap">${one.text}</span> <span class="small muted wrap">${one.contact}</span></li>`)}</ul>
 <form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}">
 ${reasonField(site, shown.reports[0]?.reason)}
-<p class="actions">${button('keep', 'a')}${button('delete', 'd')}</p></form>
-${others(cases, shown, at.home)}`;
+<p class="actions">${verdictButton('keep', reports.decide.keep, false)}${verdictButton('delete', reports.decide.delete, true)}</p></form>
+<ul class="small">${others.map(({ subject }) => html`<li><a href="${at.home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;
   return { title, content };
-}
-
-function others(cases: readonly Case[], shown: Case, home: string) {
-  const rest = cases.filter((one) => one !== shown);
-  return html`<ul class="small">${rest.map(({ subject }) => html`<li><a href="${home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;
 }
