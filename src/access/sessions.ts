@@ -46,7 +46,7 @@ export const SESSION_MS = 12 * 3_600_000;
 export const SESSION_KEY = 'session ';
 /** Strangers ask, and all tokens have to be read. */
 const POSSIBLE_MS = 2000;
-/** Of all tokens together. Beyond it, those that are over are removed, or else the oldest of whoever has the most. */
+/** Of all tokens together. Beyond it, those that are over are removed, or else the oldest of the token with the most. */
 const MOST = 500;
 
 export function createSessions(options: SessionsOptions): Sessions {

@@ -153,7 +153,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     route(
       'POST /i/:file/answer',
       async (call) => pages.answer(call, call.params.file, await readForm(call.request, MAX_ANSWER_BYTES)),
-      // Whoever deletes a picture often blocks its uploader.
+      // A picture is often deleted together with a block of its uploader.
       { evenBlocked: true },
     ),
     route('GET /sharex.sxcu', (call) => showSharex(baseOf(shared, call), needsToken), {

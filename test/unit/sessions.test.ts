@@ -35,7 +35,7 @@ test('a session ends after 12 hours, also by a clock that was ahead, and with a 
   database.close();
 });
 
-test('whoever logs in without end ends only their own sessions, and each login counts as a use', async () => {
+test('logins without end only end sessions of the same token, and each login counts as a use', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const state = createSqliteState(database);
   let ms = 1_700_000_000_000;
