@@ -34,8 +34,8 @@ export type Verdict = 'keep' | 'delete';
 export interface Cases {
   /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
   report(subject: string, report: Report, peer: string): Promise<string>;
-  /** Returns what a receipt leads to; `null` if it is unknown or too old. */
-  stateOf(receipt: string): Promise<'open' | Verdict | null>;
+  /** Returns what a receipt leads to. Rejects with `not_found` if it is unknown or too old. */
+  stateOf(receipt: string): Promise<'open' | Verdict>;
   isOpen(subject: string): Promise<boolean>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
@@ -129,13 +129,14 @@ export function createCases(options: CasesOptions): Cases {
       const [, kind, id, secret = ''] = /^(image|album)-([0-9A-Za-z]{12})-([\w-]{22})$/.exec(receipt) ?? [];
       const subject = `${kind} ${id}`;
       const hash = sha256(secret);
-      if (kind === undefined) return null;
+      if (kind === undefined) throw unknown();
       if ((await read(subject))?.receipts.includes(hash)) return 'open';
       const decisions = (await audit.about(subject)).filter(({ what }) => what === DECIDE);
       const mine = decisions.find(({ details }) =>
         (details?.receipts as string[] | undefined)?.includes(hash),
       );
-      return (mine?.details?.verdict as Verdict | undefined) ?? null;
+      if (mine === undefined) throw unknown();
+      return mine.details?.verdict as Verdict;
     },
 
     isOpen: async (subject) => (await read(subject)) !== null,
@@ -148,7 +149,7 @@ export function createCases(options: CasesOptions): Cases {
 
     async decide(subject, verdict, by) {
       const known = await read(subject);
-      if (known === null) throw new AppError('not_found', 'There is no such report, or it is too old.');
+      if (known === null) throw unknown();
       const { receipts, reports } = known;
       await audit.act({
         what: DECIDE,
@@ -160,3 +161,5 @@ export function createCases(options: CasesOptions): Cases {
     },
   };
 }
+
+const unknown = () => new AppError('not_found', 'There is no such report, or it is too old.');

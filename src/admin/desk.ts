@@ -35,8 +35,6 @@ interface DeskOptions {
   path: string;
 }
 
-/** Statements are longer than passwords. */
-const MAX_FORM_BYTES = 64 * 1024;
 const NO_STORE = 'no-store';
 /** The navigation of these pages: what they are called in the words, and where they are. */
 const PLACES = [
@@ -88,7 +86,7 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
         const visit = await enter(call, role);
         if (visit instanceof Response) return visit;
         demandOwnPage(call);
-        const body = await readForm(call.request, MAX_FORM_BYTES);
+        const body = await readForm(call.request);
         if (!isSecret(visit.session.form)(body.get('form'))) {
           throw new AppError('forbidden', 'The form is out of date. Open the page again.');
         }

@@ -1,8 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
-import { readForm } from '../http/read-body.ts';
-import { type Call, json, type Route, route } from '../http/route.ts';
+import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { oneOf } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
 import { icon } from '../web/icons.ts';
@@ -29,7 +28,6 @@ export interface ReportParts {
 }
 
 const MAX_CONTACT = 200;
-const MAX_FORM_BYTES = 32 * 1024;
 const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const id = Type.String({ pattern: '^[0-9A-Za-z]{12}$', description: 'ID of 12 letters and digits.' });
 const reportBody = Type.Object({
@@ -74,13 +72,12 @@ export function reportRoutes(at: ReportParts): Route[] {
     }),
     route(
       'GET /api/reports/:receipt',
-      async ({ params }) => {
-        return Response.json({ success: true, state: await stateOf(at, params.receipt) }, NO_STORE);
-      },
+      async ({ params }) =>
+        Response.json({ success: true, state: await at.cases.stateOf(params.receipt) }, NO_STORE),
       { about: about.state },
     ),
     route('GET /report', (call) => askReport(at, call)),
-    route('POST /report', (call) => reportByForm(at, call), { limit: 'report' }),
+    route('POST /report', (call) => reportByForm(at, call), { body: form, limit: 'report' }),
     route('GET /report/:receipt', (call) => showState(at, call)),
   ];
 }
@@ -104,8 +101,7 @@ async function reportByApi(at: ReportParts, { body, context }: Call<{ body: type
   return Response.json({ success: true, receipt, url }, { ...NO_STORE, status: 201 });
 }
 
-async function reportByForm(at: ReportParts, { request, context }: Call) {
-  const body = await readForm(request, MAX_FORM_BYTES);
+async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URLSearchParams }>) {
   const [kind, id] = [body.get('kind') === 'album' ? 'album' : 'image', body.get('id') ?? ''];
   const text = body.get('text')?.trim() ?? '';
   const contact = body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '';
@@ -114,12 +110,6 @@ async function reportByForm(at: ReportParts, { request, context }: Call) {
     status: 303,
     headers: { location: `${at.path}/report/${receipt}`, ...NO_STORE.headers },
   });
-}
-
-async function stateOf({ cases }: ReportParts, receipt: string): Promise<'open' | Verdict> {
-  const found = await cases.stateOf(receipt);
-  if (found === null) throw new AppError('not_found', 'There is no such report, or it is too old.');
-  return found;
 }
 
 async function askReport({ siteOf, path, exists }: ReportParts, { request }: Call): Promise<Response> {
@@ -148,7 +138,7 @@ async function askReport({ siteOf, path, exists }: ReportParts, { request }: Cal
 async function showState(at: ReportParts, { request, params }: Call<{ params: { receipt: string } }>) {
   const site = at.siteOf(request);
   const { reports } = site.words;
-  const found = await stateOf(at, params.receipt);
+  const found = await at.cases.stateOf(params.receipt);
   const page = site.render({
     title: reports.receipt,
     content: html`<section class="notice-page"><p class="notice-icon">${icon('check')}</p><h1>${reports.receipt}</h1>
