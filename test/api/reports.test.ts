@@ -117,6 +117,7 @@ test('the uploader answers once', async () => {
       body: new URLSearchParams({ token, answer: text }).toString(),
     });
   expect((await answer('No.', 'x'.repeat(22))).status).toBe(404);
+  expect((await answer(' ')).status).toBe(303);
   expect((await answer('It is not.')).status).toBe(303);
   expect((await answer('Really.')).status).toBe(409);
   expect(await deletePage(image)).toContain('Your answer is recorded.');

@@ -49,7 +49,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
 
     async answer(call, id, body) {
       const [token, text] = [body.get('token') ?? '', body.get('answer')?.trim().slice(0, MAX_ANSWER) ?? ''];
-      await service.answer(id, token, text, call.context.peer);
+      // There is only one, which nothing must use up.
+      if (text !== '') await service.answer(id, token, text, call.context.peer);
       return new Response(null, {
         status: 303,
         headers: redirectTo(`${basePath}/i/${id}/delete?token=${encodeURIComponent(token)}`),
