@@ -2,7 +2,7 @@ import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
-import { acquireSoon, type Locks } from '../lib/locks.ts';
+import { holding, type Locks } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
@@ -56,7 +56,6 @@ interface CasesOptions {
 
 const KEY = 'report ';
 const DECIDE = 'report.decide';
-const LOCK = 'reports';
 /** With texts of the maximum length, some 12 MB in all. */
 const MOST_CASES = 500;
 const MOST_TEXTS = 5;
@@ -75,14 +74,8 @@ export function createCases(options: CasesOptions): Cases {
 
   const openKeys = async () => (await state.keys()).filter((key) => key.startsWith(KEY));
 
-  async function locked<T>(work: () => Promise<T>): Promise<T> {
-    const lease = await acquireSoon(locks, LOCK, clock);
-    try {
-      return await work();
-    } finally {
-      await lease.release();
-    }
-  }
+  const locked = <T>(work: (demandHeld: () => void) => Promise<T>): Promise<T> =>
+    holding({ locks, name: 'reports', clock }, work);
 
   async function demandCalm(key: string, bucket: typeof IN_ALL): Promise<void> {
     const { allowed, retryAfterMs } = await limiter.take(`abuse-report ${key}`, bucket);
@@ -90,8 +83,9 @@ export function createCases(options: CasesOptions): Cases {
   }
 
   audit.carry(DECIDE, ({ subject, details }) =>
-    locked(async () => {
+    locked(async (demandHeld) => {
       const known = await read(subject);
+      demandHeld();
       const decided = new Set(details?.receipts as string[]);
       const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
       if (known === null || receipts.length === 0) return state.remove(KEY + subject);
@@ -109,7 +103,7 @@ export function createCases(options: CasesOptions): Cases {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
       const secret = Buffer.from(random(16)).toString('base64url');
-      await locked(async () => {
+      await locked(async (demandHeld) => {
         const known = await read(subject);
         const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
         const isFull =
@@ -119,6 +113,7 @@ export function createCases(options: CasesOptions): Cases {
         one.receipts.push(sha256(secret));
         if (one.reports.length < MOST_TEXTS)
           one.reports.push({ ...report, text: report.text.slice(0, MAX_TEXT) });
+        demandHeld();
         await state.set(KEY + subject, JSON.stringify(one));
         if (known === null) onOpened(one);
       });

@@ -1,5 +1,4 @@
 import type { Audit } from '../audit/audit.ts';
-import { EXTENSIONS, MEDIA_TYPES } from '../codec/format.ts';
 import { AppError, inEnglish, invalidParameter } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import type { Albums } from '../image/albums/albums.ts';
@@ -9,7 +8,7 @@ import { formatAccessCursor, parseAccessCursor } from '../image/records/cursor.t
 import { ID_PATTERN } from '../image/records/ids.ts';
 import type { LookIndex } from '../image/records/look-index.ts';
 import type { Reviews } from '../image/review/reviews.ts';
-import { PRIVATE_CACHE, SANDBOX } from '../image/serve/serve.ts';
+import { privateFile } from '../image/serve/serve.ts';
 import type { ImageService } from '../image/service.ts';
 import { createNetworkList, sharedNetworks } from '../lib/address.ts';
 import { readableBytes } from '../lib/format.ts';
@@ -232,12 +231,5 @@ async function showFile({ service, reviews }: PictureDesk, { request, params, co
     );
     return { image: { ...image, format: version.format }, body: await service.read(image, version) };
   }
-  return new Response(body, {
-    headers: {
-      'content-type': MEDIA_TYPES[image.format],
-      'content-disposition': `inline; filename="${id}.${EXTENSIONS[image.format]}"`,
-      'cache-control': PRIVATE_CACHE,
-      'content-security-policy': SANDBOX,
-    },
-  });
+  return privateFile(image, body);
 }

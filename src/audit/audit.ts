@@ -87,13 +87,10 @@ const UNCLEAR = new Set(['unavailable', 'storage_full', 'internal', 'busy', 'rat
 const isUnclear = (error: unknown) => !(error instanceof AppError) || UNCLEAR.has(error.code);
 
 /** How acts of each kind are carried out, and which of them yield to later ones. */
-interface Carriers {
-  by: Map<string, (act: Logged) => Promise<void>>;
-  yielding: Set<string>;
-}
+type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; yields: boolean }>;
 
 /** Writes entries, and moves them through their stages. */
-function createSettling(options: AuditOptions, { by }: Carriers, days: Pick<Days, 'today'>) {
+function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Days, 'today'>) {
   const { audit: store, now, newId, hide, tell, log } = options;
   /** What this process is at, by the ID of the entry. */
   const running = new Map<string, Promise<unknown>>();
@@ -108,7 +105,7 @@ function createSettling(options: AuditOptions, { by }: Carriers, days: Pick<Days
     const hidden = peer === undefined ? undefined : hide(peer);
     const text = JSON.stringify({ ...facts, ...(hidden !== undefined && { peer: hidden }) });
     const entry = { id: newId(), at: now(), day: await days.today(), subject, text };
-    const stage = by.has(act.what) ? OPEN : CARRIED_OUT;
+    const stage = carriers.has(act.what) ? OPEN : CARRIED_OUT;
     await store.append(entry, stage);
     return { ...entry, stage };
   }
@@ -116,7 +113,7 @@ function createSettling(options: AuditOptions, { by }: Carriers, days: Pick<Days
   /** Carries it out as far as that has not been done. */
   async function settle(entry: StagedEntry): Promise<void> {
     const act = readEntry(entry);
-    if (entry.stage === OPEN) await by.get(act.what)?.(act);
+    if (entry.stage === OPEN) await carriers.get(act.what)?.carryOut(act);
     if (entry.stage === OPEN && tell) await store.advance(entry.id, CARRIED_OUT);
     await tell?.(lineOf(act));
     await store.advance(entry.id, DONE);
@@ -184,7 +181,7 @@ function createSettling(options: AuditOptions, { by }: Carriers, days: Pick<Days
 
 export function createAudit(options: AuditOptions): Audit {
   const { audit: store } = options;
-  const carriers: Carriers = { by: new Map(), yielding: new Set() };
+  const carriers: Carriers = new Map();
   const days = createDays(options);
   const { append, refuse, track, work, settleOthers, running, lineOf, onError } = createSettling(
     options,
@@ -216,10 +213,7 @@ export function createAudit(options: AuditOptions): Audit {
   }
 
   return {
-    carry(what, carryOut, yields) {
-      carriers.by.set(what, carryOut);
-      if (yields) carriers.yielding.add(what);
-    },
+    carry: (what, carryOut, yields) => void carriers.set(what, { carryOut, yields: yields !== undefined }),
     async act(act) {
       // In the order in which they were asked for.
       const before = await store.list({ subject: act.subject, limit: MOST_ABOUT });
@@ -227,14 +221,14 @@ export function createAudit(options: AuditOptions): Audit {
         const { what } = readEntry(entry);
         const other = running.get(entry.id);
         if (other) await other.catch(() => {});
-        else if (what !== act.what && carriers.yielding.has(what)) await refuse(entry, superseded());
+        else if (what !== act.what && carriers.get(what)?.yields) await refuse(entry, superseded());
         // This is the same act, repeated because its answer was lost.
         else if ((await track(entry.id, settleOthers(entry))) && what === act.what) return;
       }
       const entry = await append(act);
       await track(
         entry.id,
-        work(entry, async () => carriers.by.get(act.what)?.(readEntry(entry))),
+        work(entry, async () => carriers.get(act.what)?.carryOut(readEntry(entry))),
       );
     },
     async once(act, doIt) {

@@ -3,7 +3,7 @@ import { canonicalNetwork, createNetworkList, type NetworkList } from '../lib/ad
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
-import { acquireSoon, type Locks, tooBusy } from '../lib/locks.ts';
+import { holding, type Locks } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
 import type { StateStore } from '../lib/state.ts';
 
@@ -87,9 +87,8 @@ export function createBlocks({
 
   const current = () => known.get(KEY, async () => prepared(await read()));
 
-  async function change<T>(work: (list: BlockList) => T): Promise<T> {
-    const lease = await acquireSoon(locks, 'blocks', clock);
-    try {
+  const change = <T>(work: (list: BlockList) => T): Promise<T> =>
+    holding({ locks, name: 'blocks', clock }, async (demandHeld) => {
       const list = await read();
       const answer = work(list);
       if (Object.values(list).some((entries) => entries.length > MAX_ENTRIES)) {
@@ -99,14 +98,11 @@ export function createBlocks({
         );
       }
       // Another copy may have made a change that this one has not seen.
-      if (lease.lost.aborted) throw tooBusy();
+      demandHeld();
       await state.set(KEY, JSON.stringify(list));
       known.set(KEY, prepared(list));
       return answer;
-    } finally {
-      await lease.release();
-    }
-  }
+    });
 
   function drop(list: BlockList, { network, hash, phash }: BlockTarget): boolean {
     const before = sizeOf(list);

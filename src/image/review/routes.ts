@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Audit } from '../../audit/audit.ts';
-import { FORMATS, MEDIA_TYPES } from '../../codec/format.ts';
+import { FORMATS } from '../../codec/format.ts';
 import type { Description } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
 import { SUBJECT } from '../owner-actions.ts';
-import { PRIVATE_CACHE, SANDBOX } from '../serve/serve.ts';
+import { privateFile } from '../serve/serve.ts';
 import type { Reviews } from './reviews.ts';
 
 const tag = 'Administration';
@@ -80,13 +80,7 @@ async function list(reviews: Reviews): Promise<Response> {
 
 async function showFile(reviews: Reviews, id: string): Promise<Response> {
   const { image, body } = await reviews.file(id);
-  return new Response(body, {
-    headers: {
-      'content-type': MEDIA_TYPES[image.format],
-      'cache-control': PRIVATE_CACHE,
-      'content-security-policy': SANDBOX,
-    },
-  });
+  return privateFile(image, body);
 }
 
 /** Publishes or deletes an image, and lists the others. */
