@@ -189,7 +189,7 @@ function createPlanner(options: AppOptions, rights: Rights, router: Router): (ro
       !reading && gates.refuseForeignPages,
       !found && gates.refuseUnknown,
       rights.recognise,
-      !reading && gates.refuseBlocked,
+      !reading && !route.evenBlocked && gates.refuseBlocked,
       rights.guardOf(route),
       dispatch,
     ].filter((step) => typeof step === 'function');

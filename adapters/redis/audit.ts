@@ -2,21 +2,21 @@ import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * KEYS of every script: records (ID to JSON without stage), times and days (IDs by them), open (IDs by their stage),
- * subjects (`subject`, a line feed, ID).
+ * KEYS of every script: records (ID to JSON without stage), times and days (IDs by them), open (IDs by their stage and
+ * then backwards by time), subjects (`subject`, a line feed, ID).
  */
 const APPEND = script(`
 if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])
-if tonumber(ARGV[6]) > 0 then redis.call('ZADD', KEYS[4], ARGV[6], ARGV[1]) end
+if tonumber(ARGV[6]) > 0 then redis.call('ZADD', KEYS[4], ARGV[6] * 1e13 - ARGV[3], ARGV[1]) end
 redis.call('ZADD', KEYS[5], 0, ARGV[5] .. '\\n' .. ARGV[1])
 return 1`);
 
 /** ARGV: id, stage. */
 const ADVANCE = script(`
 if tonumber(ARGV[2]) == 0 then return redis.call('ZREM', KEYS[4], ARGV[1]) end
-return redis.call('ZADD', KEYS[4], 'XX', 'LT', ARGV[2], ARGV[1])`);
+return redis.call('ZADD', KEYS[4], 'XX', 'LT', ARGV[2] * 1e13 - (redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0), ARGV[1])`);
 
 /** Returns alternating records and stages of a table of IDs. */
 const RECORDS = `
@@ -26,7 +26,7 @@ local function records(ids)
     local text = redis.call('HGET', KEYS[1], id)
     if text then
       found[#found + 1] = text
-      found[#found + 1] = tostring(redis.call('ZSCORE', KEYS[4], id) or 0)
+      found[#found + 1] = tostring(math.ceil((redis.call('ZSCORE', KEYS[4], id) or 0) / 1e13))
     end
   end
   return found
@@ -50,8 +50,9 @@ for _, member in ipairs(redis.call('ZRANGEBYLEX', KEYS[5], '[' .. ARGV[1] .. '\\
 end
 return records(ids)`);
 
+/** ARGV: limit. */
 const UNFINISHED = script(`${RECORDS}
-return records(redis.call('ZRANGE', KEYS[4], 0, -1))`);
+return records(redis.call('ZREVRANGE', KEYS[4], 0, ARGV[1] - 1))`);
 
 /** ARGV: day, limit. Returns how many were removed, and how many were looked at. */
 const DROP = script(`
@@ -97,10 +98,7 @@ export function createRedisAudit(redis: RedisConnection): AuditStore {
       if (subject === undefined) return ask(LATEST, limit, after ?? '');
       return (await ask(ABOUT, subject)).sort((one, other) => byTime(other, one)).slice(0, limit);
     },
-    unfinished: async (limit) =>
-      (await ask(UNFINISHED))
-        .sort((one, other) => other.stage - one.stage || byTime(one, other))
-        .slice(0, limit),
+    unfinished: (limit) => ask(UNFINISHED, limit),
     async drop(day) {
       let [sum, kept] = [0, 0];
       for (;;) {

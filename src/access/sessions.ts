@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
-import { tooBusy } from '../lib/locks.ts';
-import { isSecret } from '../lib/secret.ts';
+import { isSecret, sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { isGoodUntil } from '../lib/stored-time.ts';
 import type { Holders } from './holders.ts';
-import { isTokenLike, type Tokens } from './tokens.ts';
+import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
 /** Somebody who has logged in at `/admin`. */
 export interface Session {
@@ -35,7 +33,7 @@ export interface Sessions {
 interface SessionsOptions {
   state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
   tokens: Pick<Tokens, 'byHash' | 'list'>;
-  holders: Pick<Holders, 'demandCalm' | 'countWrong'>;
+  holders: Pick<Holders, 'demandCalm' | 'countWrong' | 'charge'>;
   adminToken: string | undefined;
   random: (length: number) => Uint8Array;
   /** Ms since 1970. */
@@ -48,7 +46,7 @@ export const SESSION_MS = 12 * 3_600_000;
 export const SESSION_KEY = 'session ';
 /** Strangers ask, and all tokens have to be read. */
 const POSSIBLE_MS = 2000;
-/** Of all tokens together. Beyond it, all that are over are removed, or else nobody can log in. */
+/** Of all tokens together. Beyond it, those that are over are removed, or else the oldest of the token with the most. */
 const MOST = 500;
 
 export function createSessions(options: SessionsOptions): Sessions {
@@ -61,16 +59,14 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (adminToken !== undefined && hash === sha256(adminToken))
       return { role: 'admin', name: 'administrator' };
     const token = await tokens.byHash(hash);
-    return token?.role === 'admin' || token?.role === 'moderator'
-      ? { role: token.role, name: token.name }
-      : null;
+    return token !== null && mayEnter(token) ? { role: token.role, name: token.name } : null;
   }
 
-  async function read(key: string): Promise<string | null> {
+  async function read(key: string): Promise<{ token: string; until: number } | null> {
     const text = await state.get(SESSION_KEY + key);
     if (text === null) return null;
-    const { token, until } = JSON.parse(text) as { token: string; until: number };
-    return isGoodUntil(until, now(), SESSION_MS) ? token : null;
+    const stored = JSON.parse(text) as { token: string; until: number };
+    return isGoodUntil(stored.until, now(), SESSION_MS) ? stored : null;
   }
 
   async function keys(): Promise<string[]> {
@@ -79,21 +75,31 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   async function makeRoom(): Promise<void> {
-    const known = await keys();
-    if (known.length < MOST) return;
-    for (const key of known) if ((await read(key)) === null) await state.remove(SESSION_KEY + key);
-    if ((await keys()).length >= MOST) throw tooBusy();
+    const all = await keys();
+    if (all.length < MOST) return;
+    const good: { key: string; token: string; until: number }[] = [];
+    for (const key of all) {
+      const stored = await read(key);
+      if (stored === null) await state.remove(SESSION_KEY + key);
+      else good.push({ key, ...stored });
+    }
+    if (good.length < MOST) return;
+    const [most = []] = [...Map.groupBy(good, ({ token }) => token).values()].sort(
+      (one, other) => other.length - one.length,
+    );
+    const [oldest] = most.sort((one, other) => one.until - other.until);
+    if (oldest) await state.remove(SESSION_KEY + oldest.key);
   }
 
   return {
     possible: async () =>
-      adminToken !== undefined ||
-      known.get('', async () => (await tokens.list()).some(({ role }) => /^(admin|moderator)$/.test(role))),
+      adminToken !== undefined || known.get('', async () => (await tokens.list()).some(mayEnter)),
 
     async open(token, peer) {
       holders.demandCalm(peer);
-      const isKnown = isAdminToken(token) || (isTokenLike(token) && (await holderOf(sha256(token))) !== null);
-      if (!isKnown) {
+      const issued = isTokenLike(token) ? await tokens.byHash(sha256(token)) : null;
+      if (issued !== null && mayEnter(issued)) await holders.charge(issued, 0);
+      else if (!isAdminToken(token)) {
         await holders.countWrong(peer);
         throw new AppError('unauthorized', 'The token is wrong.');
       }
@@ -109,22 +115,19 @@ export function createSessions(options: SessionsOptions): Sessions {
         /(?:^|;)\s*picpool_admin=([\w-]{43})\s*(?:;|$)/.exec(headers.get('cookie') ?? '') ?? [];
       if (value === undefined) return null;
       const key = sha256(value);
-      const token = await read(key);
-      const holder = token === null ? null : await holderOf(token);
-      return token === null || holder === null
-        ? null
-        : { key, token, ...holder, form: sha256(`form ${value}`) };
+      const stored = await read(key);
+      const holder = stored && (await holderOf(stored.token));
+      return holder && { key, token: stored.token, ...holder, form: sha256(`form ${value}`) };
     },
 
     async close({ key, token }, everywhere) {
       const ended = everywhere ? await keys() : [key];
       for (const one of ended) {
-        if (one === key || (await read(one)) === token) await state.remove(SESSION_KEY + one);
+        if (one === key || (await read(one))?.token === token) await state.remove(SESSION_KEY + one);
       }
     },
   };
 }
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
-}
+const mayEnter = (token: Token): token is Token & Pick<Session, 'role'> =>
+  token.role === 'admin' || token.role === 'moderator';

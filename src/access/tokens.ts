@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { AppError, inEnglish } from '../errors.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
+import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 
 /** What a token allows. */
@@ -134,8 +134,4 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
 
 function idOf(hash: string): string {
   return hash.slice(0, 12);
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
-import { acquireSoon, type Locks } from '../lib/locks.ts';
+import { holding, type Locks } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
+import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { MAX_TEXT, type Reason } from './reasons.ts';
 
@@ -34,8 +34,9 @@ export type Verdict = 'keep' | 'delete';
 export interface Cases {
   /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
   report(subject: string, report: Report, peer: string): Promise<string>;
-  /** Returns what a receipt leads to; `null` if it is unknown or too old. */
-  stateOf(receipt: string): Promise<'open' | Verdict | null>;
+  /** Returns what a receipt leads to. Rejects with `not_found` if it is unknown or too old. */
+  stateOf(receipt: string): Promise<'open' | Verdict>;
+  isOpen(subject: string): Promise<boolean>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
   /** Ends a case. The picture has already been dealt with. */
@@ -55,7 +56,6 @@ interface CasesOptions {
 
 const KEY = 'report ';
 const DECIDE = 'report.decide';
-const LOCK = 'reports';
 /** With texts of the maximum length, some 12 MB in all. */
 const MOST_CASES = 500;
 const MOST_TEXTS = 5;
@@ -74,28 +74,36 @@ export function createCases(options: CasesOptions): Cases {
 
   const openKeys = async () => (await state.keys()).filter((key) => key.startsWith(KEY));
 
-  async function locked<T>(work: () => Promise<T>): Promise<T> {
-    const lease = await acquireSoon(locks, LOCK, clock);
-    try {
-      return await work();
-    } finally {
-      await lease.release();
-    }
-  }
+  const locked = <T>(work: (demandHeld: () => void) => Promise<T>): Promise<T> =>
+    holding({ locks, name: 'reports', clock }, work);
 
   async function demandCalm(key: string, bucket: typeof IN_ALL): Promise<void> {
     const { allowed, retryAfterMs } = await limiter.take(`abuse-report ${key}`, bucket);
     if (!allowed) throw new AppError('rate_limited', 'Too many reports; try again later.', { retryAfterMs });
   }
 
-  audit.carry(DECIDE, ({ subject }) => locked(() => state.remove(KEY + subject)));
+  audit.carry(DECIDE, ({ subject, details }) =>
+    locked(async (demandHeld) => {
+      const known = await read(subject);
+      demandHeld();
+      const decided = new Set(details?.receipts as string[]);
+      const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
+      if (known === null || receipts.length === 0) return state.remove(KEY + subject);
+      // Reported again meanwhile: nobody has looked at that.
+      const reports = known.reports.slice(decided.size);
+      return state.set(
+        KEY + subject,
+        JSON.stringify({ ...known, reports, receipts, count: receipts.length }),
+      );
+    }),
+  );
 
   return {
     async report(subject, report, peer) {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
       const secret = Buffer.from(random(16)).toString('base64url');
-      await locked(async () => {
+      await locked(async (demandHeld) => {
         const known = await read(subject);
         const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
         const isFull =
@@ -105,6 +113,7 @@ export function createCases(options: CasesOptions): Cases {
         one.receipts.push(sha256(secret));
         if (one.reports.length < MOST_TEXTS)
           one.reports.push({ ...report, text: report.text.slice(0, MAX_TEXT) });
+        demandHeld();
         await state.set(KEY + subject, JSON.stringify(one));
         if (known === null) onOpened(one);
       });
@@ -115,14 +124,17 @@ export function createCases(options: CasesOptions): Cases {
       const [, kind, id, secret = ''] = /^(image|album)-([0-9A-Za-z]{12})-([\w-]{22})$/.exec(receipt) ?? [];
       const subject = `${kind} ${id}`;
       const hash = sha256(secret);
-      if (kind === undefined) return null;
+      if (kind === undefined) throw unknown();
       if ((await read(subject))?.receipts.includes(hash)) return 'open';
       const decisions = (await audit.about(subject)).filter(({ what }) => what === DECIDE);
       const mine = decisions.find(({ details }) =>
         (details?.receipts as string[] | undefined)?.includes(hash),
       );
-      return (mine?.details?.verdict as Verdict | undefined) ?? null;
+      if (mine === undefined) throw unknown();
+      return mine.details?.verdict as Verdict;
     },
+
+    isOpen: async (subject) => (await read(subject)) !== null,
 
     async list() {
       const keys = await openKeys();
@@ -132,7 +144,7 @@ export function createCases(options: CasesOptions): Cases {
 
     async decide(subject, verdict, by) {
       const known = await read(subject);
-      if (known === null) throw new AppError('not_found', 'There is no such report, or it is too old.');
+      if (known === null) throw unknown();
       const { receipts, reports } = known;
       await audit.act({
         what: DECIDE,
@@ -145,6 +157,4 @@ export function createCases(options: CasesOptions): Cases {
   };
 }
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
-}
+const unknown = () => new AppError('not_found', 'There is no such report, or it is too old.');

@@ -17,7 +17,7 @@ export interface Visit extends Call {
 }
 
 /** A written page, or where to go instead. */
-type Answer = Response | { title: string; content: Html; status?: number } | string;
+type Answer = Response | { title: string; content: Html } | string;
 
 interface Desk {
   /** A page that moderators read; with `role`, only administrators. */
@@ -35,8 +35,6 @@ interface DeskOptions {
   path: string;
 }
 
-/** Statements are longer than passwords. */
-const MAX_FORM_BYTES = 64 * 1024;
 const NO_STORE = 'no-store';
 /** The navigation of these pages: what they are called in the words, and where they are. */
 const PLACES = [
@@ -58,34 +56,23 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
     const site = siteOf(call.request);
     if (session === null) {
       if (!(await sessions.possible())) throw new AppError('not_found', 'There is nothing at this path.');
-      return loginPage(site, home, null, 401);
+      return loginPage(site, home, false);
     }
     if (role === 'admin' && session.role !== 'admin')
       throw new AppError('forbidden', 'Only an administrator can do this.');
     return { ...call, session, site, by: { who: session.name, peer: call.context.peer } };
   }
 
-  async function answered(visit: Visit, answer: Answer): Promise<Response> {
+  function answered(visit: Visit, answer: Answer): Response {
     if (answer instanceof Response) return answer;
-    if (typeof answer === 'string') {
-      return new Response(null, {
-        status: 303,
-        headers: { location: home + answer, 'cache-control': NO_STORE },
-      });
-    }
-    const page = frame(visit, home, answer);
-    return pageResponse(visit.site, page, { cache: NO_STORE, status: answer.status ?? 200 });
+    if (typeof answer === 'string') return redirect(home + answer);
+    return pageResponse(visit.site, frame(visit, home, answer), { cache: NO_STORE });
   }
 
   const cookie = (value: string, seconds: number, origin: string) =>
     `${SESSION_COOKIE}=${value}; Path=${home}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${
       origin.startsWith('https:') ? '; Secure' : ''
     }`;
-  const leave = (to: string, set: string) =>
-    new Response(null, {
-      status: 303,
-      headers: { location: to, 'cache-control': NO_STORE, 'set-cookie': set },
-    });
 
   const desk: Desk = {
     page: (at, show, role) =>
@@ -99,7 +86,7 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
         const visit = await enter(call, role);
         if (visit instanceof Response) return visit;
         demandOwnPage(call);
-        const body = await readForm(call.request, MAX_FORM_BYTES);
+        const body = await readForm(call.request);
         if (!isSecret(visit.session.form)(body.get('form'))) {
           throw new AppError('forbidden', 'The form is out of date. Open the page again.');
         }
@@ -115,21 +102,25 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
         if (!(await sessions.possible())) throw new AppError('not_found', 'There is nothing at this path.');
         try {
           const value = await sessions.open(body.get('token') ?? '', context.peer);
-          return leave(home, cookie(value, SESSION_MS / 1000, context.origin));
+          return redirect(home, cookie(value, SESSION_MS / 1000, context.origin));
         } catch (error) {
           if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
-          const site = siteOf(request);
-          return loginPage(site, home, site.words.admin.wrongToken, 401);
+          return loginPage(siteOf(request), home, true);
         }
       },
       { body: form },
     ),
     desk.act('/logout', async ({ session, context }, body) => {
       await sessions.close(session, body.has('everywhere'));
-      return leave(home, cookie('', 0, context.origin));
+      return redirect(home, cookie('', 0, context.origin));
     }),
   );
   return desk;
+}
+
+function redirect(location: string, cookie?: string): Response {
+  const headers = { location, 'cache-control': NO_STORE, ...(cookie && { 'set-cookie': cookie }) };
+  return new Response(null, { status: 303, headers });
 }
 
 /** Browsers name the page of each form. The application has refused other sites; here even an allowed one must not act. */
@@ -144,6 +135,12 @@ function demandOwnPage({ request: { headers }, context }: Call): void {
 
 /** The hidden field that each form must have. */
 export const formField = ({ form }: Session) => html`<input type="hidden" name="form" value="${form}">`;
+
+/** A button that one key presses as well. */
+export const verdictButton = (value: string, text: string, isDangerous: boolean) => {
+  const key = isDangerous ? 'd' : 'a';
+  return html`<button class="${isDangerous && 'danger'}" name="verdict" value="${value}" data-key="${key}" aria-keyshortcuts="${key}">${icon(isDangerous ? 'trash' : 'check')}${text} <kbd>${key}</kbd></button>`;
+};
 
 function frame(
   { site, session }: Visit,
@@ -163,7 +160,7 @@ ${content}
   });
 }
 
-function loginPage(site: Site, home: string, fault: string | null, status: number): Response {
+function loginPage(site: Site, home: string, isWrong: boolean): Response {
   const { admin } = site.words;
   const page = site.render({
     title: admin.title,
@@ -172,11 +169,11 @@ function loginPage(site: Site, home: string, fault: string | null, status: numbe
 <h1>${admin.title}</h1>
 <form method="post" action="${home}/login" class="stack">
 <p><label for="token">${admin.token}</label>
-<input id="token" type="password" name="token" required autofocus autocomplete="current-password"${fault !== null && html` aria-invalid="true" aria-describedby="fault"`}></p>
-${fault !== null && html`<p class="fault" id="fault" role="alert">${icon('warning')}${fault}</p>`}
+<input id="token" type="password" name="token" required autofocus autocomplete="current-password"${isWrong && html` aria-invalid="true" aria-describedby="fault"`}></p>
+${isWrong && html`<p class="fault" id="fault" role="alert">${icon('warning')}${admin.wrongToken}</p>`}
 <p><button type="submit">${admin.logIn}</button></p>
 </form>
 </section>`,
   });
-  return pageResponse(site, page, { cache: NO_STORE, status });
+  return pageResponse(site, page, { cache: NO_STORE, status: 401 });
 }

@@ -9,7 +9,7 @@ import { type createDesk, formField, type Visit } from './desk.ts';
 
 export interface HouseDesk {
   desk: ReturnType<typeof createDesk>;
-  audit: Pick<Audit, 'list' | 'lineOf' | 'once'>;
+  audit: Pick<Audit, 'list' | 'once'>;
   tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
   readUsage: () => Promise<Record<string, Usage>>;
   health: readonly FindingSource[];
@@ -57,15 +57,19 @@ export function houseRoutes(at: HouseDesk): Route[] {
   ];
 }
 
-async function showLog({ audit }: HouseDesk, { site }: Visit) {
-  const { admin } = site.words;
-  const acts = await audit.list({ limit: LOGGED });
+async function showLog({ audit, home }: HouseDesk, { site, request }: Visit) {
+  const { admin, frame } = site.words;
+  const after = new URL(request.url).searchParams.get('after') ?? undefined;
+  const acts = await audit.list({ limit: LOGGED, after });
   const rows = acts.map(
     (act) =>
       html`<tr><td>${site.formats.dateTime(act.at)}</td><td>${act.who}</td><td>${act.what}</td><td class="wrap">${act.subject}</td><td class="wrap">${act.why ?? ''}</td></tr>`,
   );
   const heads = [admin.log.when, admin.log.who, admin.log.what, admin.log.about, admin.reason];
-  return { title: admin.places.log, content: table(heads, rows, admin.places.log) };
+  const next = acts.length === LOGGED && `${home}/log?after=${acts.at(-1)?.id}`;
+  const content = html`${table(heads, rows, admin.places.log)}
+${next && html`<p><a class="button quiet" rel="next" href="${next}">${frame.next}</a></p>`}`;
+  return { title: admin.places.log, content };
 }
 
 /** `made`: a new token, which is shown this once. */

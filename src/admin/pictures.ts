@@ -1,14 +1,14 @@
 import type { Audit } from '../audit/audit.ts';
-import { EXTENSIONS, MEDIA_TYPES } from '../codec/format.ts';
 import { AppError, inEnglish, invalidParameter } from '../errors.ts';
 import type { Route } from '../http/route.ts';
 import type { Albums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
 import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
 import { formatAccessCursor, parseAccessCursor } from '../image/records/cursor.ts';
+import { ID_PATTERN } from '../image/records/ids.ts';
 import type { LookIndex } from '../image/records/look-index.ts';
 import type { Reviews } from '../image/review/reviews.ts';
-import { PRIVATE_CACHE, SANDBOX } from '../image/serve/serve.ts';
+import { privateFile } from '../image/serve/serve.ts';
 import type { ImageService } from '../image/service.ts';
 import { createNetworkList, sharedNetworks } from '../lib/address.ts';
 import { readableBytes } from '../lib/format.ts';
@@ -36,7 +36,6 @@ const PER_PAGE = 60;
 const MOST_SEARCHED = 20_000;
 const MOST_ACTED = 200;
 const BATCH = 1000;
-const ID = /^[0-9A-Za-z]{12}$/;
 const SHOWN_WIDTH = THUMBNAIL_WIDTHS[1];
 /** What can be blocked besides deleting. */
 const BLOCKS = ['none', 'address', 'network', 'file', 'look'] as const;
@@ -132,7 +131,7 @@ function grid(
 
 /** What a form asks for: pictures, and what to block besides. */
 async function chosen({ service }: PictureDesk, body: URLSearchParams) {
-  const ids = [...new Set(body.getAll('id'))].filter((id) => ID.test(id)).slice(0, MOST_ACTED);
+  const ids = [...new Set(body.getAll('id'))].filter((id) => ID_PATTERN.test(id)).slice(0, MOST_ACTED);
   const block = BLOCKS.find((one) => one === body.get('block')) ?? 'none';
   const found = await Promise.all(ids.map((id) => service.find(id).catch(ignoreGone)));
   const images = found.filter((image) => image !== null);
@@ -220,18 +219,17 @@ async function showFile({ service, reviews }: PictureDesk, { request, params, co
   const { image, body } = held === null ? await storedFile() : await reviews.file(id);
   async function storedFile() {
     const image = await service.find(id);
-    const width =
-      THUMBNAIL_WIDTHS.find((one) => `${one}` === new URL(request.url).searchParams.get('w')) ?? null;
-    const shape = { width: width !== null && width < image.width ? width : null, format: image.format };
-    const version = image.maxViews === null ? await service.version(image, shape, context.payer) : shape;
+    const asked = new URL(request.url).searchParams.get('w');
+    // Of pictures that end with a view, no other version may exist.
+    const width = THUMBNAIL_WIDTHS.find(
+      (one) => `${one}` === asked && one < image.width && image.maxViews === null,
+    );
+    const version = await service.version(
+      image,
+      { width: width ?? null, format: image.format },
+      context.payer,
+    );
     return { image: { ...image, format: version.format }, body: await service.read(image, version) };
   }
-  return new Response(body, {
-    headers: {
-      'content-type': MEDIA_TYPES[image.format],
-      'content-disposition': `inline; filename="${id}.${EXTENSIONS[image.format]}"`,
-      'cache-control': PRIVATE_CACHE,
-      'content-security-policy': SANDBOX,
-    },
-  });
+  return privateFile(image, body);
 }

@@ -2,8 +2,7 @@ import type { Route } from '../http/route.ts';
 import { SUBJECT } from '../image/owner-actions.ts';
 import { readableBytes } from '../lib/format.ts';
 import { html } from '../web/html.ts';
-import { icon } from '../web/icons.ts';
-import { formField, type Visit } from './desk.ts';
+import { formField, type Visit, verdictButton } from './desk.ts';
 import type { PictureDesk } from './pictures.ts';
 import { reasonField, reasonOf, statementOf } from './reasons.ts';
 
@@ -12,7 +11,8 @@ export function queueRoutes({ desk, ...at }: PictureDesk): Route[] {
   return [
     desk.page('/reviews', (visit) => show(at, visit)),
     desk.act('/reviews', async (visit, body) => {
-      const verdict = body.get('verdict') === 'allow' ? 'allow' : 'block';
+      const verdict = (['allow', 'block'] as const).find((one) => one === body.get('verdict'));
+      if (verdict === undefined) return '/reviews';
       const subject = SUBJECT + (body.get('id') ?? '');
       const held = await at.reviews.find(body.get('id') ?? '');
       const refused = {
@@ -39,11 +39,9 @@ async function show({ reviews, home }: Omit<PictureDesk, 'desk'>, { site, sessio
   const held = await reviews.list();
   const [image] = held;
   if (image === undefined) return { title, content: html`<p class="empty">${admin.nothing}</p>` };
-  const button = (verdict: 'allow' | 'block', key: string) =>
-    html`<button class="${verdict === 'block' && 'danger'}" name="verdict" value="${verdict}" data-key="${key}" aria-keyshortcuts="${key}">${icon(verdict === 'allow' ? 'check' : 'trash')}${admin.verdicts[verdict]} <kbd>${key}</kbd></button>`;
   const content = html`<p class="muted">${admin.waiting(held.length)}</p>
 <form method="post" action="${home}/reviews">${formField(session)}<input type="hidden" name="id" value="${image.id}">
-<p class="actions">${button('allow', 'a')}${button('block', 'd')}</p>
+<p class="actions">${verdictButton('allow', admin.verdicts.allow, false)}${verdictButton('block', admin.verdicts.block, true)}</p>
 <figure class="admin-review"><img src="${home}/picture/${image.id}" alt="" width="${image.width}" height="${image.height}"></figure>
 <p class="small"><span class="wrap">${image.filename}</span>, ${image.width} × ${image.height}, ${readableBytes(image.size)}, ${image.uploader}, ${site.formats.dateTime(image.createdAt)}</p>
 <details><summary>${admin.reason}</summary>${reasonField(site)}</details></form>`;

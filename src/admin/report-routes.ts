@@ -1,15 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
-import { readForm } from '../http/read-body.ts';
-import { type Call, json, type Route, route } from '../http/route.ts';
+import { type Call, form, json, type Route, route } from '../http/route.ts';
 import { oneOf } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
 import { icon } from '../web/icons.ts';
 import { pageResponse } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
-import type { Case, Cases, Verdict } from './cases.ts';
-import { type createDesk, formField, type Visit } from './desk.ts';
+import type { Cases, Verdict } from './cases.ts';
+import { type createDesk, formField, type Visit, verdictButton } from './desk.ts';
 import { MAX_TEXT, REASONS, reasonField, reasonOf, statementOf } from './reasons.ts';
 
 export interface ReportParts {
@@ -29,7 +28,7 @@ export interface ReportParts {
 }
 
 const MAX_CONTACT = 200;
-const MAX_FORM_BYTES = 32 * 1024;
+const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const id = Type.String({ pattern: '^[0-9A-Za-z]{12}$', description: 'ID of 12 letters and digits.' });
 const reportBody = Type.Object({
   image: Type.Optional(id),
@@ -73,18 +72,15 @@ export function reportRoutes(at: ReportParts): Route[] {
     }),
     route(
       'GET /api/reports/:receipt',
-      async ({ params }) => {
-        return Response.json({ success: true, state: await stateOf(at, params.receipt) }, NO_STORE);
-      },
+      async ({ params }) =>
+        Response.json({ success: true, state: await at.cases.stateOf(params.receipt) }, NO_STORE),
       { about: about.state },
     ),
     route('GET /report', (call) => askReport(at, call)),
-    route('POST /report', (call) => reportByForm(at, call), { limit: 'report' }),
+    route('POST /report', (call) => reportByForm(at, call), { body: form, limit: 'report' }),
     route('GET /report/:receipt', (call) => showState(at, call)),
   ];
 }
-
-const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 
 async function record(
   { cases, exists }: ReportParts,
@@ -105,25 +101,15 @@ async function reportByApi(at: ReportParts, { body, context }: Call<{ body: type
   return Response.json({ success: true, receipt, url }, { ...NO_STORE, status: 201 });
 }
 
-async function reportByForm(at: ReportParts, { request, context }: Call) {
-  const body = await readForm(request, MAX_FORM_BYTES);
+async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URLSearchParams }>) {
   const [kind, id] = [body.get('kind') === 'album' ? 'album' : 'image', body.get('id') ?? ''];
-  const [text, contact] = [
-    body.get('text')?.trim() ?? '',
-    body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '',
-  ];
-  if (!/^[0-9A-Za-z]{12}$/.test(id)) throw new AppError('not_found', 'There is no such image.');
+  const text = body.get('text')?.trim() ?? '';
+  const contact = body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '';
   const receipt = await record(at, context, { [kind]: id, reason: reasonOf(body), text, contact });
   return new Response(null, {
     status: 303,
     headers: { location: `${at.path}/report/${receipt}`, ...NO_STORE.headers },
   });
-}
-
-async function stateOf({ cases }: ReportParts, receipt: string): Promise<'open' | Verdict> {
-  const found = await cases.stateOf(receipt);
-  if (found === null) throw new AppError('not_found', 'There is no such report, or it is too old.');
-  return found;
 }
 
 async function askReport({ siteOf, path, exists }: ReportParts, { request }: Call): Promise<Response> {
@@ -132,8 +118,7 @@ async function askReport({ siteOf, path, exists }: ReportParts, { request }: Cal
   const query = new URL(request.url).searchParams;
   const kind = query.has('album') ? 'album' : 'image';
   const id = query.get(kind) ?? '';
-  if (!/^[0-9A-Za-z]{12}$/.test(id) || !(await exists(kind, id)))
-    throw new AppError('not_found', 'There is no such image.');
+  if (!(await exists(kind, id))) throw new AppError('not_found', 'There is no such image.');
   const title = kind === 'album' ? reports.albumTitle : reports.title;
   const page = site.render({
     title,
@@ -153,7 +138,7 @@ async function askReport({ siteOf, path, exists }: ReportParts, { request }: Cal
 async function showState(at: ReportParts, { request, params }: Call<{ params: { receipt: string } }>) {
   const site = at.siteOf(request);
   const { reports } = site.words;
-  const found = await stateOf(at, params.receipt);
+  const found = await at.cases.stateOf(params.receipt);
   const page = site.render({
     title: reports.receipt,
     content: html`<section class="notice-page"><p class="notice-icon">${icon('check')}</p><h1>${reports.receipt}</h1>
@@ -170,7 +155,7 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const subject = body.get('subject') ?? '';
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       // Only what was reported, and nobody else has decided meanwhile.
-      if (!(await at.cases.list()).some((one) => one.subject === subject)) return '/reports';
+      if (!(await at.cases.isOpen(subject))) return '/reports';
       if (verdict === 'delete') {
         const statement = statementOf(body, visit.site);
         await at.remove(subject, { ...visit.by, why: reasonOf(body), statement });
@@ -190,21 +175,15 @@ async function showCases(at: ReportParts, { site, session, request }: Visit) {
   if (shown === undefined) return { title, content: html`<p class="empty">${admin.nothing}</p>` };
   const [kind = '', id = ''] = shown.subject.split(' ');
   const isThere = await at.exists(kind === 'album' ? 'album' : 'image', id);
-  const button = (verdict: Verdict, key: string) =>
-    html`<button class="${verdict === 'delete' && 'danger'}" name="verdict" value="${verdict}" data-key="${key}" aria-keyshortcuts="${key}">${reports.decide[verdict]} <kbd>${key}</kbd></button>`;
   const picture = html`<figure class="admin-review"><img src="${at.home}/picture/${id}" alt=""></figure>`;
   const album = html`<p><a href="${at.basePath}/a/${id}">${shown.subject}</a></p>`;
+  const others = cases.filter((one) => one !== shown);
   const content = html`<p class="muted">${reports.count(shown.count)}. ${reports.since(site.formats.dateTime(shown.since))}</p>
 ${!isThere ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
 <ul>${shown.reports.map((one) => html`<li><b>${admin.reasons[one.reason]}</b> <span class="wrap">${one.text}</span> <span class="small muted wrap">${one.contact}</span></li>`)}</ul>
 <form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}">
 ${reasonField(site, shown.reports[0]?.reason)}
-<p class="actions">${button('keep', 'a')}${button('delete', 'd')}</p></form>
-${others(cases, shown, at.home)}`;
+<p class="actions">${verdictButton('keep', reports.decide.keep, false)}${verdictButton('delete', reports.decide.delete, true)}</p></form>
+<ul class="small">${others.map(({ subject }) => html`<li><a href="${at.home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;
   return { title, content };
-}
-
-function others(cases: readonly Case[], shown: Case, home: string) {
-  const rest = cases.filter((one) => one !== shown);
-  return html`<ul class="small">${rest.map(({ subject }) => html`<li><a href="${home}/reports?subject=${encodeURIComponent(subject)}">${subject}</a></li>`)}</ul>`;
 }

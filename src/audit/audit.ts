@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts';
-import { within } from '../lib/deadline.ts';
+import { AppError, inEnglish } from '../errors.ts';
+import { LateError, within } from '../lib/deadline.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
@@ -26,8 +26,11 @@ export type Logged = Act & Pick<AuditEntry, 'id' | 'at'>;
 
 /** The log of acts. It is written before an act is carried out, so that none is missing, and what crashes is finished. */
 export interface Audit {
-  /** Says how acts of a kind are carried out. It may be called again for the same act, also by other copies. */
-  carry(what: string, carryOut: (act: Logged) => Promise<void>): void;
+  /**
+   * Says how acts of a kind are carried out. It may be called again for the same act, also by other copies. `yields`: an
+   * interrupted one is not finished if somebody then acts otherwise on the same subject.
+   */
+  carry(what: string, carryOut: (act: Logged) => Promise<void>, yields?: 'yields'): void;
   /**
    * Logs an act and carries it out. Rejects as its carrying out does: after `unavailable` it is finished later, after any
    * other error the log says that it was refused.
@@ -66,7 +69,11 @@ interface AuditOptions {
 
 const TURN_MS = 5000;
 /** Its process has failed or died by then. */
-const ABANDONED_TURNS = 12;
+const ABANDONED_MS = 60_000;
+/** How long one that others have begun holds up the next. */
+const MOST_SETTLED_MS = 30_000;
+/** How many that cannot be told are tried in one turn. */
+const MOST_UNTOLD = 3;
 const DAY_MS = 86_400_000;
 const DAY_STATE = 'audit-day';
 const LEASE_MS = 10_000;
@@ -79,25 +86,25 @@ const MOST_ABOUT = 50;
 const UNCLEAR = new Set(['unavailable', 'storage_full', 'internal', 'busy', 'rate_limited']);
 const isUnclear = (error: unknown) => !(error instanceof AppError) || UNCLEAR.has(error.code);
 
-export function createAudit(options: AuditOptions): Audit {
+/** How acts of each kind are carried out, and which of them yield to later ones. */
+type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; yields: boolean }>;
+
+/** Writes entries, and moves them through their stages. */
+function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Days, 'today'>) {
   const { audit: store, now, newId, hide, tell, log } = options;
-  const carriers = new Map<string, (act: Logged) => Promise<void>>();
-  /** In how many turns each entry was open. */
-  let turnsOpen = new Map<string, number>();
   /** What this process is at, by the ID of the entry. */
   const running = new Map<string, Promise<unknown>>();
-  let today: number | null = null;
-  let turns: Repetition | null = null;
+  /** Whether telling took too long the last time. */
+  let isSlow = false;
 
   const lineOf = (act: Logged) => JSON.stringify(factsOf(act, hide));
-  const days = createDays(options);
+  const onError = (cause: unknown) => log('warn', 'acts are not finished', { cause });
 
   async function append(act: Act): Promise<StagedEntry> {
     const { subject, peer, ...facts } = act;
-    today ??= await days.read();
     const hidden = peer === undefined ? undefined : hide(peer);
     const text = JSON.stringify({ ...facts, ...(hidden !== undefined && { peer: hidden }) });
-    const entry = { id: newId(), at: now(), day: today, subject, text };
+    const entry = { id: newId(), at: now(), day: await days.today(), subject, text };
     const stage = carriers.has(act.what) ? OPEN : CARRIED_OUT;
     await store.append(entry, stage);
     return { ...entry, stage };
@@ -106,27 +113,33 @@ export function createAudit(options: AuditOptions): Audit {
   /** Carries it out as far as that has not been done. */
   async function settle(entry: StagedEntry): Promise<void> {
     const act = readEntry(entry);
-    if (entry.stage === OPEN) await carriers.get(act.what)?.(act);
+    if (entry.stage === OPEN) await carriers.get(act.what)?.carryOut(act);
     if (entry.stage === OPEN && tell) await store.advance(entry.id, CARRIED_OUT);
     await tell?.(lineOf(act));
     await store.advance(entry.id, DONE);
   }
 
+  /** First of all it must not be carried out later, even if this cannot be told outside. */
   async function refuse(entry: StagedEntry, error: AppError): Promise<void> {
-    const details = { id: entry.id };
-    await settle(
-      await append({ what: 'refused', subject: entry.subject, who: 'server', why: error.code, details }),
-    );
-    await store.advance(entry.id, DONE);
+    const { id, subject } = entry;
+    const said = await append({
+      what: 'refused',
+      subject,
+      who: 'server',
+      why: error.code,
+      details: { of: id },
+    });
+    await store.advance(id, CARRIED_OUT);
+    await awhile(settle(said).then(() => settle({ ...entry, stage: CARRIED_OUT })));
   }
 
-  function work<T>(entry: StagedEntry, doIt: () => Promise<T>): Promise<T> {
-    const done = workOn(entry, doIt).finally(() => running.delete(entry.id));
-    running.set(entry.id, done);
+  function track<T>(id: string, work: Promise<T>): Promise<T> {
+    const done = work.finally(() => running.delete(id));
+    running.set(id, done);
     return done;
   }
 
-  async function workOn<T>(entry: StagedEntry, doIt: () => Promise<T>): Promise<T> {
+  async function work<T>(entry: StagedEntry, doIt: () => Promise<T>): Promise<T> {
     let done: T;
     try {
       done = await doIt();
@@ -134,11 +147,20 @@ export function createAudit(options: AuditOptions): Audit {
       if (!isUnclear(error)) await refuse(entry, error as AppError).catch(onError);
       throw error;
     }
-    // What fails now is left to the next turn.
     const telling = tell && entry.stage === OPEN ? store.advance(entry.id, CARRIED_OUT) : Promise.resolve();
-    const settling = telling.then(() => settle({ ...entry, stage: CARRIED_OUT }));
-    await within(MOST_TOLD_MS, settling).catch(onError);
+    await awhile(telling.then(() => settle({ ...entry, stage: CARRIED_OUT })));
     return done;
+  }
+
+  /** What fails now, or takes too long, is left to the next turn. */
+  async function awhile(settling: Promise<void>): Promise<void> {
+    const settled = settling.then(() => {
+      isSlow = false;
+    });
+    await within(isSlow ? 0 : MOST_TOLD_MS, settled).catch((error) => {
+      isSlow ||= error instanceof LateError;
+      onError(error);
+    });
   }
 
   /** As `settle`, for what another has begun. Returns false if it was refused, or had been done already. */
@@ -154,67 +176,106 @@ export function createAudit(options: AuditOptions): Audit {
     }
   }
 
+  return { append, refuse, track, work, settleOthers, running, lineOf, onError };
+}
+
+export function createAudit(options: AuditOptions): Audit {
+  const { audit: store } = options;
+  const carriers: Carriers = new Map();
+  const days = createDays(options);
+  const { append, refuse, track, work, settleOthers, running, lineOf, onError } = createSettling(
+    options,
+    carriers,
+    days,
+  );
+  /** Since when each entry has been seen open, by the clock that nobody sets. */
+  let openSince = new Map<string, number>();
+  /** What could not be finished in the last turn: it must not hold up others. */
+  let failed = new Set<string>();
+  let turns: Repetition | null = null;
+
   async function finish(isAbandoned: (id: string) => boolean = () => true): Promise<void> {
     const open = await store.unfinished(MOST_OPEN);
-    const failures: unknown[] = [];
-    for (const entry of open.filter(({ id }) => isAbandoned(id) && !running.has(id))) {
-      await settleOthers(entry).catch((error) => failures.push(error));
-      // What cannot be told now is not tried for each of them.
-      if (failures.length > 0 && entry.stage !== OPEN) break;
+    const failures = new Map<string, unknown>();
+    let untold = 0;
+    const inTurn = open.filter(({ id }) => isAbandoned(id) && !running.has(id));
+    for (const entry of inTurn.sort((one, other) => +failed.has(one.id) - +failed.has(other.id))) {
+      if (untold >= MOST_UNTOLD && entry.stage !== OPEN) continue;
+      await within(MOST_SETTLED_MS, track(entry.id, settleOthers(entry))).catch((error) => {
+        failures.set(entry.id, error);
+        if (entry.stage !== OPEN) untold++;
+      });
     }
-    turnsOpen = new Map(open.map(({ id }) => [id, (turnsOpen.get(id) ?? 0) + 1]));
-    today = await days.count();
-    if (failures.length > 0) throw failures[0];
+    failed = new Set(failures.keys());
+    openSince = new Map(open.map(({ id }) => [id, openSince.get(id) ?? performance.now()]));
+    await days.count();
+    for (const failure of failures.values()) throw failure;
   }
 
-  const onError = (cause: unknown) => log('warn', 'acts are not finished', { cause });
-
   return {
-    carry: (what, carryOut) => void carriers.set(what, carryOut),
+    carry: (what, carryOut, yields) => void carriers.set(what, { carryOut, yields: yields !== undefined }),
     async act(act) {
       // In the order in which they were asked for.
       const before = await store.list({ subject: act.subject, limit: MOST_ABOUT });
       for (const entry of before.reverse().filter(({ stage }) => stage === OPEN)) {
+        const { what } = readEntry(entry);
         const other = running.get(entry.id);
         if (other) await other.catch(() => {});
+        else if (what !== act.what && carriers.get(what)?.yields) await refuse(entry, superseded());
         // This is the same act, repeated because its answer was lost.
-        else if ((await settleOthers(entry)) && readEntry(entry).what === act.what) return;
+        else if ((await track(entry.id, settleOthers(entry))) && what === act.what) return;
       }
       const entry = await append(act);
-      await work(entry, async () => carriers.get(act.what)?.(readEntry(entry)));
+      await track(
+        entry.id,
+        work(entry, async () => carriers.get(act.what)?.carryOut(readEntry(entry))),
+      );
     },
-    once: async (act, doIt) => work(await append(act), doIt),
+    async once(act, doIt) {
+      const entry = await append(act);
+      return track(entry.id, work(entry, doIt));
+    },
     list: async (query) => (await store.list(query)).map(readEntry),
     about: async (subject) => (await store.list({ subject, limit: MOST_ABOUT })).map(readEntry),
     lineOf,
     finish,
     start() {
-      turns = every(TURN_MS, () => finish((id) => (turnsOpen.get(id) ?? 0) >= ABANDONED_TURNS), onError);
+      const isAbandoned = (id: string) => performance.now() - (openSince.get(id) ?? Infinity) >= ABANDONED_MS;
+      turns = every(TURN_MS, () => finish(isAbandoned), onError);
     },
     stop: async () => turns?.stop(),
   };
 }
 
+const superseded = () => new AppError('conflict', inEnglish('Somebody has decided otherwise.'));
+
+interface Days {
+  /** Returns the current day as this process knows it. */
+  today(): Promise<number>;
+  /** Counts on, and drops entries of days that are over. */
+  count(): Promise<void>;
+}
+
 /** Counts the days: a clock that jumps ahead, or a long pause, makes no entry much older. */
-function createDays({ audit, state, locks, keepDays, now, log }: AuditOptions) {
-  const known = async () =>
+function createDays({ audit, state, locks, keepDays, now, log }: AuditOptions): Days {
+  let known: number | null = null;
+  const read = async () =>
     JSON.parse((await state.get(DAY_STATE)) ?? 'null') as { day: number; at: number } | null;
+
   return {
-    read: async () => (await known())?.day ?? 0,
-    /** Drops entries of the day that is over. Returns the current day. */
-    async count(): Promise<number> {
-      const last = await known();
+    today: async () => (known ??= (await read())?.day ?? 0),
+    async count() {
+      const last = await read();
       const passed = last === null ? 0 : now() - last.at;
-      const day = last?.day ?? 0;
-      if (last !== null && passed > -SKEW_MS && passed < DAY_MS) return day;
+      known = last?.day ?? 0;
+      if (last !== null && passed > -SKEW_MS && passed < DAY_MS) return;
       const lease = await locks.acquire(DAY_STATE, LEASE_MS);
-      if (lease === null) return day;
+      if (lease === null) return;
       try {
-        const today = day + Math.min(2, Math.max(0, Math.floor(passed / DAY_MS)));
-        await state.setFenced(DAY_STATE, JSON.stringify({ day: today, at: now() }), lease.token);
-        const dropped = await audit.drop(today - keepDays);
+        known += Math.min(2, Math.max(0, Math.floor(passed / DAY_MS)));
+        await state.setFenced(DAY_STATE, JSON.stringify({ day: known, at: now() }), lease.token);
+        const dropped = await audit.drop(known - keepDays);
         if (dropped > 0) log('info', 'audit log shortened', { entries: dropped });
-        return today;
       } finally {
         await lease.release();
       }
@@ -230,14 +291,6 @@ function readEntry({ id, at, subject, text }: AuditEntry): Logged {
 function factsOf({ at, id, what, subject, details, ...facts }: Logged, hide: AuditOptions['hide']): Facts {
   const [kind = '', value = ''] = subject.split(' ');
   const shown = kind === 'network' ? `${kind} ${hide(value) ?? '-'}` : subject;
-  const { statement, verdict } = details ?? {};
-  return {
-    id,
-    time: new Date(at).toISOString(),
-    what,
-    subject: shown,
-    ...facts,
-    statement,
-    verdict,
-  };
+  const { of, statement, verdict } = details ?? {};
+  return { id, time: new Date(at).toISOString(), what, of, subject: shown, ...facts, statement, verdict };
 }

@@ -22,7 +22,7 @@ const about: Description = {
   tag: 'Administration',
   summary: 'Read the audit log',
   description:
-    'One line of JSON for each act of an administrator or moderator, and for each deletion by an uploader, the newest first. `what` of an act that could not be carried out is followed by an entry `refused` with its ID.',
+    'One line of JSON for each act of an administrator or moderator, and for each deletion by an uploader, the newest first. `what` of an act that could not be carried out is followed by an entry `refused` with its ID as `of`.',
   answers: {
     200: {
       description: 'The acts, as lines of JSON.',

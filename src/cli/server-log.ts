@@ -14,8 +14,8 @@ const LINE =
   /^(?:\S+ std(?:out|err) F )?(\{"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","level":"(?:debug|info|warn|error)","message":".*\})$/;
 /** A line of the audit log. */
 const ACT = /^\{"id":"[\w-]{1,40}","time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","what":"[\w.]+".*\}$/;
-/** Acts after which an image is gone. */
-const DELETING = new Set(['image.delete', 'review.block']);
+/** Acts after which an image or album is gone. */
+const DELETING = new Set(['image.delete', 'album.delete', 'review.block']);
 /** What may be in a block. */
 const BLOCKED = {
   network: isNetwork,
@@ -29,8 +29,10 @@ type Block = Partial<Record<keyof typeof BLOCKED, string>>;
 export interface Told {
   /** IDs of images that were removed. */
   removed: Set<string>;
+  /** IDs of albums that a moderator removed. */
+  albums: Set<string>;
   /** The latest about each block, by its JSON; `null`: it was lifted. */
-  blocks: Map<string, { block: Block; reason: string | null }>;
+  blocks: Map<string, { block: Block; reason: string | null; time: string }>;
   /** Blocks that cannot be told, because `LOG_ADDRESSES` hides the network. */
   hidden: number;
   /** When the first and the last line were written, as ISO 8601. */
@@ -44,12 +46,17 @@ export interface Told {
  * @throws {CommandError} if one cannot be read, or has no line of a server.
  */
 export async function readServerLogs(paths: readonly string[], since: string): Promise<Told> {
-  const told: Told = { removed: new Set(), blocks: new Map(), hidden: 0, first: '9', last: '' };
+  const told: Told = {
+    ...{ removed: new Set(), albums: new Set(), blocks: new Map() },
+    ...{ hidden: 0, first: '9', last: '' },
+  };
+  /** By their IDs. */
+  const acts = new Map<unknown, Record<string, unknown>>();
   for (const path of paths) {
     let lines = 0;
     try {
       for await (const line of createInterface({ input: createReadStream(path) }))
-        if (note(line, since, told)) lines++;
+        if (note(line, since, told, acts)) lines++;
     } catch (error) {
       throw new CommandError(`The log ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
     }
@@ -57,11 +64,13 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw usageError(`${path} has no line of a server with LOG_FORMAT=json.`);
     }
   }
+  for (const { what, of } of [...acts.values()]) if (what === 'refused') acts.delete(of);
+  for (const act of acts.values()) noteAct(act, told);
   return told;
 }
 
-/** Reports whether a server wrote the line. */
-function note(line: string, since: string, told: Told): boolean {
+/** Reports whether a server wrote the line. Acts are only collected: a later line may say that one was refused. */
+function note(line: string, since: string, told: Told, acts: Map<unknown, Record<string, unknown>>): boolean {
   const text = line.trim();
   const act = ACT.exec(text);
   const [, json, time = ''] = act === null ? (LINE.exec(text) ?? []) : ['', text, act[1]];
@@ -69,7 +78,8 @@ function note(line: string, since: string, told: Told): boolean {
   if (time < told.first) told.first = time;
   if (time > told.last) told.last = time;
   if (act !== null) {
-    if (time >= since) noteAct(parsed(json), told);
+    const facts = parsed(json);
+    if (time >= since) acts.set(facts.id, facts);
     return true;
   }
   // Parsing each line of a large log would take minutes.
@@ -84,29 +94,37 @@ function note(line: string, since: string, told: Told): boolean {
     if (Object.values(values).every((value) => value === undefined)) told.hidden++;
     for (const [name, value] of Object.entries(values)) {
       if (value !== undefined)
-        noteBlock(name, value, message === 'block added' ? (reason ?? '') : null, told);
+        noteBlock({ name, value, reason: message === 'block added' ? (reason ?? '') : null, time }, told);
     }
   }
   return true;
 }
 
-/** `reason`: `null` if the block was lifted. */
-function noteBlock(name: string, value: unknown, reason: unknown, told: Told): void {
+/** `reason`: `null` if the block was lifted. Lines may be told late, so their times decide. */
+function noteBlock(
+  { name, value, reason, time }: { name: string; value: unknown; reason: unknown; time: string },
+  told: Told,
+): void {
   if (typeof value !== 'string' || !Object.hasOwn(BLOCKED, name) || !BLOCKED[name as keyof Block](value)) {
     told.hidden++;
     return;
   }
   const block = { [name]: value };
   const why = typeof reason === 'string' ? reason.slice(0, 200) : '';
-  told.blocks.set(JSON.stringify(block), { block, reason: reason === null ? null : why });
+  const key = JSON.stringify(block);
+  if ((told.blocks.get(key)?.time ?? '') > time) return;
+  told.blocks.set(key, { block, reason: reason === null ? null : why, time });
 }
 
-function noteAct({ what, subject, why, verdict }: Record<string, unknown>, told: Told): void {
+function noteAct({ what, subject, why, verdict, time }: Record<string, unknown>, told: Told): void {
   const [kind = '', value = ''] = typeof subject === 'string' ? subject.split(' ') : [];
   if (what === 'block.add' || what === 'block.remove') {
-    noteBlock(kind, value, what === 'block.add' ? (why ?? '') : null, told);
+    noteBlock(
+      { name: kind, value, reason: what === 'block.add' ? (why ?? '') : null, time: String(time) },
+      told,
+    );
   } else if (DELETING.has(String(what)) || (what === 'report.decide' && verdict === 'delete')) {
-    if (kind === 'image' && ID_PATTERN.test(value)) told.removed.add(value);
+    if (ID_PATTERN.test(value)) (kind === 'album' ? told.albums : told.removed).add(value);
   }
 }
 
@@ -129,8 +147,8 @@ function parsed(json: string): Record<string, unknown> {
 
 /** Repeats in the stores what the log says. Returns how many images it removed, and how many blocks it added or lifted. */
 export async function replay(
-  { removed, blocks }: Told,
-  { images, state, locks, blobs }: Stores,
+  { removed, albums, blocks }: Told,
+  { images, albums: stored, state, locks, blobs }: Stores,
 ): Promise<{ images: number; blocks: number }> {
   const discard = async () => {};
   const reviews = createReviews({ state, locks, blobs, images, clock: systemClock, onStored() {}, discard });
@@ -139,6 +157,7 @@ export async function replay(
     const wasStored = await images.remove(id);
     if ((await reviews.withdraw(id)) || wasStored) gone++;
   }
+  for (const id of albums) await stored.remove(id);
   const list = createBlocks({ state, locks, now: Date.now });
   for (const { block, reason } of blocks.values()) {
     if (reason === null) await list.remove(block);

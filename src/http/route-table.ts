@@ -24,6 +24,7 @@ export interface Matched {
   readonly tokens: Readonly<Record<string, string | undefined>>;
   readonly invited: boolean;
   readonly queued: boolean;
+  readonly evenBlocked: boolean;
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
@@ -126,6 +127,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       tokens = {},
       invited = false,
       queued = true,
+      evenBlocked = false,
       dialect = null,
     } = route ?? {};
     const reading = READING.has(method);
@@ -143,6 +145,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       invited,
       // Requests with a body begin at once: while they waited, the body would accumulate in memory.
       queued: queued && reading,
+      evenBlocked,
       dialect,
     };
   });

@@ -57,6 +57,8 @@ interface Declaration<Query, Params, Body> {
   readonly invited?: true;
   /** `false`: a GET begins at once, however many wait. */
   readonly queued?: false;
+  /** `true`: clients whose network is blocked may call it too. */
+  readonly evenBlocked?: true;
   /** Returns how to answer a request from a client of another service; `null` for any other. */
   readonly dialect?: (request: Request) => Dialect | null;
   /** Unknown names are ignored, except misspellings, unless the schema forbids them. Texts become numbers, booleans and choices. */

@@ -112,25 +112,25 @@ export function createOwnerActions({
         throw new AppError('forbidden', 'Changing an image needs its delete token.');
       }
       await mayStore(image.hash, image.phash);
-      if (!rights.mayRemove(image, { ...by, peer: null, admin: false })) {
-        const { who = 'administrator', ...log } = by.log ?? {};
-        await audit.once({ what: 'image.change', subject: SUBJECT + id, who, ...log }, async () => {});
-      }
+      const change = await changeOf(image, wish, { rules, hasher, now: now() });
       // Without an expiry, the time without a view counts from now.
       if (wish.expires_in === null) await images.touch(new Map([[id, now()]]));
-      const change = await changeOf(image, wish, { rules, hasher, now: now() });
-      return unfinished.during('change', [image], async () => {
-        // Even if the answer is lost, nobody must see the old record.
-        const changed = await images.change(id, change).finally(() => records.forget(id));
-        if (changed === null) throw notFound();
-        // Its password was to be kept, but another change at the same time has removed it.
-        if (wish.visibility === 'protected' && changed.passwordHash === null) {
-          throw new AppError('conflict', inEnglish('The password was removed at the same time. Send one.'));
-        }
-        log('info', 'image changed', { id });
-        onChanged(changed);
-        return changed;
-      });
+      const work = () =>
+        unfinished.during('change', [image], async () => {
+          // Even if the answer is lost, nobody must see the old record.
+          const changed = await images.change(id, change).finally(() => records.forget(id));
+          if (changed === null) throw notFound();
+          // Its password was to be kept, but another change at the same time has removed it.
+          if (wish.visibility === 'protected' && changed.passwordHash === null) {
+            throw new AppError('conflict', inEnglish('The password was removed at the same time. Send one.'));
+          }
+          log('info', 'image changed', { id });
+          onChanged(changed);
+          return changed;
+        });
+      if (rights.mayRemove(image, { ...by, peer: null, admin: false })) return work();
+      const { who = 'administrator', ...facts } = by.log ?? {};
+      return audit.once({ what: 'image.change', subject: SUBJECT + id, who, ...facts }, work);
     },
 
     async remove(id, by) {

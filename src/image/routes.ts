@@ -1,6 +1,5 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
-import { readForm } from '../http/read-body.ts';
 import { type Call, type Caller, form, parsedJson, type Route, route } from '../http/route.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import type { SiteOf } from '../web/site.ts';
@@ -36,9 +35,6 @@ import type { ImageService } from './service.ts';
 import type { FromUrl } from './upload/from-url.ts';
 import { createIntake, createUploads } from './upload/intake.ts';
 import { changeView, infoView, listView } from './views.ts';
-
-/** Percent-encoded characters of 3 bytes. */
-const MAX_ANSWER_BYTES = 32 * 1024;
 
 /** How long a caller waits for a cleanup, in ms: less than reverse proxies commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
@@ -151,9 +147,11 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
         about: details.confirmDelete,
       },
     ),
-    route('POST /i/:file/answer', async (call) =>
-      pages.answer(call, call.params.file, await readForm(call.request, MAX_ANSWER_BYTES)),
-    ),
+    // A picture is often deleted together with a block of its uploader.
+    route('POST /i/:file/answer', (call) => pages.answer(call, call.params.file, call.body), {
+      body: form,
+      evenBlocked: true,
+    }),
     integrationsRoute({ siteOf, basePath, needsToken, clients }),
     route('GET /sharex.sxcu', (call) => showSharex(baseOf(shared, call), needsToken), {
       about: details.sharex,

@@ -50,17 +50,29 @@ const TTL_MS = 10_000;
 const TRIES = 200;
 const PAUSE_MS = 25;
 
-/** Takes a lock that others hold for moments. Rejects with `unavailable` after 5 s. */
-export async function acquireSoon(locks: Locks, name: string, clock: Pick<Clock, 'sleep'>): Promise<Lease> {
+/**
+ * Works under a lock that others hold for moments. `demandHeld` throws once another may have it: to be called before
+ * each write. Rejects with `unavailable` if it is not free within 5 s.
+ */
+export async function holding<T>(
+  { locks, name, clock }: { locks: Locks; name: string; clock: Pick<Clock, 'sleep'> },
+  work: (demandHeld: () => void) => Promise<T>,
+): Promise<T> {
   for (let tries = 0; tries < TRIES; tries++) {
     const lease = await locks.acquire(name, TTL_MS);
-    if (lease) return lease;
-    await clock.sleep(PAUSE_MS);
+    if (lease === null) {
+      await clock.sleep(PAUSE_MS);
+      continue;
+    }
+    const demandHeld = () => {
+      if (lease.lost.aborted) throw tooBusy();
+    };
+    return work(demandHeld).finally(() => lease.release());
   }
   throw tooBusy();
 }
 
-export function tooBusy(): AppError {
+function tooBusy(): AppError {
   return new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
     retryAfterMs: 5000,
   });

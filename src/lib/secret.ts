@@ -4,9 +4,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 export function isSecret(secret: string | undefined): (given: string | null) => boolean {
   if (secret === undefined) return () => false;
   const expected = sha256(secret);
-  return (given) => given !== null && timingSafeEqual(sha256(given), expected);
+  return (given) => given !== null && timingSafeEqual(Buffer.from(sha256(given)), Buffer.from(expected));
 }
 
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/** Returns the SHA-256 of a text in hexadecimal. */
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

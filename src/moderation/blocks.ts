@@ -2,7 +2,8 @@ import { AppError, inEnglish } from '../errors.ts';
 import { canonicalNetwork, createNetworkList, type NetworkList } from '../lib/address.ts';
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
-import type { Locks } from '../lib/locks.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { holding, type Locks } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
 import type { StateStore } from '../lib/state.ts';
 
@@ -27,7 +28,8 @@ export interface BlockTarget {
 export interface Blocks {
   list(): Promise<BlockList>;
   /**
-   * Rejects with `invalid_body` for an invalid network, `conflict` if the list is full or being changed elsewhere.
+   * Rejects with `invalid_body` for an invalid network, `conflict` if the list is full, `unavailable` if others keep
+   * changing it.
    */
   add(target: BlockTarget, reason: string): Promise<void>;
   /** Returns false if it was not blocked. */
@@ -42,12 +44,12 @@ interface BlocksOptions {
   state: StateStore;
   locks: Locks;
   now: () => number;
+  clock?: Pick<Clock, 'sleep'>;
   /** What it says of blocks, `picpool restore --log` repeats. Default: nothing is logged. */
   log?: Log;
 }
 
 const KEY = 'blocks';
-const LOCK_TTL_MS = 10_000;
 /** How long a copy of the server may miss what another has blocked, in ms. */
 const BELIEVED_MS = 1500;
 /** Some 2 MB. */
@@ -59,7 +61,13 @@ interface Known {
   hashes: Set<string>;
 }
 
-export function createBlocks({ state, locks, now, log = () => {} }: BlocksOptions): Blocks {
+export function createBlocks({
+  state,
+  locks,
+  now,
+  clock = systemClock,
+  log = () => {},
+}: BlocksOptions): Blocks {
   const known = createAnswerCache<Known>({ lifeMs: BELIEVED_MS, now });
 
   async function read(): Promise<BlockList> {
@@ -79,10 +87,8 @@ export function createBlocks({ state, locks, now, log = () => {} }: BlocksOption
 
   const current = () => known.get(KEY, async () => prepared(await read()));
 
-  async function change<T>(work: (list: BlockList) => T): Promise<T> {
-    const lease = await locks.acquire('blocks', LOCK_TTL_MS);
-    if (!lease) throw beingChanged();
-    try {
+  const change = <T>(work: (list: BlockList) => T): Promise<T> =>
+    holding({ locks, name: 'blocks', clock }, async (demandHeld) => {
       const list = await read();
       const answer = work(list);
       if (Object.values(list).some((entries) => entries.length > MAX_ENTRIES)) {
@@ -92,14 +98,11 @@ export function createBlocks({ state, locks, now, log = () => {} }: BlocksOption
         );
       }
       // Another copy may have made a change that this one has not seen.
-      if (lease.lost.aborted) throw beingChanged();
+      demandHeld();
       await state.set(KEY, JSON.stringify(list));
       known.set(KEY, prepared(list));
       return answer;
-    } finally {
-      await lease.release();
-    }
-  }
+    });
 
   function drop(list: BlockList, { network, hash, phash }: BlockTarget): boolean {
     const before = sizeOf(list);
@@ -159,8 +162,4 @@ function factsOf({ network, ...hashes }: BlockTarget, reason?: string): Facts {
 
 function sizeOf(list: BlockList): number {
   return Object.values(list).reduce((sum, entries) => sum + entries.length, 0);
-}
-
-function beingChanged(): AppError {
-  return new AppError('conflict', inEnglish('The blocks are being changed by another request.'));
 }

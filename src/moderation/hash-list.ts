@@ -13,15 +13,15 @@ export interface HashList {
   has(hash: string): boolean;
 }
 
-/** SHA-256 or MD5, as `sha256sum` and `md5sum` also write them. */
-const LINE = /^([0-9a-f]{64}|[0-9a-f]{32})(?:\s|$)/i;
+/** SHA-256 or MD5, as `sha256sum` and `md5sum` also write them, perhaps after a byte order mark. */
+const LINE = /^(?:\xef\xbb\xbf|\\)?([0-9a-f]{64}|[0-9a-f]{32})(?:[\s,;]|$)/i;
 /** Of each hash, its first 128 bits are kept: nobody can make two files that share them. */
 const WORDS = 4;
 /** Characters of a line that are looked at. */
 const LONGEST = 80;
 const LOOK_MS = 10_000;
 
-/** Reads hashes, one on each line. Other lines are skipped. */
+/** Reads hashes, one on each line. Other lines are skipped. Rejects for a file that has only other lines. */
 export async function readHashList(path: string): Promise<HashList> {
   let lines = 0;
   for await (const hashes of hashesIn(path)) lines += hashes.length;
@@ -54,6 +54,8 @@ export async function readHashList(path: string): Promise<HashList> {
     }
     await breathe();
   }
+  if (size === 0 && (await stat(path)).size > 0)
+    throw new Error(`${path} has no SHA-256 or MD5 at the start of a line`);
   return { size, has: (hash) => LINE.test(hash) && placeOf(hash) >= 0 };
 }
 
@@ -78,8 +80,9 @@ export interface HashBlocks {
 
 /** Rejects if the list cannot be read: nothing must be accepted without it. */
 export async function openHashBlocks(path: string, log: Log): Promise<HashBlocks> {
-  let list = await readHashList(path);
+  // Before the list: what is written meanwhile is read again.
   let read = (await stat(path)).mtimeMs;
+  let list = await readHashList(path);
   log('info', 'blocked hashes read', { hashes: list.size });
   const looking: Repetition = every(
     LOOK_MS,

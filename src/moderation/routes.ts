@@ -8,8 +8,7 @@ import type { Blocks, BlockTarget } from './blocks.ts';
 
 const tag = 'Administration';
 const network = Type.String({
-  minLength: 2,
-  maxLength: 43,
+  pattern: '^[0-9A-Fa-f:.]{2,39}(/[0-9]{1,3})?$',
   description: 'An IP address or a network such as 192.0.2.0/24. Blocked clients can only read.',
 });
 const hash = Type.String({

@@ -31,9 +31,12 @@ export function openAudit(
 /** Appends lines to a file, each on disk before it counts. */
 function appending(path: string) {
   return async (line: string): Promise<void> => {
-    const file = await open(path, 'a', 0o600);
+    const file = await open(path, 'a+', 0o600);
     try {
-      await file.appendFile(`${line}\n`);
+      const { size } = await file.stat();
+      // A full disk, or a crash, may have cut the line before.
+      const { buffer } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1));
+      await file.appendFile(size > 0 && buffer.toString() !== '\n' ? `\n${line}\n` : `${line}\n`);
       await file.sync();
     } finally {
       await file.close();

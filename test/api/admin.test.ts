@@ -4,6 +4,7 @@ import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { quarters } from '../support/images/images.ts';
 import { type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
@@ -291,6 +292,19 @@ test('50 pictures of a network are deleted and the network is blocked in 3 actio
   expect((await server.upload('', '203.0.113.200')).status).toBe(403);
   const log = await (await server.send('/api/admin/log?limit=51', { headers: ADMIN })).text();
   expect(log.match(/"who":"mod".*"why":"spam"/g)).toHaveLength(51);
+  // Page after page, down to the first act. Each of these writes two lines.
+  for (let number = 0; number < 50; number++)
+    await server.send(`/api/admin/blocks?hash=${'b'.repeat(64)}`, { method: 'DELETE', headers: ADMIN });
+  const [seen, all] = [
+    [] as string[],
+    (await (await server.send('/api/admin/log?limit=1000', { headers: ADMIN })).text()).trimEnd().split('\n'),
+  ];
+  for (let path: string | undefined = '/admin/log'; path !== undefined; ) {
+    const shown = await (await visitor.get(path)).text();
+    seen.push(...(shown.match(/<tr><td>/g) ?? []));
+    path = /rel="next" href="([^"]+)"/.exec(shown)?.[1];
+  }
+  expect([seen.length, all.length > 100]).toEqual([all.length, true]);
 });
 
 test('nobody blocks their own address by mistake', async () => {
@@ -314,6 +328,35 @@ test('a token is made, shown once, counted, and revoked', async () => {
   expect(
     (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
   ).toBe(401);
+});
+
+test('a picture that ends with a view is shown without ending', async () => {
+  const visitor = await loggedIn(moderator);
+  const body = new Uint8Array(await quarters(900, 600).png().toBuffer());
+  const made = await server.send('/api/upload?max_views=1', { method: 'POST', body });
+  const { id } = (await made.json()) as { id: string };
+  const [, shown = ''] =
+    new RegExp(`src="(/admin/picture/${id}[^"]*)"`).exec(await (await visitor.get('/admin')).text()) ?? [];
+  const answers = [await visitor.get(shown), await visitor.get(shown)];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test('a change by an administrator is in the log, and one that is refused says so', async () => {
+  const { id } = await upload('192.0.2.61');
+  const change = (body: object) =>
+    server.send(`/api/image/${id}`, {
+      method: 'PATCH',
+      headers: { ...ADMIN, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const logged = async () =>
+    (await (await server.send('/api/admin/log?limit=1000', { headers: ADMIN })).text())
+      .split('\n')
+      .filter((line) => line.includes(id));
+  expect((await change({ visibility: 'protected' })).status).toBe(400);
+  expect(await logged()).toEqual([]);
+  expect((await change({ title: 'Quay' })).status).toBe(200);
+  expect(await logged()).toEqual([expect.stringContaining('"what":"image.change"')]);
 });
 
 test('what strangers wrote is only text', async () => {

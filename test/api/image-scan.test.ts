@@ -4,9 +4,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { OPEN } from '../../src/audit/store.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
@@ -339,3 +343,19 @@ describe('a picture in review', () => {
       expect(await answer.text()).toContain('The operator reviews it first.');
     }));
 });
+
+test('a picture whose approval was interrupted is not published by a refusal', () =>
+  withScan({}, async (server) => {
+    const { id } = (await (await upload(server, 'review')).json()) as { id: string };
+    // As a process leaves it that died at once after writing it down.
+    const database = await openDatabase(bunRuntime.openSqlite, `${server.folder}/picpool.db`);
+    const text = JSON.stringify({ what: 'review.allow', who: 'administrator' });
+    await createSqliteAudit(database).append(
+      { id: 'a', at: Date.now(), day: 0, subject: `image ${id}`, text },
+      OPEN,
+    );
+    database.close();
+    const refused = await server.post('/api/admin/reviews', { id, verdict: 'block' }, ADMIN);
+    expect(refused.status).toBe(200);
+    expect((await server.send(`/i/${id}`)).status).toBe(404);
+  }));

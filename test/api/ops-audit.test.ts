@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
-import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 const AUDIT_LOG = join(tmpdir(), `picpool-audit-${process.pid}.jsonl`);
 let server: RunningServer;
@@ -81,4 +81,20 @@ test('a refused deletion is not in the log, and neither is a change by the uploa
 
 test('nobody else reads the log', async () => {
   expect((await server.send('/api/admin/log')).status).toBe(401);
+});
+
+test('a line that a full disk has cut swallows no other', async () => {
+  const path = join(tmpdir(), `picpool-cut-${process.pid}`);
+  await writeFile(path, '{"id":"cut');
+  await withServer({ ADMIN_TOKEN, SERVICES: 'proxy', AUDIT_LOG: path }, async (cut) => {
+    await cut.post('/api/admin/blocks', { network: '192.0.2.0/24' }, ADMIN);
+    await cut.post('/api/admin/blocks', { network: '198.51.100.0/24' }, ADMIN);
+  });
+  const [first, ...others] = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  await rm(path);
+  expect(first).toBe('{"id":"cut');
+  expect(others.map((line) => (JSON.parse(line) as { what: string }).what)).toEqual([
+    'block.add',
+    'block.add',
+  ]);
 });

@@ -135,6 +135,7 @@ describe('a blocked network', () => {
 
   test('must be a network', async () => {
     expect((await block({ network: 'everybody' })).status).toBe(400);
+    expect((await block({ network: '192.0.2.1 and others' })).status).toBe(400);
     expect((await block({})).status).toBe(400);
   });
 });

@@ -1,6 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { createCases } from '../../src/admin/cases.ts';
+import { DONE } from '../../src/audit/store.ts';
+import { hashOf } from '../../src/image/access/deletion-rights.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { testAudit } from '../support/stores/audit.ts';
 
 let server: RunningServer;
 /** The operator's webhook. */
@@ -105,12 +117,64 @@ test('the uploader answers once', async () => {
       body: new URLSearchParams({ token, answer: text }).toString(),
     });
   expect((await answer('No.', 'x'.repeat(22))).status).toBe(404);
+  expect((await answer(' ')).status).toBe(303);
   expect((await answer('It is not.')).status).toBe(303);
   expect((await answer('Really.')).status).toBe(409);
   expect(await deletePage(image)).toContain('Your answer is recorded.');
   const log = await (await server.send('/api/admin/log?limit=3', { headers: ADMIN })).text();
   expect(log).toContain('"why":"It is not."');
   expect(log).not.toContain('Really.');
+});
+
+test('an uploader whose address was blocked reads why, and answers', async () => {
+  const image = await upload();
+  const from = '203.0.113.7';
+  await report({ image: image.id, reason: 'spam' }, '192.0.2.25');
+  const { decide } = await moderator();
+  await decide({ subject: `image ${image.id}`, verdict: 'delete', reason: 'spam', statement: '' });
+  const network = { network: from };
+  expect((await server.post('/api/admin/blocks', network, ADMIN)).status).toBe(200);
+  const body = new URLSearchParams({ token: image.delete_token, answer: 'It is not.' }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const answered = await server.send(`/i/${image.id}/answer`, { method: 'POST', headers, body, from });
+  await server.send(`/api/admin/blocks?network=${from}`, { method: 'DELETE', headers: ADMIN });
+  expect(answered.status).toBe(303);
+});
+
+test('a decision in the log does not keep owners from a picture that is there', async () => {
+  const image = await upload();
+  const database = await openDatabase(bunRuntime.openSqlite, `${server.folder}/picpool.db`);
+  // As after the restore of a backup from before, or of two moderators of whom the other was first.
+  const details = { statement: 'Bad.', tokenHash: hashOf(image.delete_token) };
+  const text = JSON.stringify({ what: 'review.block', who: 'mod', details });
+  const entry = { id: 'b', at: Date.now(), day: 0, subject: `image ${image.id}`, text };
+  await createSqliteAudit(database).append(entry, DONE);
+  database.close();
+  expect(await deletePage(image)).toContain('Delete this picture?');
+});
+
+test('a report that comes while its case is being decided is a case of its own', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const parts = { state: createSqliteState(database), locks: createLocalLocks() };
+  const audit = testAudit(database, { ...parts, now: Date.now });
+  const limiter = createLocalRateLimiter({ now: Date.now });
+  const one = { reason: 'spam', text: '', contact: '' } as const;
+  let late = '';
+  const cases = createCases({
+    ...{ ...parts, limiter, clock: systemClock, random: randomBytes, onOpened() {} },
+    audit: {
+      ...audit,
+      async act(act) {
+        late = await cases.report('image aaaaaaaaaaaa', { ...one, text: 'later' }, '192.0.2.2');
+        await audit.act(act);
+      },
+    },
+  });
+  const early = await cases.report('image aaaaaaaaaaaa', one, '192.0.2.1');
+  await cases.decide('image aaaaaaaaaaaa', 'keep', { who: 'mod', peer: '192.0.2.3' });
+  expect([await cases.stateOf(early), await cases.stateOf(late)]).toEqual(['keep', 'open']);
+  expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
+  database.close();
 });
 
 test('a picture that stays is told so, and can be reported again', async () => {

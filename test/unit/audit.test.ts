@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, jest, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
@@ -173,6 +173,101 @@ test('what cannot be told outside is told later, and not carried out again', asy
   await audit.finish();
   expect(done).toBe(1);
   expect(lines.map((line) => (JSON.parse(line) as Act).subject)).toEqual(['image a']);
+});
+
+test('an interrupted act that yields is not finished once somebody acts otherwise', async () => {
+  const { start } = await open();
+  const shown = new Set<string>();
+  let isAway = true;
+  const audit = start();
+  audit.carry(
+    'review.allow',
+    async ({ subject }) => {
+      shown.add(subject);
+      if (isAway) throw new AppError('unavailable', inEnglish('The store is away.'));
+    },
+    'yields',
+  );
+  audit.carry('review.block', async ({ subject }) => void shown.delete(subject));
+  await audit.act(act('image a', 'review.allow')).catch(() => {});
+  isAway = false;
+  await audit.act(act('image a', 'review.block'));
+  await audit.finish();
+  expect([...shown]).toEqual([]);
+  const log = (await audit.about('image a')).map(audit.lineOf).map((line) => JSON.parse(line));
+  const allowed = log.find(({ what }) => what === 'review.allow');
+  expect(log.find(({ what }) => what === 'refused')).toMatchObject({ of: allowed.id, why: 'conflict' });
+});
+
+test('what was refused is not carried out later, even while nothing can be told outside', async () => {
+  const { start } = await open();
+  let [isFull, isAway] = [true, true];
+  const blocked: string[] = [];
+  const lines: string[] = [];
+  const audit = start({
+    async tell(line) {
+      if (isAway) throw new Error('away');
+      lines.push(line);
+    },
+  });
+  audit.carry('block.add', async ({ subject }) => {
+    if (isFull) throw new AppError('conflict', inEnglish('The list is full.'));
+    blocked.push(subject);
+  });
+  await audit.act(act('hash a', 'block.add')).catch(({ code }) => expect(code).toBe('conflict'));
+  [isFull, isAway] = [false, false];
+  await audit.finish();
+  expect(blocked).toEqual([]);
+  // Outside, both are told.
+  expect(lines.map((line) => (JSON.parse(line) as Act).what).sort()).toEqual(['block.add', 'refused']);
+});
+
+test('one entry that nobody takes outside holds up no other', async () => {
+  const { start } = await open();
+  const told: string[] = [];
+  let isAway = true;
+  const audit = start({
+    async tell(line) {
+      const { subject } = JSON.parse(line) as Act;
+      if (isAway || subject.startsWith('bad')) throw new Error('too large');
+      told.push(subject);
+    },
+  });
+  for (const subject of ['bad a', 'bad b', 'bad c', 'image a', 'image b']) await audit.act(act(subject));
+  isAway = false;
+  for (let turn = 0; turn < 3; turn++) await audit.finish().catch(() => {});
+  expect(told.sort()).toEqual(['image a', 'image b']);
+});
+
+test('an act that never ends holds up no other', async () => {
+  const { start, store } = await open();
+  const audit = start();
+  const done: string[] = [];
+  audit.carry('image.delete', ({ subject }) =>
+    subject === 'image a' ? new Promise(() => {}) : Promise.resolve(void done.push(subject)),
+  );
+  for (const [at, id] of ['a', 'b'].entries())
+    await store.append({ id, at, day: 0, subject: `image ${id}`, text: '{"what":"image.delete"}' }, 2);
+  jest.useFakeTimers();
+  try {
+    const finished = audit.finish().catch(() => {});
+    for (let turn = 0; turn < 100 && done.length === 0; turn++) {
+      await Promise.resolve();
+      jest.advanceTimersByTime(60_000);
+    }
+    await finished;
+  } finally {
+    jest.useRealTimers();
+  }
+  expect(done).toEqual(['image b']);
+});
+
+test('a place outside that never answers holds up one act, and not each', async () => {
+  const { start } = await open();
+  const audit = start({ tell: () => new Promise(() => {}) });
+  const began = performance.now();
+  for (let number = 0; number < 10; number++) await audit.act(act(`image ${number}`));
+  expect(performance.now() - began).toBeLessThan(3000);
 });
 
 test('entries are dropped after a year of service, whatever the clock does meanwhile', async () => {

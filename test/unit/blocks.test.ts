@@ -26,6 +26,15 @@ test('a block of a network is lifted by any spelling of it', async () => {
   database.close();
 });
 
+test('blocks that come at once are all kept', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const parts = { state: createSqliteState(database), locks: createLocalLocks(), now: () => 0 };
+  const copies = [createBlocks(parts), createBlocks(parts)];
+  await Promise.all(copies.map((blocks, number) => blocks.add({ network: `192.0.2.${number}` }, '')));
+  expect(JSON.parse((await parts.state.get('blocks')) ?? '').networks).toHaveLength(2);
+  database.close();
+});
+
 test('blocks are not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const state = createSqliteState(database);
@@ -45,7 +54,7 @@ test('blocks are not overwritten by a copy of the server that has lost the lock 
       },
     },
   });
-  await expect(slow.add({ hash: 'a'.repeat(64) }, '')).rejects.toMatchObject({ code: 'conflict' });
+  await expect(slow.add({ hash: 'a'.repeat(64) }, '')).rejects.toMatchObject({ code: 'unavailable' });
   expect((await elsewhere.list()).networks).toMatchObject([{ network: '192.0.2.0/24' }]);
   expect(await state.get('blocks')).toContain('192.0.2.0/24');
   database.close();

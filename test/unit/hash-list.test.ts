@@ -35,6 +35,23 @@ test('a list has what its lines say, in either spelling, and nothing else', asyn
   expect([list.has(''), list.has('0'.repeat(64)), list.has('0'.repeat(32))]).toEqual([false, false, false]);
 });
 
+test('a list is read as other programs write it, and a file without any hash is an error', async () => {
+  for (const text of [
+    `\ufeff${sha256('a')}\r\n`,
+    `${sha256('a')},name\n`,
+    `\\${sha256('a')}  new\\nline\n`,
+  ]) {
+    await writeFile(path, text);
+    expect((await readHashList(path)).has(sha256('a'))).toBe(true);
+  }
+  await writeFile(path, Buffer.from(`\ufeff${sha256('a')}\r\n`, 'utf16le'));
+  const error = await readHashList(path).then(
+    () => null,
+    ({ message }) => message,
+  );
+  expect(error).toContain('has no SHA-256 or MD5');
+});
+
 test('an empty list has nothing, and a missing one is an error', async () => {
   await writeFile(path, '');
   expect((await readHashList(path)).has(sha256('a'))).toBe(false);

@@ -12,7 +12,7 @@ afterAll(() => rm(path, { force: true }));
 async function told(...lines: string[]) {
   await writeFile(path, lines.join('\n'));
   const { removed, blocks, hidden } = await readServerLogs([path], SINCE);
-  return { removed: [...removed], blocks: [...blocks.values()], hidden };
+  return { removed: [...removed], blocks: [...blocks.values()].map(({ time, ...rest }) => rest), hidden };
 }
 
 const line = (message: string, facts: object) =>
@@ -28,8 +28,9 @@ test('a log tells what was removed, also as Kubernetes keeps it', async () => {
   });
 });
 
+let acts = 0;
 const act = (what: string, subject: string, facts: object = {}) =>
-  JSON.stringify({ id: 'a-1', time: '2026-02-01T08:05:00.000Z', what, subject, ...facts });
+  JSON.stringify({ id: `a-${++acts}`, time: '2026-02-01T08:05:00.000Z', what, subject, ...facts });
 
 test('the audit log tells the same', async () => {
   const found = await told(
@@ -53,6 +54,33 @@ test('the audit log tells the same', async () => {
     ],
     hidden: 2,
   });
+});
+
+test('an act that was refused is not repeated', async () => {
+  const found = await told(
+    act('review.block', 'image aaaaaaaaaaaa', { id: 'a' }),
+    act('refused', 'image aaaaaaaaaaaa', { of: 'a', why: 'not_found' }),
+    act('refused', `hash ${HASH}`, { of: 'b', why: 'conflict' }),
+    act('block.add', `hash ${HASH}`, { id: 'b' }),
+  );
+  expect(found).toEqual({ removed: [], blocks: [], hidden: 0 });
+});
+
+test('a line that was told late changes nothing about what came after it', async () => {
+  const at = (minute: string) => ({ time: `2026-02-01T08:${minute}:00.000Z` });
+  const { blocks } = await told(
+    act('block.remove', `hash ${HASH}`, at('06')),
+    act('block.add', `hash ${HASH}`, at('05')),
+    act('block.add', 'network 192.0.2.0/24', at('05')),
+    line('block removed', { peer: '192.0.2.0/24', ...at('06') }),
+  );
+  expect(blocks.map(({ reason }) => reason)).toEqual([null, null]);
+});
+
+test('an album that a moderator deleted is told as such', async () => {
+  await writeFile(path, act('album.delete', 'album aaaaaaaaaaaa'));
+  const { albums, removed } = await readServerLogs([path], SINCE);
+  expect([[...albums], [...removed]]).toEqual([['aaaaaaaaaaaa'], []]);
 });
 
 test('of a block, the last line counts', async () => {

@@ -3,12 +3,13 @@
  * English and Chinese, with axe's rules of WCAG 2.2 AA and of best practice, by Tab, without scripts and with the network cut.
  * `bun run walk [--shots FOLDER] [VIEW ...]`: FOLDER gets a screenshot of each.
  */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
+import { ADMIN_TOKEN } from '../support/admin.ts';
 import { startBrowser } from '../support/browser/browser.ts';
 import { draw, SCENES } from '../support/images/scenes.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
@@ -44,9 +45,24 @@ if (shots !== undefined) await mkdir(shots, { recursive: true });
 const folder = await mkdtemp(join(tmpdir(), 'picpool-walk-'));
 await seedPool(folder, Date.now(), 20_000);
 await seedGallery(folder, Date.now(), 10_000);
+/** Sends pictures to review whose name says so. */
+const scanner = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  async fetch(request) {
+    const { data } = (await request.json()) as { data: { filename: string } };
+    return Response.json({ verdict: data.filename.startsWith('review') ? 'review' : 'allow' });
+  },
+});
+await writeFile(join(folder, 'terms.txt'), 'Show only what you may show.\n\nWhat breaks the law goes.');
 const server = await startServer(
   'bun',
-  { RATE_LIMITS: 'off', PROXY_ALLOW_PRIVATE: 'true', PROXY_SOURCES: 'http://127.0.0.1:9/' },
+  {
+    ...{ RATE_LIMITS: 'off', PROXY_ALLOW_PRIVATE: 'true', PROXY_SOURCES: 'http://127.0.0.1:9/' },
+    ...{ ADMIN_TOKEN, ABUSE_CONTACT: 'abuse@img.example', TERMS: join(folder, 'terms.txt') },
+    IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
+    IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',
+  },
   folder,
 );
 const browser = await startBrowser();
@@ -54,12 +70,18 @@ const scene = await draw(SCENES[0] as (typeof SCENES)[number]);
 
 interface View {
   path: string;
+  /** For a visitor who has logged in. */
+  cookie?: string;
   /** Shows more of the page, which takes scripts. */
   step?: (page: Page) => Promise<unknown>;
 }
 
 const picture = await upload('');
 const album = await makeAlbum();
+const cookie = await login();
+await upload('', 'review.jpg');
+const reported = await report(picture.slice(3), 'That is me, and I do not agree.');
+await report((await upload('')).slice(3), 'Spam.');
 const views: Record<string, View> = {
   home: { path: '/' },
   'home-options': { path: '/', step: (page) => page.locator('.options summary').click() },
@@ -170,6 +192,26 @@ const views: Record<string, View> = {
   faulty: { path: '/proxies?range=30d&country=DE&uptime=x&status=dead' },
   api: { path: '/docs#uploadImage' },
   missing: { path: '/nowhere' },
+  contact: { path: '/contact' },
+  report: { path: `/report?image=${picture.slice(3)}` },
+  'report-state': { path: `/report/${reported}` },
+  'admin-login': { path: '/admin' },
+  admin: { path: '/admin', cookie },
+  'admin-preview': {
+    path: '/admin',
+    cookie,
+    async step(page) {
+      for (const box of (await page.getByRole('checkbox').all()).slice(0, 5)) await box.check();
+      await page.locator('[name=block][value=network]').click();
+      await page.locator('#statement').waitFor();
+    },
+  },
+  ...Object.fromEntries(
+    ['reviews', 'reports', 'log', 'tokens', 'server'].map((name) => [
+      `admin-${name}`,
+      { path: `/admin/${name}`, cookie },
+    ]),
+  ),
 };
 
 function files(count: number) {
@@ -188,8 +230,26 @@ async function choose(page: Page, count: number): Promise<void> {
     .waitFor();
 }
 
-async function upload(options: string): Promise<string> {
-  const answer = await fetch(`${server.url}/api/upload?filename=walk.jpg${options}`, {
+async function login(): Promise<string> {
+  const { headers } = await fetch(`${server.url}/admin/login`, {
+    method: 'POST',
+    body: new URLSearchParams({ token: ADMIN_TOKEN }),
+    redirect: 'manual',
+  });
+  return /picpool_admin=([\w-]+)/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
+}
+
+async function report(image: string, text: string): Promise<string> {
+  const answer = await fetch(`${server.url}/api/reports`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ image, reason: 'privacy', text, contact: 'me@example.org' }),
+  });
+  return ((await answer.json()) as { receipt: string }).receipt;
+}
+
+async function upload(options: string, name = 'walk.jpg'): Promise<string> {
+  const answer = await fetch(`${server.url}/api/upload?filename=${name}${options}`, {
     method: 'POST',
     body: new Uint8Array(scene),
   });
@@ -277,19 +337,21 @@ interface Look {
 }
 
 /** Opens a page and returns all that is wrong with it. */
-async function faultsOf({ name, view: { path, step }, size, setting }: Look): Promise<string[]> {
+async function faultsOf({ name, view: { path, step, cookie }, size, setting }: Look): Promise<string[]> {
   const [width, height] = size;
   const { colorScheme, locale, javaScriptEnabled } = setting;
   const viewport = { width, height };
   const visit = await browser.visit(server.url, { viewport, reducedMotion: 'reduce', ...setting });
   const { page, faults, foreign } = visit;
+  if (cookie) {
+    const own = { name: 'picpool_admin', value: cookie, url: `${server.url}/admin` };
+    await page.context().addCookies([own]);
+  }
   await page.goto(server.url + path, { waitUntil: 'load' });
   await step?.(page);
   const wide = await overflowOf(page);
-  if (shots !== undefined && locale === 'en')
-    await page.screenshot({
-      path: join(shots, `${name}-${width}-${javaScriptEnabled ? colorScheme : 'plain'}.png`),
-    });
+  const kind = locale === 'en' ? (javaScriptEnabled ? colorScheme : 'plain') : locale;
+  if (shots !== undefined) await page.screenshot({ path: join(shots, `${name}-${width}-${kind}.png`) });
   const found = [
     // axe is a script as well.
     ...(javaScriptEnabled ? await violationsOf(page) : []),
@@ -323,6 +385,7 @@ try {
 } finally {
   await browser.close();
   await server.stop();
+  await scanner.stop(true);
   await rm(folder, { recursive: true, force: true });
 }
 console.log(`${looks.length} looks, ${found} findings`);

@@ -1,5 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { RequestContext } from '../../http/request-context.ts';
+import { sha256 } from '../../lib/secret.ts';
 import type { ImageRecord } from '../image.ts';
 
 /** Where an upload comes from. */
@@ -49,9 +50,7 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
 const MAX_REASON = 500;
 
 /** Returns what a record keeps of a delete token: its SHA-256 in hexadecimal. */
-export function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
+export const hashOf = sha256;
 
 /** Compares two hashes in constant time. */
 export function sameHash(one: string, other: string): boolean {

@@ -33,10 +33,13 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
   return {
     async askDelete(call, id) {
       const token = new URL(call.request.url).searchParams.get('token');
-      const decision = token === null ? null : await service.decision(id, token);
-      if (token !== null && decision)
+      const found = await removable(id, deleter(call, token)).catch(async (error) => {
+        const decision = token === null ? null : await service.decision(id, token);
+        if (token === null || decision === null) throw error;
         return decisionPage({ siteOf, basePath }, call, { id, token, decision });
-      const { filename, passwordHash } = await removable(id, deleter(call, token));
+      });
+      if (found instanceof Response) return found;
+      const { filename, passwordHash } = found;
       // A visitor with only the uploader's address may not know the password, so the name stays hidden.
       const shown = token === null && passwordHash !== null ? id : filename;
       const site = siteOf(call.request);
@@ -46,7 +49,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
 
     async answer(call, id, body) {
       const [token, text] = [body.get('token') ?? '', body.get('answer')?.trim().slice(0, MAX_ANSWER) ?? ''];
-      await service.answer(id, token, text, call.context.peer);
+      // There is only one, which nothing must use up.
+      if (text !== '') await service.answer(id, token, text, call.context.peer);
       return new Response(null, {
         status: 303,
         headers: redirectTo(`${basePath}/i/${id}/delete?token=${encodeURIComponent(token)}`),

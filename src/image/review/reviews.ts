@@ -1,7 +1,7 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { acquireSoon, type Locks, tooBusy } from '../../lib/locks.ts';
+import { holding, type Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { originalKey } from '../records/blob-keys.ts';
@@ -74,19 +74,13 @@ export function createReviews({
   const list = () => readReviews(state);
 
   /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
-  async function change(
-    work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>,
-  ): Promise<void> {
-    const lease = await acquireSoon(locks, 'image-reviews', clock);
-    try {
+  const change = (work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>): Promise<void> =>
+    holding({ locks, name: 'image-reviews', clock }, async (demandHeld) => {
       const changed = await work(await list());
       // Another copy may have made a change that this one has not seen.
-      if (lease.lost.aborted) throw tooBusy();
+      demandHeld();
       await state.set(KEY, JSON.stringify(changed));
-    } finally {
-      await lease.release();
-    }
-  }
+    });
 
   const without = (held: ImageRecord[], id: string) => held.filter((one) => one.id !== id);
 

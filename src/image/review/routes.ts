@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Audit } from '../../audit/audit.ts';
-import { FORMATS, MEDIA_TYPES } from '../../codec/format.ts';
+import { FORMATS } from '../../codec/format.ts';
 import type { Description } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
 import { SUBJECT } from '../owner-actions.ts';
-import { PRIVATE_CACHE, SANDBOX } from '../serve/serve.ts';
+import { privateFile } from '../serve/serve.ts';
 import type { Reviews } from './reviews.ts';
 
 const tag = 'Administration';
@@ -52,9 +52,10 @@ const file = { 200: { description: 'The file.', content: { 'image/*': { schema: 
 /** The routes for pictures that wait for the administrator. */
 export function imageReviewRoutes(reviews: Reviews, audit: Pick<Audit, 'act' | 'carry'>): Route[] {
   const admin = 'or moderator';
-  for (const verdict of ['allow', 'block'] as const) {
-    audit.carry(`review.${verdict}`, ({ subject }) => reviews.decide(subject.slice(SUBJECT.length), verdict));
-  }
+  const decideOn = (verdict: 'allow' | 'block') => (act: { subject: string }) =>
+    reviews.decide(act.subject.slice(SUBJECT.length), verdict);
+  audit.carry('review.allow', decideOn('allow'), 'yields');
+  audit.carry('review.block', decideOn('block'));
   return [
     route('GET /api/admin/reviews', () => list(reviews), {
       admin,
@@ -79,13 +80,7 @@ async function list(reviews: Reviews): Promise<Response> {
 
 async function showFile(reviews: Reviews, id: string): Promise<Response> {
   const { image, body } = await reviews.file(id);
-  return new Response(body, {
-    headers: {
-      'content-type': MEDIA_TYPES[image.format],
-      'cache-control': PRIVATE_CACHE,
-      'content-security-policy': SANDBOX,
-    },
-  });
+  return privateFile(image, body);
 }
 
 /** Publishes or deletes an image, and lists the others. */

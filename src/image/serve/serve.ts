@@ -9,9 +9,21 @@ import { contentDisposition } from './disposition.ts';
 import type { Version } from './thumbnails.ts';
 
 /** A browser that opens the file directly runs nothing in it. */
-export const SANDBOX = "default-src 'none'; sandbox";
+const SANDBOX = "default-src 'none'; sandbox";
 /** For everything that a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
+
+/** Sends a file to a moderator. */
+export function privateFile({ id, format }: ImageRecord, body: Blob | ReadableStream<Uint8Array>): Response {
+  return new Response(body, {
+    headers: {
+      'content-type': MEDIA_TYPES[format],
+      'content-disposition': `inline; filename="${id}.${EXTENSIONS[format]}"`,
+      'cache-control': PRIVATE_CACHE,
+      'content-security-policy': SANDBOX,
+    },
+  });
+}
 
 /** The file as stored, a smaller version, or another format, which the stored file may stand in for. */
 export type AskedShape = Shape & Pick<Version, 'isStopgap'>;

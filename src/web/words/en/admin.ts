@@ -90,7 +90,6 @@ export const reports = {
     keep: 'A moderator has looked at it, and it stays.',
     delete: 'A moderator has removed it.',
   },
-  unknown: 'There is no such report, or it is too old.',
   since: (time: string) => `First reported ${time}`,
   count: (count: number) => formats.plural(count, { one: '# report', other: '# reports' }),
   decide: { keep: 'Keep', delete: 'Delete' },

@@ -88,7 +88,6 @@ export const reports: Words['reports'] = {
     keep: '版主已查看，内容予以保留。',
     delete: '版主已将其移除。',
   },
-  unknown: '没有这项举报，或时间过久。',
   since: (time) => `首次举报：${time}`,
   count: (count) => `${count} 次举报`,
   decide: { keep: '保留', delete: '删除' },
