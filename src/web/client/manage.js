@@ -106,6 +106,11 @@ async function refresh() {
   if (!page) return;
   document.title = page.title;
   replaceFrom(page, PARTS);
+  finishPage();
+}
+
+/** Completes what the server cannot: the ways to share, and times as the visitor counts them. */
+export function finishPage() {
   const shared = document.querySelector('[data-share]');
   if (shared instanceof HTMLElement) shared.append(shareRow(JSON.parse(shared.dataset.share ?? '{}')));
   sayTimes();
@@ -120,7 +125,7 @@ const UNITS = /** @type {const} */ ([
 ]);
 
 /** Writes times as the visitor counts them: how long ago, with the local time for the pointer. */
-export function sayTimes() {
+function sayTimes() {
   for (const time of document.querySelectorAll('.facts time')) {
     if (!(time instanceof HTMLTimeElement)) continue;
     const ms = Date.parse(time.dateTime) - Date.now();

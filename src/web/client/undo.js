@@ -80,7 +80,7 @@ async function deleteAll(images) {
 /** @param {Mine} image */
 async function deleteNow(image) {
   for (let attempt = 1; ; attempt++) {
-    const { body, status, fault } = await ask(pathOf(image), methodFor(image));
+    const { body, status, fault } = await ask(...deletionOf(image));
     // The token is nowhere else, so only this server's word counts.
     if (fault === null || body?.code === 'not_found') return gone(image.id);
     if ([429, 503].includes(status) && attempt < TRIES) {
@@ -107,15 +107,13 @@ function tell(detail) {
   document.dispatchEvent(new CustomEvent(ASIDE, { detail }));
 }
 
-/** @param {Mine} image */
-function pathOf({ id, url }) {
-  const { pathname } = new URL(url, location.href);
-  return pathname.replace(/\/i\/\w+$/, `/api/delete/${id}`);
-}
-
-/** @param {Mine} image */
-function methodFor({ delete_token }) {
-  return { method: 'DELETE', headers: { 'x-delete-token': delete_token } };
+/**
+ * @param {Mine} image
+ * @returns {[path: string, init: RequestInit]}
+ */
+function deletionOf({ id, url, delete_token }) {
+  const path = new URL(url, location.href).pathname.replace(/\/i\/\w+$/, `/api/delete/${id}`);
+  return [path, { method: 'DELETE', headers: { 'x-delete-token': delete_token }, keepalive: true }];
 }
 
 /** Deletes what a page that was left was told to delete, of which nobody has heard the answer. */
@@ -132,7 +130,7 @@ addEventListener('pagehide', () => {
   // The list keeps them until the server has confirmed it.
   for (const image of [...begun.values(), ...close()]) {
     changeMine(image.id, { deleting: Date.now() });
-    void fetch(pathOf(image), { ...methodFor(image), keepalive: true }).catch(() => {});
+    void fetch(...deletionOf(image)).catch(() => {});
   }
 });
 addEventListener('keydown', (event) => {
