@@ -46,6 +46,7 @@ async function upload(page: Page, ...files: ReturnType<typeof file>[]): Promise<
 
 interface Kept {
   id: string;
+  filename: string;
   delete_token: string;
 }
 const mineOf = (page: Page) =>
@@ -204,7 +205,10 @@ describe('a picture of this browser', () => {
       '/',
       async (page) => {
         await upload(page, ...named(2));
-        const [kept, deleted] = await mineOf(page);
+        const mine = await mineOf(page);
+        const [deleted, kept] = ['p0.png', 'p1.png'].map((name) =>
+          mine.find(({ filename }) => filename === name),
+        );
         await page.getByRole('button', { name: 'Delete p0.png' }).click();
         await page.goto(`${server.url}/i/${kept?.id}`);
         await page.waitForFunction(
