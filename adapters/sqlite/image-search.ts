@@ -62,11 +62,13 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
   const removeText = database.prepare('DELETE FROM image_text WHERE rowid = ?');
   const removeShort = database.prepare('DELETE FROM image_short WHERE rowid = ?');
   // A runtime may bind numbers as reals, and with real limits an FTS5 table reads all rows. One text of all positions
-  // crosses to another thread ten times as fast as rows.
-  const indexed = (table: Pattern['table']) =>
+  // crosses to another thread ten times as fast as rows. Without the sign before a row ID, the first index would be asked
+  // for each result of the other.
+  const indexed = ([table = '', ...others]: readonly string[]) =>
     `SELECT json_group_array(pos) AS positions FROM (
        SELECT rowid AS pos FROM ${table}
        WHERE ${table} MATCH ? AND rowid < CAST(? AS INTEGER) AND rowid >= CAST(? AS INTEGER)
+         ${others.map((other) => `AND +rowid IN (SELECT rowid FROM ${other} WHERE ${other} MATCH ?)`).join('')}
        ORDER BY rowid DESC LIMIT ?)`;
 
   /** Images below this are not indexed. */
@@ -88,8 +90,10 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
    * ms.
    */
   async function askIndex(pattern: Pattern, below: number, from: number, most: number): Promise<number[]> {
-    const query = indexed(pattern.table);
-    const [row] = await database.readAside<{ positions: string }>(query, pattern.match, below, from, most);
+    const [match, ...others] = pattern.matches.values();
+    const query = indexed([...pattern.matches.keys()]);
+    const values = [match ?? '', below, from, ...others, most];
+    const [row] = await database.readAside<{ positions: string }>(query, ...values);
     return JSON.parse(row?.positions ?? '[]') as number[];
   }
 
@@ -194,9 +198,8 @@ const MOST_ASKED = 24;
 interface Pattern {
   /** Words that a match contains. */
   needles: readonly string[];
-  /** The index to use, and its query. */
-  table: 'image_text' | 'image_short';
-  match: string;
+  /** The indexes to use, each with its query. */
+  matches: ReadonlyMap<'image_text' | 'image_short', string>;
   /** False if a result of the index may lack a word. */
   exact: boolean;
 }
@@ -205,20 +208,22 @@ interface Pattern {
 function patternOf(text: string): Pattern | null {
   const needles = needlesOf(text);
   if (needles.length === 0) return null;
-  const [short, long] = [false, true].map((is) => needles.filter((one) => [...one].length >= GRAM === is));
-  if (!long?.length) {
-    // The word of one character, or of its pair.
-    const words = needles.map((one) => shortWords(one).split(' ')[[...one].length === 1 ? 0 : 2]);
-    return { needles, table: 'image_short', match: inAll(words), exact: true };
-  }
-  let room = MOST_ASKED;
-  const asked = long.flatMap((needle) => {
-    const part = [...needle].slice(0, room);
-    room -= part.length;
-    return part.length < GRAM ? [] : [part.join('')];
+  const matches: Pattern['matches'] & Map<string, string> = new Map();
+  const [short = [], long = []] = [false, true].map((is) =>
+    needles.filter((one) => [...one].length >= GRAM === is),
+  );
+  // A part of each, because the rare one finds most.
+  let room = MOST_ASKED - GRAM * long.length;
+  const asked = long.map((needle) => {
+    const part = [...needle].slice(0, GRAM + room);
+    room -= part.length - GRAM;
+    return part.join('');
   });
-  const exact = short?.length === 0 && asked.join('') === long.join('');
-  return { needles, table: 'image_text', match: inAll(asked), exact };
+  if (long.length > 0) matches.set('image_text', inAll(asked));
+  // The word of one character, or of its pair.
+  const words = short.map((one) => shortWords(one).split(' ')[[...one].length === 1 ? 0 : 2]);
+  if (short.length > 0) matches.set('image_short', inAll(words));
+  return { needles, matches, exact: asked.join() === long.join() };
 }
 
 function inAll(phrases: readonly (string | undefined)[]): string {

@@ -15,8 +15,8 @@ const COOKIES = {
   hidden: 'picpool_hidden',
   audience: 'picpool_audience',
 } as const;
-/** Names of hidden entries, separated by dots. */
 const AUDIENCE = /^[a-z]{1,20}$/;
+/** Names of hidden entries, separated by dots. */
 const HIDDEN = /^[a-z_.]{1,200}$/;
 const YEAR_S = 365 * 86_400;
 

@@ -1,4 +1,4 @@
-import { describe, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createSqliteAlbums } from '../../adapters/sqlite/albums.ts';
 import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
@@ -12,6 +12,7 @@ import { imageLossConformance } from '../conformance/image-loss.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
+import { image } from '../support/stores/records.ts';
 import { sqliteOpener } from '../support/stores/sqlite.ts';
 
 const opener = sqliteOpener((path) => openDatabase(bunRuntime.openSqlite, path));
@@ -50,6 +51,25 @@ describe('in steps so small that few rows take many', () => {
     test,
     opener((database) => createSqliteImages(database, { read: 2, tried: 2, added: 2 })),
   );
+});
+
+test('a search for a frequent and a rare word reads the rare ones alone', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  let asked = 0;
+  const counting = {
+    ...database,
+    readAside: (...query: Parameters<typeof database.readAside>) => {
+      asked++;
+      return database.readAside(...query);
+    },
+  } as typeof database;
+  const store = createSqliteImages(counting, { read: 2, tried: 2, added: 2 });
+  for (let index = 0; index < 40; index++)
+    await store.insert(
+      image({ id: `${index}`.padStart(12, 'A'), filename: `trip${index}`, createdAt: index }),
+    );
+  await store.list({ text: 'trip 39', offset: 0, limit: 5 });
+  expect(asked).toBe(1);
 });
 
 describe('with images that are not in the index of the search yet', () => {

@@ -68,7 +68,7 @@ test('title and alternative text are stored, changed and taken away, and shown e
   expect(await changed.json()).toMatchObject({ title: 'Hafen', alt: null });
   expect((await info()).html).toEndWith(' alt="trip-07.png">');
   await change(image.id, { title: ' ' }, withToken(image));
-  expect(await page()).toContain('<h1>trip-07.png</h1>');
+  expect(await page()).toContain('<h1 id="picture-name">trip-07.png</h1>');
 });
 
 test('a picture that looks like a blocked one cannot be changed', async () => {

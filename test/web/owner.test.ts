@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createCipheriv, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { privatePhoto, quarters } from '../support/images/images.ts';
@@ -44,6 +46,7 @@ async function upload(page: Page, ...files: ReturnType<typeof file>[]): Promise<
 
 interface Kept {
   id: string;
+  filename: string;
   delete_token: string;
 }
 const mineOf = (page: Page) =>
@@ -122,6 +125,11 @@ describe('a picture of this browser', () => {
           await saved();
         };
         await save(async () => {
+          await page.getByLabel('Title').fill('none');
+          await page.keyboard.press('Enter');
+        });
+        await page.getByRole('heading', { name: 'none' }).waitFor();
+        await save(async () => {
           await page.getByLabel('Title').fill('Harbour');
           await page.keyboard.press('Enter');
         });
@@ -187,6 +195,94 @@ describe('a picture of this browser', () => {
         await first;
         await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
         expect(await areThere(ids)).toBe(0);
+      },
+      { expected: GONE },
+    );
+  });
+
+  test('is deleted while another is looked at, which stays', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, ...named(2));
+        const mine = await mineOf(page);
+        const [deleted, kept] = ['p0.png', 'p1.png'].map((name) =>
+          mine.find(({ filename }) => filename === name),
+        );
+        await page.getByRole('button', { name: 'Delete p0.png' }).click();
+        await page.goto(`${server.url}/i/${kept?.id}`);
+        await page.waitForFunction(
+          (id) => !localStorage.getItem('picpool:mine')?.includes(id),
+          deleted?.id ?? '',
+        );
+        await page.getByText('Edit', { exact: true }).waitFor();
+        expect(page.url()).toBe(`${server.url}/i/${kept?.id}`);
+      },
+      { expected: GONE },
+    );
+  });
+
+  test('is deleted even if the page is left in the midst, or its browser died, or its clock was ahead', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, ...named(8));
+        const ids = (await mineOf(page)).map(({ id }) => id);
+        let asked = 0;
+        await page.route('**/api/delete/*', async (route) => {
+          if (++asked > 2) await new Promise(() => {});
+          await route.continue();
+        });
+        await page.locator('#cards .tick').first().click();
+        await page
+          .locator('#cards .tick')
+          .last()
+          .click({ modifiers: ['Shift'] });
+        await page.locator('#chosen-cards').getByRole('button', { name: 'Delete' }).click();
+        await page.waitForFunction(() => JSON.parse(localStorage.getItem('picpool:mine') ?? '').length === 6);
+        await page.unroute('**/api/delete/*');
+        await page.goto('about:blank');
+        while ((await areThere(ids)) > 0) await Bun.sleep(50);
+
+        for (const ms of [4000, 9e9]) {
+          await page.goto(server.url);
+          await upload(page, file('late.png'));
+          const [{ id = '' } = {}] = await mineOf(page);
+          await page.evaluate((ms) => {
+            const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '');
+            localStorage.setItem('picpool:mine', JSON.stringify([{ ...one, deleting: Date.now() + ms }]));
+          }, ms);
+          await page.reload();
+          await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
+          expect(await areThere([id])).toBe(0);
+        }
+      },
+      { expected: GONE },
+    );
+  });
+
+  test('is forgotten or changed by a word of this server alone', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await upload(page, ...named(2));
+        let answers = [200, 404];
+        await page.route(/\/api\/(delete|image)\//, (route) => {
+          const [status = 200] = answers;
+          answers = answers.slice(1);
+          return route.fulfill({ status, contentType: 'text/html', body: '<h1>Log in</h1>' });
+        });
+        await page.getByRole('button', { name: 'Delete p0.png' }).click();
+        await page.getByRole('button', { name: 'Delete p1.png' }).click();
+        await page.locator('.upload-card .fault').nth(1).waitFor();
+        const mine = await mineOf(page);
+        expect(mine).toHaveLength(2);
+
+        await page.goto(`${server.url}/i/${mine[0]?.id}#edit`);
+        await page.getByLabel('Who can see it').selectOption('public');
+        await page.locator('#edit .warned').waitFor();
+        expect(await page.getByLabel('Who can see it').inputValue()).toBe('unlisted');
+        expect(await mineOf(page)).toEqual(mine);
       },
       { expected: GONE },
     );
@@ -286,6 +382,35 @@ describe('the list of this browser', () => {
     );
   });
 
+  test('comes from a link only if it is no larger than a list', async () => {
+    const key = randomBytes(32);
+    const sealedList = async (spaces: number) => {
+      const pictures = [{ id: 'a'.repeat(12), delete_token: 't'.repeat(32), filename: 'x' }];
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', key, iv);
+      const list = cipher.update(gzipSync(JSON.stringify({ pictures }) + ' '.repeat(spaces)));
+      const sealed = Buffer.concat([iv, list, cipher.final(), cipher.getAuthTag()]);
+      const body = sealed.toString('base64url');
+      const { id } = await json<{ id: string }>(
+        await fetch(`${server.url}/api/handovers`, { method: 'POST', body }),
+      );
+      return `/#move=${id}.${key.toString('base64url')}`;
+    };
+    for (const [spaces, words] of [
+      [0, '1 entry was added.'],
+      [20e6, 'Nothing was added.'],
+    ] as const) {
+      await visit(
+        await sealedList(spaces),
+        async (page) => {
+          await page.getByRole('button', { name: 'Add them here' }).click();
+          await page.getByText(words).first().waitFor();
+        },
+        { expected: GONE },
+      );
+    }
+  });
+
   test('is saved as a file and read again, and nothing of another file is taken', async () => {
     await visit('/', async (page) => {
       await upload(page, ...named(2));
@@ -310,6 +435,11 @@ describe('the list of this browser', () => {
         .locator('#mine-list > li > a')
         .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
       expect(href).toBe(`${server.url}/i/${list.pictures[0].id}`);
+      const albums = [{ id: 'a'.repeat(12), token: 't'.repeat(32), made: 1e300 }];
+      await read(Buffer.from(JSON.stringify({ albums })));
+      await page.getByText('1 entry was added.').first().waitFor();
+      await page.reload();
+      await upload(page, file('after.png'));
     });
   });
 });

@@ -49,7 +49,8 @@ export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number
 }
 
 /**
- * Returns who sees what this visitor uploads on a page: what was chosen there last. Unlike for the API, the default is that it is not in the gallery.
+ * Returns who sees what this visitor uploads on a page: what was chosen there last. Unlike for the API, the default is
+ * that it is not in the gallery.
  */
 export function chosenAudience(request: Request, { listing }: AudienceRules): Visibility {
   const kept = keptAudience(request);

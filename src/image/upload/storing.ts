@@ -63,9 +63,8 @@ export interface Storing {
 }
 
 export function createStoring(options: StoringOptions): Storing {
-  const { images, files, codec, hasher, rights, rules, quota } = options;
-  const { mayStore, mayUpload, holdBack, unfinished, onStored } = options;
-  const { requireFiles, random, folder, now, stamp, log } = options;
+  const { images, files, codec, hasher, rights, rules, quota, mayStore, mayUpload, holdBack } = options;
+  const { unfinished, onStored, requireFiles, random, folder, now, stamp, log } = options;
 
   async function freshId(): Promise<string> {
     for (;;) {

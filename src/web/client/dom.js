@@ -105,7 +105,8 @@ export function faultIn(status, body) {
 }
 
 /**
- * Requests JSON from the server. Never rejects: a fault is returned as `{ fault }`.
+ * Requests JSON from the server. Never rejects: a fault is returned as `{ fault }`. A page that something between has
+ * sent in its place, such as a login, is one.
  * @param {string} path
  * @param {RequestInit} [init]
  * @returns {Promise<{ body: any, status: number, fault: string | null }>}
@@ -114,7 +115,8 @@ export async function ask(path, init) {
   try {
     const answer = await fetch(path, init);
     const body = await answer.json().catch(() => null);
-    return { body, status: answer.status, fault: answer.ok ? null : faultIn(answer.status, body) };
+    const isGood = answer.ok && body?.success === true;
+    return { body, status: answer.status, fault: isGood ? null : faultIn(answer.status, body) };
   } catch {
     return { body: null, status: 0, fault: faultIn(0, null) };
   }

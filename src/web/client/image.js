@@ -1,15 +1,11 @@
 // @ts-check
 import { make, say } from './dom.js';
-import { manage, sayTimes } from './manage.js';
+import { finishPage, manage } from './manage.js';
 import { addMine, readMine, removeMine } from './mine.js';
-import { shareRow } from './share.js';
 
 // Pictures uploaded by form, or from the menu of a phone, also belong to this browser.
 const made = document.querySelector('[data-mine]');
 if (made instanceof HTMLElement) addMine(JSON.parse(made.dataset.mine ?? '{}'));
-
-const shared = document.querySelector('[data-share]');
-if (shared instanceof HTMLElement) shared.append(shareRow(JSON.parse(shared.dataset.share ?? '{}')));
 
 // The browser that uploaded it may change it, and delete it even if its address has changed.
 const link = document.querySelector('a[data-delete]');
@@ -17,7 +13,7 @@ if (link instanceof HTMLAnchorElement) {
   const mine = readMine().find(({ id }) => id === link.dataset.delete);
   if (mine) manage(mine, link);
 }
-sayTimes();
+finishPage();
 
 const deleted = document.querySelector('[data-deleted]');
 if (deleted instanceof HTMLElement) removeMine(deleted.dataset.deleted ?? '');

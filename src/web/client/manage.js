@@ -25,13 +25,16 @@ export function manage(mine, link) {
   });
   const page = document.querySelector('.picture-page');
   document.addEventListener(ASIDE, (event) => {
-    const { aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+    const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+    if (id !== mine.id) return;
     page?.classList.toggle('leaving', aside);
     if (fault !== null)
       byId('picture-name', HTMLElement).after(make('p', { class: 'fault', role: 'alert' }, fault));
   });
   const home = /** @type {HTMLAnchorElement} */ (document.querySelector('a.brand')).href;
-  document.addEventListener(GONE, () => location.replace(home));
+  document.addEventListener(GONE, (event) => {
+    if (/** @type {CustomEvent<string>} */ (event).detail === mine.id) location.replace(home);
+  });
   showPanel(mine);
 }
 
@@ -61,22 +64,32 @@ function showPanel(mine) {
   let last = Promise.resolve();
   /** @param {HTMLInputElement | HTMLSelectElement} field */
   function save(field) {
-    const needsPassword = field.name === 'visibility' && field.value === 'protected' && password.value === '';
-    if (needsPassword) return password.focus();
-    const change =
-      field.name === 'visibility' && field.value === 'protected'
-        ? { password: password.value }
-        : { [field.name]: field.value === WITHOUT ? null : field.value };
-    last = last.then(() => send(change));
+    const isProtected = field.name === 'visibility' && field.value === 'protected';
+    password.required = isProtected;
+    if (isProtected && !password.reportValidity()) return;
+    const isWithout = field instanceof HTMLSelectElement && field.value === WITHOUT;
+    const change = isProtected
+      ? { password: password.value }
+      : { [field.name]: isWithout ? null : field.value };
+    last = last.then(() => send(field, change));
   }
 
-  /** @param {Record<string, string | null>} change */
-  async function send(change) {
+  /**
+   * @param {HTMLInputElement | HTMLSelectElement} field
+   * @param {Record<string, string | null>} change
+   */
+  async function send(field, change) {
     said.textContent = say('saving');
     said.classList.remove('warned');
     const { fault } = await changePicture(mine, change);
     said.textContent = fault ?? say('saved');
     said.classList.toggle('warned', fault !== null);
+    // What could not be saved does not look as if it were.
+    if (field instanceof HTMLSelectElement)
+      for (const option of field.options) {
+        if (fault === null) option.defaultSelected = option.selected;
+        else option.selected = option.defaultSelected;
+      }
     // With its new password, this browser may still see it.
     if (fault === null && change.password)
       await fetch(location.pathname, {
@@ -93,6 +106,11 @@ async function refresh() {
   if (!page) return;
   document.title = page.title;
   replaceFrom(page, PARTS);
+  finishPage();
+}
+
+/** Completes what the server cannot: the ways to share, and times as the visitor counts them. */
+export function finishPage() {
   const shared = document.querySelector('[data-share]');
   if (shared instanceof HTMLElement) shared.append(shareRow(JSON.parse(shared.dataset.share ?? '{}')));
   sayTimes();
@@ -107,7 +125,7 @@ const UNITS = /** @type {const} */ ([
 ]);
 
 /** Writes times as the visitor counts them: how long ago, with the local time for the pointer. */
-export function sayTimes() {
+function sayTimes() {
   for (const time of document.querySelectorAll('.facts time')) {
     if (!(time instanceof HTMLTimeElement)) continue;
     const ms = Date.parse(time.dateTime) - Date.now();

@@ -6,7 +6,7 @@ import { showMine } from './mine-list.js';
 
 /** The server keeps no more. */
 const MOST_SEALED = 256 * 1024;
-/** Of a file that is read. */
+/** Of a list that is read. */
 const MOST_FILE = 8e6;
 const FILE_TYPE = 'application/json';
 const ID = /^[0-9A-Za-z]{12}$/;
@@ -76,12 +76,14 @@ function pictureOf({ id, filename, raw_url, protected: isProtected, delete_token
 
 /** @param {Record<string, unknown>} one */
 function albumOf({ id, token, title, count, made }) {
+  const now = Date.now();
   return {
     id: String(id),
     url: byId('upload', HTMLFormElement).action.replace(/api\/upload$/, `a/${id}`),
     token: String(token),
     count: Number(count) || 0,
-    made: Number(made) || Date.now(),
+    // Beyond the range of dates, the list could not be shown.
+    made: Math.min(Math.max(Number(made) || now, 0), now),
     ...(typeof title === 'string' && { title: title.slice(0, 255) }),
   };
 }
@@ -108,8 +110,16 @@ async function unseal(sealed, key) {
     imported,
     bytes.slice(12),
   );
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(stream).text();
+  let size = 0;
+  const bounded = new TransformStream({
+    transform(chunk, to) {
+      size += chunk.length;
+      if (size > MOST_FILE) to.error(new RangeError());
+      else to.enqueue(chunk);
+    },
+  });
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(unpacked.pipeThrough(bounded)).text();
 }
 
 /** @param {Uint8Array} bytes */

@@ -58,5 +58,4 @@ export function chooseIn(list, bar, actions) {
     return make('button', { type: 'button', class: 'quiet small', click }, label);
   });
   bar.replaceChildren(make('label', { class: 'check' }, all, count), ...buttons);
-  return show;
 }

@@ -19,6 +19,8 @@ const TRIES = 5;
 
 /** Pictures whose deletion can still be undone. @type {Mine[]} */
 let pending = [];
+/** Those whose deletion was begun, by ID. @type {Map<string, Mine>} */
+const begun = new Map();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 const bar = make(
@@ -45,7 +47,7 @@ export function deleteSoon(images) {
   bar.hidden = false;
   announce(say('deletedUndo', { words }));
   clearTimeout(timer);
-  timer = setTimeout(finish, UNDO_MS);
+  timer = setTimeout(() => void deleteAll(close()), UNDO_MS);
 }
 
 function undo() {
@@ -57,10 +59,6 @@ function undo() {
   announce(say('undone', { count: back.length }));
 }
 
-async function finish() {
-  for (const image of close()) await deleteNow(image);
-}
-
 function close() {
   clearTimeout(timer);
   bar.hidden = true;
@@ -69,11 +67,22 @@ function close() {
   return images;
 }
 
+/** @param {readonly Mine[]} images */
+async function deleteAll(images) {
+  const some = images.filter(({ id }) => !begun.has(id));
+  for (const image of some) begun.set(image.id, image);
+  for (const image of some) {
+    await deleteNow(image);
+    begun.delete(image.id);
+  }
+}
+
 /** @param {Mine} image */
 async function deleteNow(image) {
   for (let attempt = 1; ; attempt++) {
-    const { status, fault } = await ask(pathOf(image), methodFor(image));
-    if (fault === null || status === 404) return gone(image.id);
+    const { body, status, fault } = await ask(...deletionOf(image));
+    // The token is nowhere else, so only this server's word counts.
+    if (fault === null || body?.code === 'not_found') return gone(image.id);
     if ([429, 503].includes(status) && attempt < TRIES) {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       continue;
@@ -98,28 +107,30 @@ function tell(detail) {
   document.dispatchEvent(new CustomEvent(ASIDE, { detail }));
 }
 
-/** @param {Mine} image */
-function pathOf({ id, url }) {
-  const { pathname } = new URL(url, location.href);
-  return pathname.replace(/\/i\/\w+$/, `/api/delete/${id}`);
-}
-
-/** @param {Mine} image */
-function methodFor({ delete_token }) {
-  return { method: 'DELETE', headers: { 'x-delete-token': delete_token } };
+/**
+ * @param {Mine} image
+ * @returns {[path: string, init: RequestInit]}
+ */
+function deletionOf({ id, url, delete_token }) {
+  const path = new URL(url, location.href).pathname.replace(/\/i\/\w+$/, `/api/delete/${id}`);
+  return [path, { method: 'DELETE', headers: { 'x-delete-token': delete_token }, keepalive: true }];
 }
 
 /** Deletes what a page that was left was told to delete, of which nobody has heard the answer. */
-async function finishOthers() {
+function finishOthers() {
   const now = Date.now();
-  for (const image of readMine()) if (image.deleting && image.deleting <= now) await deleteNow(image);
+  const marked = readMine().filter(({ deleting }) => deleting !== undefined);
+  // Nothing waits longer, unless the clock was ahead.
+  const isLater = ({ deleting = 0 }) => deleting > now && deleting <= now + UNDO_MS;
+  void deleteAll(marked.filter((image) => !isLater(image)));
+  if (marked.some(isLater)) setTimeout(finishOthers, UNDO_MS);
 }
 
 addEventListener('pagehide', () => {
   // The list keeps them until the server has confirmed it.
-  for (const image of close()) {
+  for (const image of [...begun.values(), ...close()]) {
     changeMine(image.id, { deleting: Date.now() });
-    void fetch(pathOf(image), { ...methodFor(image), keepalive: true }).catch(() => {});
+    void fetch(...deletionOf(image)).catch(() => {});
   }
 });
 addEventListener('keydown', (event) => {
@@ -128,5 +139,5 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   undo();
 });
-addEventListener('storage', ({ key }) => key === MINE_KEY && void finishOthers());
-addEventListener('pageshow', () => void finishOthers());
+addEventListener('storage', ({ key }) => key === MINE_KEY && finishOthers());
+addEventListener('pageshow', finishOthers);
