@@ -481,3 +481,23 @@ test('the page of a picture in an album leads to its neighbours there and back t
   const other = await host.upload(picture);
   expect((await host.send(`/a/${album.id}/${other.id}`)).status).toBe(404);
 });
+
+test('the page of a picture in an album does not name the protected pictures beside it', async () => {
+  const album = await make();
+  const { id } = await uploadInto(album);
+  const fields = { filename: 'secret-plan.jpg', password: 'x', album: album.id, album_token: album.token };
+  await host.send('/api/upload', { method: 'POST', body: formOf(fields) });
+  const page = await (await host.send(`/a/${album.id}/${id}`)).text();
+  expect(page).toContain('rel="next"');
+  expect(page).not.toContain('secret-plan');
+});
+
+test('a cover that was taken out of its album is told no more', async () => {
+  const album = await make();
+  const { id } = await uploadInto(album);
+  await uploadInto(album);
+  await send('PATCH', `/api/albums/${album.id}`, { cover: id }, withToken(album));
+  const answer = await send('DELETE', `/api/albums/${album.id}/images/${id}`, undefined, withToken(album));
+  expect(await json<object>(answer)).toMatchObject({ cover: null });
+  expect(await (await host.send(`/api/albums/${album.id}`)).text()).not.toContain(id);
+});
