@@ -238,3 +238,41 @@ test('a guest with a phone adds 3 photos by the QR code, with and without script
     expect((await fetch(link)).status).toBe(403);
   });
 }, 120_000);
+
+// The last one, because the server is busy for a while after so many pictures.
+test('the token of a new album is kept before anything else happens, and said if there is no room for it', async () => {
+  await visit('/', async (page) => {
+    await page.setInputFiles('#file', files('one', 'two'));
+    await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
+    await page.evaluate(() => {
+      for (let size = 1 << 22; size > 0; size >>= 1) {
+        try {
+          for (;;) localStorage.setItem(`full ${localStorage.length}`, 'x'.repeat(size));
+        } catch {}
+      }
+    });
+    await page.getByRole('button', { name: 'Make an album' }).click();
+    await page.keyboard.press('Enter');
+    await page.getByText(/no room for the token of the album.* \w{32}$/).waitFor();
+  });
+  const small = await quarters(8, 8).png().toBuffer();
+  const many = Array.from({ length: 101 }, (_, number) => ({
+    name: `${number}.png`,
+    mimeType: 'image/png',
+    buffer: small,
+  }));
+  await visit('/', async (page) => {
+    await page.setInputFiles('#file', many);
+    await page.getByRole('heading', { name: '101 pictures are online' }).waitFor();
+    await page.route('**/api/albums/*/images', () => {});
+    const adding = page.waitForRequest('**/api/albums/*/images');
+    await page.getByRole('button', { name: 'Make an album' }).click();
+    await page.keyboard.press('Enter');
+    const url = (await adding).url();
+    const again = await page.context().newPage();
+    await again.goto(server.url);
+    await again.locator('#my-albums').getByRole('link', { name: 'Album with 100 pictures' }).click();
+    await again.getByRole('button', { name: 'Edit album' }).waitFor();
+    expect(url).toContain(again.url().split('/').at(-1) ?? '?');
+  });
+}, 120_000);
