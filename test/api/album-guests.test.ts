@@ -205,6 +205,8 @@ describe('an invitation', () => {
   test('finds room in a full album for pictures that were deleted', async () => {
     const album = await makeAlbum();
     const link = await invited(album, { max: 3 });
+    // Only then do records without files not mean that the files are lost.
+    await host.upload(picture);
     const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${300_000_000_000 + index}`);
     await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
     await host.albums.append(album.id, ids);
@@ -212,6 +214,8 @@ describe('an invitation', () => {
     await host.images.remove(ids[5] ?? '');
     expect((await add(link, formOf(picture, picture))).status).toBe(201);
     expect([await usedOf(album), (await add(link)).status]).toEqual([[1], 409]);
+    const page = await (await host.send(pathIn(link.url), { headers: { accept: 'text/html' } })).text();
+    expect(/allows (\S+)/.exec(page)?.[1]).toBe('0');
   });
 
   test('brings nothing that outlives its album, if a guest is adding while that is deleted with its pictures', async () => {
