@@ -492,6 +492,27 @@ test('the page of a picture in an album does not name the protected pictures bes
   expect(page).not.toContain('secret-plan');
 });
 
+test('a password that is entered in an album leads back into it', async () => {
+  const album = await make();
+  const fields = { password: 'x', album: album.id, album_token: album.token };
+  const { id } = await json<UploadAnswer>(
+    await host.send('/api/upload', { method: 'POST', body: formOf(fields) }),
+  );
+  const headers = { accept: 'text/html' };
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const answer = await host.send(path, { headers, ...init });
+    return { to: answer.headers.get('location'), page: await answer.text() };
+  };
+  const enter = (page: string, password: string) => {
+    const [, into = ''] = /name="album" value="(\w+)"/.exec(page) ?? [];
+    return ask(`/i/${id}`, { method: 'POST', body: new URLSearchParams({ password, album: into }) });
+  };
+  const { page } = await ask(`/a/${album.id}/${id}`);
+  const again = await enter(page, 'wrong');
+  expect((await enter(again.page, 'x')).to).toBe(`/a/${album.id}/${id}`);
+  expect((await enter((await ask(`/i/${id}`)).page, 'x')).to).toBe(`/i/${id}`);
+});
+
 test('a cover that was taken out of its album is told no more', async () => {
   const album = await make();
   const { id } = await uploadInto(album);

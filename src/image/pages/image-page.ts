@@ -36,7 +36,7 @@ export interface Neighbours {
   newer: ImageRecord | null;
   older: ImageRecord | null;
   /** Where it is shown as a picture of an album, whose order counts then. */
-  album?: { title: string; path: string };
+  album?: { id: string; title: string; path: string };
 }
 
 /** Widths of the versions on a page: those offered that match common screens. */
