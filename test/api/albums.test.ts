@@ -501,7 +501,8 @@ test('a password that is entered in an album leads back into it', async () => {
   const headers = { accept: 'text/html' };
   const ask = async (path: string, init: RequestInit = {}) => {
     const answer = await host.send(path, { headers, ...init });
-    return { to: answer.headers.get('location'), page: await answer.text() };
+    const cookie = answer.headers.getSetCookie().find((one) => one.includes('Path=/a;'));
+    return { to: answer.headers.get('location'), page: await answer.text(), cookie, status: answer.status };
   };
   const enter = (page: string, password: string) => {
     const [, into = ''] = /name="album" value="(\w+)"/.exec(page) ?? [];
@@ -509,7 +510,10 @@ test('a password that is entered in an album leads back into it', async () => {
   };
   const { page } = await ask(`/a/${album.id}/${id}`);
   const again = await enter(page, 'wrong');
-  expect((await enter(again.page, 'x')).to).toBe(`/a/${album.id}/${id}`);
+  const entered = await enter(again.page, 'x');
+  expect(entered.to).toBe(`/a/${album.id}/${id}`);
+  const cookie = entered.cookie?.split(';')[0] ?? '';
+  expect((await ask(`/a/${album.id}/${id}`, { headers: { ...headers, cookie } })).status).toBe(200);
   expect((await enter((await ask(`/i/${id}`)).page, 'x')).to).toBe(`/i/${id}`);
 });
 
