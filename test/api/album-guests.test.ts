@@ -1,14 +1,18 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
+import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
+import { image } from '../support/stores/records.ts';
 
 const hosts = imageHosts();
 /** Breaks off the request under way once its picture is stored. */
 let leaving: AbortController | null = null;
+/** Called before a picture is removed. */
+let whenRemoved: (id: string) => Promise<void> = async () => {};
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 
@@ -16,7 +20,14 @@ beforeAll(async () => {
   picture = new Uint8Array(await photo(60, 40));
   host = await hosts.start({
     adminToken: 'admin-token',
-    change: ({ log }) => ({
+    change: ({ log, images }) => ({
+      images: {
+        ...images,
+        async remove(id) {
+          await whenRemoved(id);
+          return images.remove(id);
+        },
+      },
       log: (level, message, facts) => {
         if (message === 'image stored') leaving?.abort();
         log?.(level, message, facts);
@@ -189,6 +200,39 @@ describe('an invitation', () => {
     });
     expect(await json(gone)).toMatchObject({ removed_images: 1, kept_images: [other] });
     expect([await status(last.id), await status(other)]).toEqual([404, 200]);
+  });
+
+  test('finds room in a full album for pictures that were deleted', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { max: 3 });
+    // Only then do records without files not mean that the files are lost.
+    await host.upload(picture);
+    const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${300_000_000_000 + index}`);
+    await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
+    await host.albums.append(album.id, ids);
+    expect((await add(link)).status).toBe(409);
+    await host.images.remove(ids[5] ?? '');
+    expect((await add(link, formOf(picture, picture))).status).toBe(201);
+    expect([await usedOf(album), (await add(link)).status]).toEqual([[1], 409]);
+    const page = await (await host.send(pathIn(link.url), { headers: { accept: 'text/html' } })).text();
+    expect(/allows (\S+)/.exec(page)?.[1]).toBe('0');
+  });
+
+  test('brings nothing that outlives its album, if a guest is adding while that is deleted with its pictures', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album);
+    const { id: first } = await json<UploadAnswer>(await add(link));
+    let late: UploadAnswer | null = null;
+    whenRemoved = async (id) => {
+      if (id !== first || late !== null) return;
+      late = await json<UploadAnswer>(await add(link));
+    };
+    const path = `/api/albums/${album.id}`;
+    const answer = await host.send(`${path}?images=delete`, { method: 'DELETE', headers: of(album) });
+    whenRemoved = async () => {};
+    const { id = '' } = (late ?? {}) as Partial<UploadAnswer>;
+    expect(await json(answer)).toMatchObject({ removed_images: 2, kept_images: [] });
+    expect([(await host.send(`/i/${id}`)).status, (await host.send(path)).status]).toEqual([404, 404]);
   });
 });
 

@@ -481,3 +481,48 @@ test('the page of a picture in an album leads to its neighbours there and back t
   const other = await host.upload(picture);
   expect((await host.send(`/a/${album.id}/${other.id}`)).status).toBe(404);
 });
+
+test('the page of a picture in an album does not name the protected pictures beside it', async () => {
+  const album = await make();
+  const { id } = await uploadInto(album);
+  const fields = { filename: 'secret-plan.jpg', password: 'x', album: album.id, album_token: album.token };
+  await host.send('/api/upload', { method: 'POST', body: formOf(fields) });
+  const page = await (await host.send(`/a/${album.id}/${id}`)).text();
+  expect(page).toContain('rel="next"');
+  expect(page).not.toContain('secret-plan');
+});
+
+test('a password that is entered in an album leads back into it', async () => {
+  const album = await make();
+  const fields = { password: 'x', album: album.id, album_token: album.token };
+  const { id } = await json<UploadAnswer>(
+    await host.send('/api/upload', { method: 'POST', body: formOf(fields) }),
+  );
+  const headers = { accept: 'text/html' };
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const answer = await host.send(path, { headers, ...init });
+    const cookie = answer.headers.getSetCookie().find((one) => one.includes('Path=/a;'));
+    return { to: answer.headers.get('location'), page: await answer.text(), cookie, status: answer.status };
+  };
+  const enter = (page: string, password: string) => {
+    const [, into = ''] = /name="album" value="(\w+)"/.exec(page) ?? [];
+    return ask(`/i/${id}`, { method: 'POST', body: new URLSearchParams({ password, album: into }) });
+  };
+  const { page } = await ask(`/a/${album.id}/${id}`);
+  const again = await enter(page, 'wrong');
+  const entered = await enter(again.page, 'x');
+  expect(entered.to).toBe(`/a/${album.id}/${id}`);
+  const cookie = entered.cookie?.split(';')[0] ?? '';
+  expect((await ask(`/a/${album.id}/${id}`, { headers: { ...headers, cookie } })).status).toBe(200);
+  expect((await enter((await ask(`/i/${id}`)).page, 'x')).to).toBe(`/i/${id}`);
+});
+
+test('a cover that was taken out of its album is told no more', async () => {
+  const album = await make();
+  const { id } = await uploadInto(album);
+  await uploadInto(album);
+  await send('PATCH', `/api/albums/${album.id}`, { cover: id }, withToken(album));
+  const answer = await send('DELETE', `/api/albums/${album.id}/images/${id}`, undefined, withToken(album));
+  expect(await json<object>(answer)).toMatchObject({ cover: null });
+  expect(await (await host.send(`/api/albums/${album.id}`)).text()).not.toContain(id);
+});

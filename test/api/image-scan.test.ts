@@ -218,6 +218,21 @@ describe('a picture in review', () => {
       );
     }));
 
+  test('goes with the album that a guest has added it to', () =>
+    withScan({}, async (server) => {
+      const { id, token } = await json(await server.post('/api/albums', {}));
+      const headers = { 'x-album-token': String(token) };
+      const { url } = await json(await server.post(`/api/albums/${id}/invites`, {}, headers));
+      const body = new FormData();
+      body.set('image', new File([await quarters(900, 600).png().toBuffer()], 'review.png'));
+      const { pathname, search } = new URL(String(url));
+      expect((await server.send(pathname + search, { method: 'POST', body })).status).toBe(202);
+      const removal = { method: 'DELETE', headers };
+      const gone = await json(await server.send(`/api/albums/${id}?images=delete`, removal));
+      expect(gone).toMatchObject({ removed_images: 1, kept_images: [] });
+      expect((await json(await admin(server, '/api/admin/reviews'))).images).toEqual([]);
+    }));
+
   test('counts for the room that there is', () =>
     withScan({ IMAGE_MAX_STORAGE: '20KB' }, async (server) => {
       const statuses: number[] = [];

@@ -58,6 +58,12 @@ describe('the quota', () => {
     await quota.reserve(50);
   });
 
+  test('gives it to the first of two simultaneous uploads', async () => {
+    const quota = createQuota({ ...options, images: stored(50), maxBytes: 100, freeOf: async () => 1e9 });
+    const both = await Promise.allSettled([quota.reserve(40), quota.reserve(40)]);
+    expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  });
+
   test('counts smaller versions as well', async () => {
     const images = stored(50);
     const free = { maxBytes: 100, freeOf: async () => 1e9 };

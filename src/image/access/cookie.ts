@@ -77,8 +77,8 @@ export function createCookieSigner(
     accepts(cookieHeader, image) {
       if (cookieHeader === null) return false;
       return cookieHeader.split(';').some((pair) => {
-        const [, value] = /^\s*picpool_image=(\S+)\s*$/.exec(pair) ?? [];
-        return isProof(value, image);
+        const [, id, value] = /^\s*picpool_image(?:_([0-9A-Za-z]{12}))?=(\S+)\s*$/.exec(pair) ?? [];
+        return (id ?? image.id) === image.id && isProof(value, image);
       });
     },
 

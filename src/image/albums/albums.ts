@@ -171,24 +171,28 @@ export function createAlbums(options: AlbumsOptions): Albums {
     },
 
     async remove(id, by, deleter) {
-      const album = await findFor(id, by);
-      const alive = await pictures(album);
-      const guests = new Set(guestsIn(album));
-      const mine =
-        deleter === null
-          ? []
-          : alive.filter((image) => guests.has(image.id) || service.mayRemove(image, deleter));
-      // The pictures first: if one of them cannot be removed, the caller can try again.
-      const removed = await removePictures(
-        service,
-        mine.map((image) => image.id),
-        AS_KEEPER,
-      );
-      // It may already be gone, if the answer to the first try was lost.
-      await albums.remove(id);
+      let album: AlbumRecord | null = await findFor(id, by);
+      let removed = 0;
+      let kept: string[] = [];
+      while (album !== null) {
+        const alive = await pictures(album);
+        // Those of guests also while they wait for review.
+        const mine = new Set(
+          deleter === null
+            ? []
+            : [
+                ...guestsIn(album),
+                ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
+              ],
+        );
+        // The pictures first: if one of them cannot be removed, the caller can try again.
+        removed += await removePictures(service, [...mine], AS_KEEPER);
+        kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
+        // A guest may have added more meanwhile.
+        album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);
+      }
       log('info', 'album removed', { id, pictures: removed });
-      const gone = new Set(mine);
-      return { removed, kept: alive.filter((image) => !gone.has(image)).map((image) => image.id) };
+      return { removed, kept };
     },
   };
 }

@@ -54,13 +54,12 @@ export function guestRoutes({
 
   async function show(call: Call<ByKey>): Promise<Response> {
     const { params, query, request } = call;
-    const { album, invite } = await invites.open(params.file, query.k);
+    const opened = await invites.open(params.file, query.k);
     const site = siteOf(request);
     const page = guestPage(site, {
-      album,
-      invite,
+      ...opened,
       basePath,
-      url: urlOf(call, album.id, query.k),
+      url: urlOf(call, opened.album.id, query.k),
       limits: service.limits,
     });
     return pageResponse(site, page, { cache: PRIVATE_CACHE, headers: [['x-robots-tag', 'noindex']] });

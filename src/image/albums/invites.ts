@@ -82,7 +82,7 @@ interface InvitesOptions {
 
 export function createInvites(options: InvitesOptions): Invites {
   const { kept, mayInvite, retentionMs, clock, random } = options;
-  const { find, findFor, update } = kept;
+  const { find, findFor, update, presentIn } = kept;
   const guestsOf = (album: AlbumRecord) => read(album, clock.now());
 
   /** Returns the invitation of the key among those of the album. */
@@ -98,14 +98,14 @@ export function createInvites(options: InvitesOptions): Invites {
     guests: JSON.stringify({ invites, pictures }),
   });
 
-  const roomIn = (invite: Invite, present: readonly string[]) =>
-    Math.min(invite.max - invite.used, MOST_PICTURES - present.length);
+  const roomIn = ({ max, used }: Invite, { length }: readonly string[]) =>
+    Math.max(0, Math.min(max - used, MOST_PICTURES - length));
 
   return {
     async open(id, key) {
       const album = await find(id);
       const invite = await inviteIn(guestsOf(album), key);
-      return { album, invite, room: roomIn(invite, picturesOf(album)) };
+      return { album, invite, room: roomIn(invite, await presentIn(album, 1)) };
     },
 
     async enter(id, key, pictures) {
@@ -113,8 +113,8 @@ export function createInvites(options: InvitesOptions): Invites {
       await update(id, async (album) => {
         const guests = guestsOf(album);
         const invite = await inviteIn(guests, key);
-        const present = picturesOf(album);
-        added = pictures.slice(0, Math.max(0, roomIn(invite, present)));
+        const present = await presentIn(album, pictures.length);
+        added = pictures.slice(0, roomIn(invite, present));
         if (added.length === 0) throw usedUp();
         invite.used += added.length;
         guests.pictures.push(...added);

@@ -54,18 +54,21 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     throw new AppError('busy', 'Too many requests are changing this album at once.', { retryAfterMs: 1000 });
   }
 
-  /** Drops pictures that no longer exist if the album would be too large with them. */
-  async function extended(album: AlbumRecord, added: readonly string[]): Promise<string[]> {
+  /** Returns the pictures of an album, without those that no longer exist if it would be too large with so many more. */
+  async function presentIn(album: AlbumRecord, more: number): Promise<string[]> {
     const present = picturesOf(album);
-    const all = new Set([...present, ...added]);
-    if (all.size <= MOST_PICTURES) return [...all];
+    if (present.length + more <= MOST_PICTURES) return present;
     const living = await images.existing(present);
-    const left = [...all].filter((id) => living.has(id) || added.includes(id));
-    if (left.length > MOST_PICTURES) throw full();
-    return left;
+    return present.filter((id) => living.has(id));
   }
 
-  return { find, findFor, update, extended };
+  async function extended(album: AlbumRecord, added: readonly string[]): Promise<string[]> {
+    const all = new Set([...(await presentIn(album, added.length)), ...added]);
+    if (all.size > MOST_PICTURES) throw full();
+    return [...all];
+  }
+
+  return { find, findFor, update, presentIn, extended };
 }
 
 /** Reports whether the credentials allow changing the album. */

@@ -87,7 +87,7 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       return pages.show(call, picture, {
         newer: pictures[place - 1] ?? null,
         older: pictures[place + 1] ?? null,
-        album: { title: album.title || words.albums.untitled, path: `${basePath}/a/${id}` },
+        album: { id, title: album.title || words.albums.untitled, path: `${basePath}/a/${id}` },
       });
     },
 

@@ -13,7 +13,8 @@ export function albumUrl(base: string, id: string): string {
   return `${base}/a/${id}`;
 }
 
-function albumView(base: string, { id, title, unlisted, cover, createdAt }: AlbumRecord) {
+function albumView(base: string, album: AlbumRecord) {
+  const { id, title, unlisted, cover, createdAt } = album;
   const url = albumUrl(base, id);
   return {
     id,
@@ -21,7 +22,8 @@ function albumView(base: string, { id, title, unlisted, cover, createdAt }: Albu
     zip_url: `${url}.zip`,
     title,
     visibility: unlisted === 1 ? ('unlisted' as const) : ('public' as const),
-    cover: cover || null,
+    // One that was taken out again is not for those who see the album.
+    cover: picturesOf(album).includes(cover) ? cover : null,
     created_at: formatTimestamp(createdAt),
   };
 }

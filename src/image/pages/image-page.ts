@@ -36,7 +36,7 @@ export interface Neighbours {
   newer: ImageRecord | null;
   older: ImageRecord | null;
   /** Where it is shown as a picture of an album, whose order counts then. */
-  album?: { title: string; path: string };
+  album?: { id: string; title: string; path: string };
 }
 
 /** Widths of the versions on a page: those offered that match common screens. */
@@ -104,7 +104,7 @@ function neighbours(
     : [{ title: frame.nav.gallery, path: `${basePath}/gallery` }, pictures.newer, pictures.older];
   const link = (to: ImageRecord | null, rel: 'prev' | 'next', label: string) =>
     to &&
-    html`<a class="button quiet small" rel="${rel}" href="${album?.path ?? `${basePath}/i`}/${to.id}" title="${nameOf(to)}">${label}</a>`;
+    html`<a class="button quiet small" rel="${rel}" href="${album?.path ?? `${basePath}/i`}/${to.id}"${to.passwordHash === null && html` title="${nameOf(to)}"`}>${label}</a>`;
   return html`<nav class="neighbours" aria-label="${pictures.around}">${link(newer, 'prev', before)}<a class="button quiet small whole" href="${whole.path}">${whole.title}</a>${link(older, 'next', after)}</nav>`;
 }
 

@@ -95,7 +95,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         // The browser requests the picture on the page without the header and the query.
         if (byPassword) headers.push(...cookiesFor(image, context));
       } catch (error) {
-        return formAgain(error, site, basePath, id, context.id);
+        return formAgain(error, site, basePath, id, context.id, near?.album?.id);
       }
       if (!context.head) service.accessed(image);
       const flash = flashCookie.read(request);

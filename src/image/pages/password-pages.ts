@@ -8,6 +8,7 @@ import { acceptsHtml } from '../../web/navigation.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';
 import { credentialsOf } from '../access/credentials.ts';
+import { ID_PATTERN } from '../records/ids.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 
@@ -37,7 +38,8 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
 
     async unlock({ request, context }, id) {
       const image = await service.find(id);
-      const password = (await readForm(request)).get('password') ?? '';
+      const form = await readForm(request);
+      const [password, album] = [form.get('password') ?? '', form.get('album') ?? ''];
       try {
         await service.open(
           image,
@@ -45,14 +47,15 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
           context.peer,
         );
       } catch (error) {
-        return formAgain(error, siteOf(request), basePath, id, context.id);
+        return formAgain(error, siteOf(request), basePath, id, context.id, album);
       }
       const cookies =
         image.passwordHash === null
           ? []
           : service.cookies.issue(image, { origin: context.origin, basePath }).map(asCookie);
       if (acceptsHtml(request)) {
-        const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+        const page = ID_PATTERN.test(album) ? `a/${album}` : 'i';
+        const headers = [...redirectTo(`${basePath}/${page}/${id}`), ...cookies];
         return new Response(null, { status: 303, headers });
       }
       return Response.json(
@@ -82,19 +85,23 @@ const DEFAULT_WAIT_MS = 60_000;
 /** Errors that a password or a wait can resolve. */
 const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
 
-/** Shows the form if it can resolve the error. Otherwise rethrows the error. */
+/**
+ * Shows the form if it can resolve the error. Otherwise rethrows the error. `album`: ID of the album in which the image
+ * is shown.
+ */
 export function formAgain(
   error: unknown,
   site: Site,
   basePath: string,
   id: string,
   requestId: string,
+  album = '',
 ): Response {
   if (!(error instanceof AppError) || !MENDED_BY_FORM.includes(error.code)) throw error;
   const { status, headers } = errorResponse(error, requestId);
   const fault = faultWords(error, site);
   const retryAfter = headers.get('retry-after');
-  return pageResponse(site, passwordPage(site, `${basePath}/i/${id}`, fault), {
+  return pageResponse(site, passwordPage(site, `${basePath}/i/${id}`, fault, album), {
     status,
     cache: PRIVATE_CACHE,
     headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
@@ -115,7 +122,7 @@ function faultWords(
  * Renders the form that asks for an image's password. It reveals nothing about the image. `fault`: what was wrong
  * with the previous password.
  */
-function passwordPage(site: Site, path: string, fault: string | null): string {
+function passwordPage(site: Site, path: string, fault: string | null, album: string): string {
   const { pictures } = site.words;
   return site.render({
     title: pictures.passwordTitle,
@@ -123,7 +130,11 @@ function passwordPage(site: Site, path: string, fault: string | null): string {
 <p class="notice-icon">${icon('lock')}</p>
 <h1>${pictures.passwordQuestion}</h1>
 <form method="post" action="${path}" class="stack">
-<p>
+${
+  album !== '' &&
+  html`<input type="hidden" name="album" value="${album}">
+`
+}<p>
 <label for="password">${pictures.password}</label>
 <input id="password" type="password" name="password" required autofocus autocomplete="off"${fault !== null && html` aria-invalid="true" aria-describedby="fault"`}>
 </p>

@@ -45,7 +45,9 @@ interface UploadForm {
 /** What the page of an invitation shows. */
 interface GuestView {
   album: Pick<AlbumRecord, 'id' | 'title'>;
-  invite: Pick<Invite, 'max' | 'used' | 'expiresAt'>;
+  invite: Pick<Invite, 'expiresAt'>;
+  /** How many more pictures it allows, and the album has room for. */
+  room: number;
   basePath: string;
   /** Of this page. */
   url: string;
@@ -53,10 +55,10 @@ interface GuestView {
 }
 
 /** Renders the page from which guests add pictures to an album. */
-export function guestPage(site: Site, { album, invite, basePath, url, limits }: GuestView): string {
+export function guestPage(site: Site, { album, invite, room, basePath, url, limits }: GuestView): string {
   const { guests, albums } = site.words;
   const title = album.title || albums.untitled;
-  const left = site.formats.plural(invite.max - invite.used, guests.left);
+  const left = site.formats.plural(room, guests.left);
   const note = guests.note(left, site.formats.dateTime(invite.expiresAt));
   const { pathname, search } = new URL(url);
   const form = { basePath, needsToken: false, limits, guest: { action: pathname + search, title, note } };

@@ -66,7 +66,8 @@ export function createQuota(options: QuotaOptions): Quota {
     throw new AppError('storage_full', 'The server is almost out of disk space; uploads are paused.');
   }
 
-  async function checkStore(bytes: number): Promise<void> {
+  /** `added`: bytes that are to fit beside what the store counts. */
+  async function checkStore(added: number): Promise<void> {
     if (maxBytes === undefined) return;
     const [{ bytes: stored }, versions, strays, held] = await Promise.all([
       images.summary(),
@@ -74,7 +75,7 @@ export function createQuota(options: QuotaOptions): Quota {
       strayBytes(),
       heldBytes(),
     ]);
-    if (stored + versions + strays + held + pending + bytes <= maxBytes) return;
+    if (stored + versions + strays + held + added <= maxBytes) return;
     throw new AppError('storage_full', 'The image storage is full; uploads are paused.');
   }
 
@@ -83,10 +84,10 @@ export function createQuota(options: QuotaOptions): Quota {
     async admit(bytes) {
       await checkDisk(bytes);
       // The stored image may be far smaller than the upload.
-      await checkStore(1);
+      await checkStore(pending + 1);
     },
     async reserve(bytes) {
-      // Counted at once, so that two concurrent uploads do not both see the same space.
+      // Counted at once, so that of two concurrent uploads the second sees the space of the first as taken, and only it.
       pending += bytes;
       let released = false;
       const release = () => {
@@ -94,7 +95,7 @@ export function createQuota(options: QuotaOptions): Quota {
         released = true;
       };
       try {
-        await checkStore(0);
+        await checkStore(pending);
         return release;
       } catch (error) {
         release();

@@ -4,7 +4,8 @@ import { changeAlbum, readAlbums, timeOf } from './mine.js';
 
 /**
  * A picture of the album, as the API lists it.
- * @typedef {{ id: string, locked: boolean, filename?: string, raw_url?: string, max_views?: number | null }} Picture
+ * @typedef {{ id: string, locked: boolean, filename?: string, raw_url?: string, title?: string | null,
+ * max_views?: number | null }} Picture
  */
 
 const actions = byId('album-actions', HTMLElement);
@@ -20,20 +21,38 @@ const TOKEN_KEY = 'picpool-token';
 const edit = make('button', { type: 'button', class: 'quiet', click: () => void open() }, say('edit'));
 if (mine) actions.append(edit);
 
+/** Ends when all is saved: one after another, so that the last change wins. */
+let saving = Promise.resolve();
+
+/**
+ * Sends a change after those before it.
+ * @param {Parameters<typeof sendNow>} change
+ */
+function send(...change) {
+  const answer = saving.then(() => sendNow(...change));
+  saving = answer.then(() => {});
+  return answer;
+}
+
 /**
  * Sends a change, and shows what went wrong.
  * @param {string} method
  * @param {string} path
  * @param {object} [body]
  */
-async function send(method, path, body) {
+async function sendNow(method, path, body) {
   const upload = localStorage.getItem(TOKEN_KEY);
   const headers = {
     'content-type': 'application/json',
     'x-album-token': mine?.token ?? '',
     ...(upload && { authorization: `Bearer ${upload}` }),
   };
-  const answer = await ask(api + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const answer = await ask(api + path, {
+    method,
+    headers,
+    keepalive: true,
+    ...(body && { body: JSON.stringify(body) }),
+  });
   const note = document.getElementById('album-note');
   if (!note || method === 'GET') return answer;
   note.className = answer.fault === null ? 'small muted' : 'fault';
@@ -75,7 +94,7 @@ async function open() {
   showCover(list, cover);
   moveBy(list, (moved) => {
     announce(say('movedTo', { place: [...list.children].indexOf(moved) + 1, total: list.childElementCount }));
-    void send('PATCH', '', { images: idsIn(list) });
+    saveOrder();
   });
   tools.replaceChildren(
     make(
@@ -102,7 +121,8 @@ async function open() {
 }
 
 /** Ends editing. The page is loaded again, because only the server renders it. */
-const done = make('button', { type: 'button', click: () => location.reload() }, say('done'));
+const end = () => void saving.then(() => location.reload());
+const done = make('button', { type: 'button', click: end }, say('done'));
 
 /** @param {string} title */
 async function rename(title) {
@@ -113,24 +133,42 @@ async function rename(title) {
   changeAlbum(id, { title: body.title });
 }
 
-/** @param {HTMLElement} list */
-function idsIn(list) {
-  return [...list.querySelectorAll('li')].map(({ dataset }) => dataset.id);
+/** A key that is held down moves a picture 30 times in a second, and each change counts as an upload. */
+const PAUSE_MS = 1000;
+let isMoved = false;
+
+/** Saves the order soon, with what is moved until then. */
+function saveOrder() {
+  if (isMoved) return;
+  isMoved = true;
+  const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  saving = saving.then(pause).then(sendOrder);
 }
+
+async function sendOrder() {
+  if (!isMoved) return;
+  isMoved = false;
+  const items = tools.querySelectorAll('.ordering > li');
+  const images = [...items].map((item) => /** @type {HTMLElement} */ (item).dataset.id);
+  const { status } = await sendNow('PATCH', '', { images });
+  // Another tab or a guest has taken one of them out.
+  if (status === 400) void open();
+}
+addEventListener('pagehide', () => void sendOrder());
 
 /**
  * @param {Picture} picture
  * @param {boolean} isGuests whether a guest has added it, whom its deletion does not need
  */
 function tileOf(picture, isGuests) {
-  const name = picture.filename ?? say('locked');
+  const name = picture.title || picture.filename || say('locked');
   const isShown = !picture.locked && (picture.max_views ?? null) === null;
   const { pathname } = new URL(picture.raw_url ?? '/', location.href);
   const grip = make(
     'button',
     { type: 'button', class: 'grip quiet', 'aria-label': say('moveOf', { name }) },
     isShown
-      ? make('img', { src: `${pathname}?w=320`, alt: '', draggable: 'false' })
+      ? make('img', { loading: 'lazy', src: `${pathname}?w=320`, alt: '', draggable: 'false' })
       : make('span', { class: 'tile-blank' }),
     make('span', { class: 'handle', 'aria-hidden': 'true' }, '⠿'),
   );

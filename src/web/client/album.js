@@ -1,6 +1,6 @@
 // @ts-check
 import { ask, byId, make, say } from './dom.js';
-import { addAlbum } from './mine.js';
+import { addAlbum, changeAlbum } from './mine.js';
 import { showAlbums } from './mine-list.js';
 import { tokenOf } from './sending.js';
 
@@ -56,13 +56,14 @@ async function createAlbum(form, title, images) {
   if (fault !== null) return { url: '', count: 0, fault };
   // The token changes the album, and only this browser has it.
   const made = { id: album.id, url: album.url, token: album.token, title, made: Date.now() };
+  const isKept = addAlbum({ ...made, count: sent });
   let why = null;
   while (left.length > 0 && why === null) {
     why = (await send(`${albums}/${album.id}/images`, {}, { 'x-album-token': album.token })).fault;
   }
-  addAlbum({ ...made, count: sent });
+  changeAlbum(album.id, { count: sent });
   showAlbums();
-  return { url: album.url, count: sent, fault: why };
+  return { url: album.url, count: sent, fault: isKept ? why : say('albumNotKept', { token: album.token }) };
 }
 
 /**

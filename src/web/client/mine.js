@@ -30,21 +30,24 @@ export function readAlbums() {
   return read(ALBUMS_KEY);
 }
 
-/** @param {MyAlbum} album */
+/**
+ * Keeps an album with its token. Returns false if the browser has no room for it.
+ * @param {MyAlbum} album
+ */
 export function addAlbum(album) {
-  write(ALBUMS_KEY, [album, ...readAlbums()]);
+  return write(ALBUMS_KEY, [album, ...readAlbums()]);
 }
 
 /**
- * Changes what is kept about an album; `null` forgets it, and its token.
+ * Changes what is kept about an album.
  * @param {string} id
- * @param {Partial<MyAlbum> | null} change
+ * @param {Partial<MyAlbum>} change
  */
 export function changeAlbum(id, change) {
-  const albums = readAlbums().flatMap((one) =>
-    one.id === id ? (change ? [{ ...one, ...change }] : []) : [one],
+  write(
+    ALBUMS_KEY,
+    readAlbums().map((one) => (one.id === id ? { ...one, ...change } : one)),
   );
-  write(ALBUMS_KEY, albums);
 }
 
 /** @param {string} key */

@@ -20,11 +20,12 @@ if (token instanceof HTMLInputElement) {
   token.addEventListener('change', () => localStorage.setItem(TOKEN_KEY, token.value.trim()));
 }
 
-const visibility = byId('visibility', HTMLSelectElement);
-visibility.addEventListener('change', () => {
+/** Guests choose nothing. */
+const visibility = document.getElementById('visibility');
+visibility?.addEventListener('change', () => {
   // The server keeps it in a cookie, which also counts for what is shared with the installed app.
   const { action } = /** @type {HTMLFormElement} */ (document.querySelector('form.preferences'));
-  const body = new URLSearchParams({ audience: visibility.value });
+  const body = new URLSearchParams({ audience: /** @type {HTMLSelectElement} */ (visibility).value });
   void fetch(action, { method: 'POST', body, redirect: 'manual', keepalive: true }).catch(() => {});
 });
 if (album) {

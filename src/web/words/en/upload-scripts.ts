@@ -6,6 +6,8 @@ export const uploadScripts = {
   editOf: 'Edit {name}',
   locationKept: 'Location kept',
   notKept: 'This browser has no room for the delete token. Save this link to delete the picture later: {url}',
+  albumNotKept:
+    'This browser has no room for the token of the album. Keep it to change the album later: {token}',
   tokenMissing: 'Enter your token.',
   choose: 'Select {name}',
   chooseAll: 'Select all',

@@ -5,6 +5,7 @@ export const uploadScripts: Words['scripts']['upload.js'] = {
   editOf: '编辑 {name}',
   locationKept: '保留了位置',
   notKept: '此浏览器没有空间保存删除令牌。请保存此链接，以便日后删除图片：{url}',
+  albumNotKept: '此浏览器没有空间保存相册令牌。请保存它，以便日后修改相册：{token}',
   tokenMissing: '请输入令牌。',
   choose: '选择 {name}',
   chooseAll: '全选',
