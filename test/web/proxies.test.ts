@@ -220,7 +220,12 @@ describe('a pool that nobody refreshes any more says so on each page', () => {
   test('because one was missed', async () => {
     const own = await mkdtemp(join(tmpdir(), 'picpool-stale-'));
     await seedPool(own, Date.now() - 5 * 3_600_000, 100);
-    const env = { PROXY_ALLOW_PRIVATE: 'true', PROXY_JUDGES: judge.url, RATE_LIMITS: 'off' };
+    const env = {
+      SERVICES: 'proxy',
+      PROXY_ALLOW_PRIVATE: 'true',
+      PROXY_JUDGES: judge.url,
+      RATE_LIMITS: 'off',
+    };
     const late = await startServer('bun', { ...env, PROXY_SOURCES: 'http://127.0.0.1:9/' }, own);
     await eachPage(late, /^Out of date.* Refreshed 5 hours ago\./, 'stale');
     await late.stop();
