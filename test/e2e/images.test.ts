@@ -362,6 +362,46 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect((await call('GET', first.url)).status).toBe(200);
   });
 
+  test('a guest adds to an album by an invitation, which then goes', async () => {
+    const post = (value: unknown) => ({
+      body: JSON.stringify(value),
+      headers: { 'content-type': 'application/json' },
+    });
+    const made = await call('POST', '/api/albums', post({ title: 'Guests' }));
+    const { id, token } = await json<{ id: string; token: string }>(made);
+    const keeper = { 'x-album-token': token };
+    const path = `/api/albums/${id}/invites`;
+    const asked = post({ expires_in: '1d', max: 2 });
+    const invited = await call('POST', path, { ...asked, headers: { ...asked.headers, ...keeper } });
+    const { url, id: invite } = await json<{ url: string; id: string }>(invited);
+    expect((await call('GET', url)).status).toBe(200);
+    const form = new FormData();
+    form.append('image', new File([new Uint8Array(await transparent())], 'mine.png'));
+    const added = await call('POST', url, { body: form });
+    expect(added.status).toBe(201);
+    const { id: picture } = await json<{ id: string }>(added);
+    expect(await (await call('GET', `/a/${id}/${picture}`)).text()).toContain('Guests');
+    const listed = await json<{ invites: { used: number }[] }>(await call('GET', path, { headers: keeper }));
+    expect(listed.invites.map(({ used }) => used)).toEqual([1]);
+    expect((await call('DELETE', `${path}/${invite}`, { headers: keeper })).status).toBe(200);
+    expect((await call('GET', url)).status).toBe(403);
+  });
+
+  test('a report has a receipt, and an encrypted list is read once', async () => {
+    const { id } = await upload(await transparent(), 'reported.png');
+    const body = JSON.stringify({ image: id, reason: 'privacy', text: 'That is mine.' });
+    const reported = await call('POST', '/api/reports', {
+      body,
+      headers: { 'content-type': 'application/json' },
+    });
+    const { receipt } = await json<{ receipt: string }>(reported);
+    expect(await json(await call('GET', `/api/reports/${receipt}`))).toMatchObject({ state: 'open' });
+    const given = await call('POST', '/api/handovers', { body: 'q83v_w' });
+    const place = `/api/handovers/${(await json<{ id: string }>(given)).id}`;
+    expect(await json(await call('POST', place))).toMatchObject({ sealed: 'q83v_w' });
+    expect((await call('POST', place)).status).toBe(404);
+  });
+
   test('a link with a wrong extension does not lead to the image', async () => {
     const image = await upload(await transparent(), 'e.png', { format: 'jpeg' });
     expect(image.raw_url).toEndWith('.jpg');

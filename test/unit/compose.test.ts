@@ -204,5 +204,5 @@ test('every example gives the server the same memory', async () => {
   );
   expect([...new Set(limits.flat())]).toEqual(['2g']);
   expect(await Bun.file('examples/picpool.service').text()).toContain('\nMemoryMax=2G\n');
-  expect(await Bun.file('examples/kubernetes/picpool.yaml').text()).toContain('limits: { memory: 2Gi }');
+  expect(await Bun.file('examples/kubernetes/picpool.yaml').text()).toContain('limits: { memory: 2Gi,');
 });

@@ -95,7 +95,7 @@ test('it runs as the user of the image, and can write to the data folder', () =>
   const [, user, group] = /^USER (\d+):(\d+)$/m.exec(containerfile) ?? [];
   const { runAsUser, runAsGroup, fsGroup } = pod.securityContext;
   expect([runAsUser, runAsGroup, fsGroup].map(String)).toEqual([user, group, group] as string[]);
-  expect(containerfile).toContain(`ENV DATA_DIR=${config.DATA_DIR}\n`);
+  expect(containerfile).toContain(`ENV DATA_DIR=${config.DATA_DIR} `);
   const mounts = container.volumeMounts.map(({ mountPath }) => mountPath);
   expect(mounts).toEqual([config.DATA_DIR, '/tmp']);
   expect(pod.volumes.map(({ name }) => name)).toEqual(container.volumeMounts.map(({ name }) => name));

@@ -50,7 +50,7 @@ describe('what an error says', () => {
       details: [{ field: 'q', message: said }],
     });
     expect(inChinese(error)).toEqual([
-      '按名称、ID 或格式搜索：必须是以下之一：{field}, constructor，而当前值为 constructor',
+      '按标题或名称搜索：必须是以下之一：{field}, constructor，而当前值为 constructor',
     ]);
   });
 
