@@ -32,7 +32,7 @@ export interface Audit {
    */
   carry(what: string, carryOut: (act: Logged) => Promise<void>, yields?: 'yields'): void;
   /**
-   * Logs an act and carries it out. Rejects as its carrying out does: after `unavailable` it is finished later, after any
+   * Logs an act and carries it out; in a full store, carries it out and logs it then. Rejects as its carrying out does: after `unavailable` it is finished later, after any
    * other error the log says that it was refused.
    */
   act(act: Act): Promise<void>;
@@ -100,12 +100,12 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
   const lineOf = (act: Logged) => JSON.stringify(factsOf(act, hide));
   const onError = (cause: unknown) => log('warn', 'acts are not finished', { cause });
 
-  async function append(act: Act): Promise<StagedEntry> {
+  async function append(act: Act, isCarriedOut = false): Promise<StagedEntry> {
     const { subject, peer, ...facts } = act;
     const hidden = peer === undefined ? undefined : hide(peer);
     const text = JSON.stringify({ ...facts, ...(hidden !== undefined && { peer: hidden }) });
     const entry = { id: newId(), at: now(), day: await days.today(), subject, text };
-    const stage = carriers.has(act.what) ? OPEN : CARRIED_OUT;
+    const stage = carriers.has(act.what) && !isCarriedOut ? OPEN : CARRIED_OUT;
     await store.append(entry, stage);
     return { ...entry, stage };
   }
@@ -163,6 +163,12 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
     });
   }
 
+  /** A full store must not keep anything from being deleted, and that makes room for the entry. */
+  async function inFullStore(act: Act): Promise<void> {
+    await carriers.get(act.what)?.carryOut({ ...act, id: newId(), at: now() });
+    await awhile(append(act, true).then(settle));
+  }
+
   /** As `settle`, for what another has begun. Returns false if it was refused, or had been done already. */
   async function settleOthers(entry: StagedEntry): Promise<boolean> {
     try {
@@ -176,14 +182,14 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
     }
   }
 
-  return { append, refuse, track, work, settleOthers, running, lineOf, onError };
+  return { append, refuse, track, work, inFullStore, settleOthers, running, lineOf, onError };
 }
 
 export function createAudit(options: AuditOptions): Audit {
   const { audit: store } = options;
   const carriers: Carriers = new Map();
   const days = createDays(options);
-  const { append, refuse, track, work, settleOthers, running, lineOf, onError } = createSettling(
+  const { append, refuse, track, work, inFullStore, settleOthers, running, lineOf, onError } = createSettling(
     options,
     carriers,
     days,
@@ -225,7 +231,11 @@ export function createAudit(options: AuditOptions): Audit {
         // This is the same act, repeated because its answer was lost.
         else if ((await track(entry.id, settleOthers(entry))) && what === act.what) return;
       }
-      const entry = await append(act);
+      const entry = await append(act).catch((error) => {
+        if (error instanceof AppError && error.code === 'storage_full') return null;
+        throw error;
+      });
+      if (entry === null) return inFullStore(act);
       await track(
         entry.id,
         work(entry, async () => carriers.get(act.what)?.carryOut(readEntry(entry))),

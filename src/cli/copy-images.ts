@@ -249,7 +249,10 @@ export async function copyFile(
 export async function hashOf(blobs: Pick<BlobStore, 'get'>, key: string, path?: string): Promise<string> {
   const body = await blobs.get(key);
   if (body === null) throw new CopyFault('has no file');
-  return digest(body instanceof Blob ? body.stream() : body, path);
+  return digest(body instanceof Blob ? body.stream() : body, path).catch(async (cause) => {
+    // It was removed after the store had found it.
+    throw (await blobs.get(key)) === null ? new CopyFault('has no file') : cause;
+  });
 }
 
 /** Returns the SHA-256 of the bytes, and can write them to a new file at the same time. */
