@@ -1,6 +1,7 @@
 /**
- * Where picpool is published. Owner, addresses and contact stand in `package.json` alone: packages and `install.sh` are made with them, and
- * `bun scripts/build/project.ts` writes them into the links of the documents. With `--check` it ends with a reason not to publish, if there is one.
+ * Where picpool is published. Owner, addresses and contact stand in `package.json` alone: packages and `install.sh` are
+ * made with them, and `bun scripts/build/project.ts` writes them into the links of the documents. With `--check` it
+ * ends with a reason not to publish, if there is one.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -42,7 +43,10 @@ export function linked(text: string): string {
   );
 }
 
-/** Returns why nothing can be published yet, or `null`: `package.json` has examples, or the environment no key for signatures. */
+/**
+ * Returns why nothing can be published yet, or `null`: `package.json` has examples, or the environment no key for
+ * signatures.
+ */
 export function whyNotPublishable(env: Readonly<Record<string, string | undefined>>): string | null {
   if (/\.example\b/.test(JSON.stringify([PROJECT, LINKS])))
     return 'package.json still has examples: fill in author, homepage, repository and bugs, and run bun scripts/build/project.ts.';

@@ -1,6 +1,7 @@
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish, invalidParameter } from '../errors.ts';
 import type { Route } from '../http/route.ts';
+import { addressOf } from '../image/access/deletion-rights.ts';
 import type { Albums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
 import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
@@ -52,27 +53,29 @@ export function pictureRoutes(at: PictureDesk): Route[] {
   ];
 }
 
-/** Returns the address of an uploader, shared or not. */
-const addressOf = ({ uploader }: ImageRecord) => uploader.replace('shared ', '');
 const networkOf = (image: ImageRecord) => sharedNetworks(addressOf(image))[0] ?? addressOf(image);
 
 async function showPictures(at: PictureDesk, visit: Visit) {
   const query = new URL(visit.request.url).searchParams;
   const [from, near, after] = ['from', 'near', 'after'].map((name) => query.get(name)?.trim() || null);
   const { admin } = visit.site.words;
-  const found = await (from
-    ? fromNetwork(at, from, MOST_ACTED).then((images) => ({ images, next: null }))
-    : near
-      ? at.looks
-          .alike(await at.service.find(near), PER_PAGE)
-          .then((alike) => ({ images: alike.map(({ image }) => image), next: null }))
-      : at.service
-          .recent({ page: 1, perPage: PER_PAGE, ...(after && { after: parseAccessCursor(after) }) })
-          .then(({ items, next }) => ({ images: items, next })));
+  const found = await search();
+  async function search() {
+    if (from) return { items: await fromNetwork(at, from, MOST_ACTED), next: null };
+    if (near) {
+      const alike = await at.looks.alike(await at.service.find(near), PER_PAGE);
+      return { items: alike.map(({ image }) => image), next: null };
+    }
+    return at.service.recent({
+      page: 1,
+      perPage: PER_PAGE,
+      ...(after && { after: parseAccessCursor(after) }),
+    });
+  }
   const done = Number(query.get('done'));
   const content = html`${done > 0 && html`<p class="banner good" role="status">${admin.done(done)}</p>`}
 <form class="admin-find" method="get" action="${at.home}"><label for="from">${admin.from}</label><input id="from" name="from" value="${from ?? ''}" placeholder="192.0.2.0/24"><button class="quiet">${admin.find}</button></form>
-${found.images.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : grid(at, visit, found.images, from !== null || near !== null)}
+${found.items.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : grid(at, visit, found.items, from !== null || near !== null)}
 ${found.next && html`<p><a class="button quiet" rel="next" href="${at.home}?after=${encodeURIComponent(formatAccessCursor(found.next))}">${visit.site.words.frame.next}</a></p>`}`;
   return { title: admin.places.pictures, content };
 }
@@ -97,6 +100,12 @@ async function fromNetwork(at: PictureDesk, network: string, limit: number): Pro
     if (found.length >= limit) break;
   }
   return found.slice(0, limit);
+}
+
+/** Reports whether a block of the subject would hit the address. */
+function hits(subject: string, address: string): boolean {
+  const [, network] = /^network (.+)$/.exec(subject) ?? [];
+  return network !== undefined && networkList(network).has(address);
 }
 
 function networkList(network: string) {
@@ -180,15 +189,12 @@ async function hitBy(at: PictureDesk, { images, block, targets }: Awaited<Return
 async function preview(at: PictureDesk, { site, session, context }: Visit, body: URLSearchParams) {
   const { images, block, targets } = await chosen(at, body);
   const { admin } = site.words;
-  const own = targets.filter(
-    (one) => one.startsWith('network ') && networkList(one.slice(8)).has(context.peer),
-  );
   const hit = await hitBy(at, { images, block, targets });
   const content = html`<p>${admin.hits(images.length)}</p>
 <form class="stack" method="post" action="${at.home}/act">${formField(session)}<input type="hidden" name="block" value="${block}">
 <ul class="admin-grid small">${images.map(({ id }) => html`<li><label><input type="checkbox" name="id" value="${id}" checked> ${id}</label><img src="${at.home}/picture/${id}?w=160" alt="" loading="lazy"></li>`)}</ul>
 ${targets.length > 0 && html`<h2>${admin.blocked}</h2><ul>${targets.map((target) => html`<li><code class="wrap">${target}</code> ${admin.matches(hit.get(target) ?? 0)}</li>`)}</ul>`}
-${own.length > 0 && html`<p class="fault">${admin.ownAddress}</p>`}
+${targets.some((target) => hits(target, context.peer)) && html`<p class="fault">${admin.ownAddress}</p>`}
 ${reasonField(site)}
 <p class="actions"><button class="danger"${images.length === 0 && html` disabled`}>${admin.acts[block]}</button><a class="button quiet" href="${at.home}">${admin.cancel}</a></p></form>`;
   return { title: admin.preview, content };
@@ -200,8 +206,7 @@ async function act(at: PictureDesk, visit: Visit, body: URLSearchParams): Promis
   const why = reasonOf(body);
   // First, so that no more arrives meanwhile.
   for (const subject of targets) {
-    const isOwn = subject.startsWith('network ') && networkList(subject.slice(8)).has(context.peer);
-    if (isOwn) throw new AppError('conflict', 'This would block your own address.');
+    if (hits(subject, context.peer)) throw new AppError('conflict', 'This would block your own address.');
     await at.audit.act({ what: 'block.add', subject, ...by, why });
   }
   const log = { ...by, why, statement: statementOf(body, visit.site) };

@@ -24,16 +24,18 @@ export interface Act {
 
 export type Logged = Act & Pick<AuditEntry, 'id' | 'at'>;
 
-/** The log of acts. It is written before an act is carried out, so that none is missing, and what crashes is finished. */
+/**
+ * The log of acts. It is written before an act is carried out, so that none is missing, and what crashes is finished.
+ */
 export interface Audit {
   /**
-   * Says how acts of a kind are carried out. It may be called again for the same act, also by other copies. `yields`: an
-   * interrupted one is not finished if somebody then acts otherwise on the same subject.
+   * Says how acts of a kind are carried out. It may be called again for the same act, also by other copies.
+   * `yields`: an interrupted one is not finished if somebody then acts otherwise on the same subject.
    */
   carry(what: string, carryOut: (act: Logged) => Promise<void>, yields?: 'yields'): void;
   /**
-   * Logs an act and carries it out; in a full store, carries it out and logs it then. Rejects as its carrying out does: after `unavailable` it is finished later, after any
-   * other error the log says that it was refused.
+   * Logs an act and carries it out; in a full store, carries it out and logs it then. Rejects as its carrying out does:
+   * after `unavailable` it is finished later, after any other error the log says that it was refused.
    */
   act(act: Act): Promise<void>;
   /** Logs an act that nothing can repeat, and does it. */

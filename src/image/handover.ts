@@ -4,9 +4,9 @@ import type { Description } from '../http/describe.ts';
 import { readSmallBody } from '../http/read-body.ts';
 import { type Route, route } from '../http/route.ts';
 import type { Clock } from '../lib/clock.ts';
+import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { isGoodUntil } from '../lib/stored-time.ts';
-import { hashOf } from './access/deletion-rights.ts';
 import { createDeleteToken, type RandomBytes, TOKEN_PATTERN } from './records/ids.ts';
 import { answer, success } from './schemas.ts';
 
@@ -85,7 +85,7 @@ export function handoverRoutes({ state, clock, random }: HandoverOptions): Route
     route(
       'POST /api/handovers',
       async ({ request, context }) => {
-        const owner = hashOf(context.payer).slice(0, 16);
+        const owner = sha256(context.payer).slice(0, 16);
         const sealed = await readSmallBody(request, { maxBytes: MAX_BYTES, name: 'The body' });
         if (!SEALED.test(sealed))
           throw new AppError('invalid_body', inEnglish('The body must be Base64url.'));

@@ -1,7 +1,8 @@
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
-import { type Deleter, type DeletionRights, hashOf, sameHash } from './access/deletion-rights.ts';
+import { sha256 } from '../lib/secret.ts';
+import { type Deleter, type DeletionRights, sameHash } from './access/deletion-rights.ts';
 import type { PasswordHasher } from './access/password.ts';
 import { type ChangeWish, changeOf } from './change.ts';
 import type { ImageRecord } from './image.ts';
@@ -166,7 +167,7 @@ function createDecisions(audit: Pick<Audit, 'about' | 'once'>): Pick<OwnerAction
     const acts = ID_PATTERN.test(id) ? await audit.about(SUBJECT + id) : [];
     const told = acts.find(
       ({ details }) =>
-        typeof details?.statement === 'string' && sameHash(hashOf(token), String(details.tokenHash)),
+        typeof details?.statement === 'string' && sameHash(sha256(token), String(details.tokenHash)),
     );
     if (told === undefined) return null;
     const answered = acts.some(({ what }) => what === ANSWER);

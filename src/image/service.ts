@@ -50,8 +50,8 @@ export interface ImageServiceOptions {
   quota?: Pick<Quota, 'admit' | 'reserve'>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore?: (hash: string, phash?: string | null) => Promise<void>;
-  /** Rejects with `forbidden` for an upload, in the file at `path`, that must not be converted. */
-  mayUpload?: (path: string) => Promise<void>;
+  /** Rejects with `forbidden` for an upload that must not be converted. */
+  mayUpload?: (file: { path: string; sha256: string | undefined }) => Promise<void>;
   /**
    * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
    * review. Rejects if it is refused.

@@ -9,6 +9,8 @@ import { breathe, every, type Repetition } from '../lib/schedule.ts';
 export interface HashList {
   /** How many there are. */
   readonly size: number;
+  /** Whether any of them may be an MD5. */
+  readonly hasMd5: boolean;
   /** Reports whether it has a SHA-256 or MD5 in hexadecimal, in microseconds. */
   has(hash: string): boolean;
 }
@@ -17,6 +19,8 @@ export interface HashList {
 const LINE = /^(?:\xef\xbb\xbf|\\)?([0-9a-f]{64}|[0-9a-f]{32})(?:[\s,;]|$)/i;
 /** Of each hash, its first 128 bits are kept: nobody can make two files that share them. */
 const WORDS = 4;
+/** Digits of an MD5. */
+const MD5_LENGTH = 32;
 /** Characters of a line that are looked at. */
 const LONGEST = 80;
 const LOOK_MS = 10_000;
@@ -24,7 +28,11 @@ const LOOK_MS = 10_000;
 /** Reads hashes, one on each line. Other lines are skipped. Rejects for a file that has only other lines. */
 export async function readHashList(path: string): Promise<HashList> {
   let lines = 0;
-  for await (const hashes of hashesIn(path)) lines += hashes.length;
+  let hasMd5 = false;
+  for await (const hashes of hashesIn(path)) {
+    lines += hashes.length;
+    hasMd5 ||= hashes.some(({ length }) => length === MD5_LENGTH);
+  }
   // A table that is at most half full, whose slots are found by the hashes themselves.
   const slots = 2 ** Math.ceil(Math.log2(lines * 2 + 2));
   const table = new Uint32Array(slots * WORDS);
@@ -56,7 +64,7 @@ export async function readHashList(path: string): Promise<HashList> {
   }
   if (size === 0 && (await stat(path)).size > 0)
     throw new Error(`${path} has no SHA-256 or MD5 at the start of a line`);
-  return { size, has: (hash) => LINE.test(hash) && placeOf(hash) >= 0 };
+  return { size, hasMd5, has: (hash) => LINE.test(hash) && placeOf(hash) >= 0 };
 }
 
 /** Returns the hashes of a file piece by piece. */
@@ -73,8 +81,8 @@ async function* hashesIn(path: string): AsyncIterable<string[]> {
 
 /** Keeps files out whose hash is in a list of the operator, which is read again when it changes. */
 export interface HashBlocks {
-  /** Rejects with `forbidden` for a file in the list. */
-  mayUpload(path: string): Promise<void>;
+  /** Rejects with `forbidden` for a file in the list. `sha256`: where it is known already. */
+  mayUpload(file: { path: string; sha256: string | undefined }): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -96,13 +104,20 @@ export async function openHashBlocks(path: string, log: Log): Promise<HashBlocks
     (cause) => log('error', 'blocked hashes not read: the list before stays', { cause }),
   );
   return {
-    async mayUpload(file) {
-      const hashes = [createHash('sha256'), createHash('md5')];
-      for await (const piece of createReadStream(file)) for (const hash of hashes) hash.update(piece);
-      if (hashes.every((hash) => !list.has(hash.digest('hex')))) return;
+    async mayUpload({ path, sha256 }) {
+      const { has, hasMd5 } = list;
+      const isListed =
+        has(sha256 ?? (await hashOf(path, 'sha256'))) || (hasMd5 && has(await hashOf(path, 'md5')));
+      if (!isListed) return;
       log('info', 'upload in BLOCK_HASHES refused');
       throw new AppError('forbidden', 'This picture was blocked by the operator.');
     },
     stop: () => looking.stop(),
   };
+}
+
+async function hashOf(path: string, algorithm: 'sha256' | 'md5'): Promise<string> {
+  const hash = createHash(algorithm);
+  for await (const piece of createReadStream(path)) hash.update(piece);
+  return hash.digest('hex');
 }

@@ -7,8 +7,8 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createCases } from '../../src/admin/cases.ts';
 import { DONE } from '../../src/audit/store.ts';
-import { hashOf } from '../../src/image/access/deletion-rights.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
@@ -145,7 +145,7 @@ test('a decision in the log does not keep owners from a picture that is there', 
   const image = await upload();
   const database = await openDatabase(bunRuntime.openSqlite, `${server.folder}/picpool.db`);
   // As after the restore of a backup from before, or of two moderators of whom the other was first.
-  const details = { statement: 'Bad.', tokenHash: hashOf(image.delete_token) };
+  const details = { statement: 'Bad.', tokenHash: sha256(image.delete_token) };
   const text = JSON.stringify({ what: 'review.block', who: 'mod', details });
   const entry = { id: 'b', at: Date.now(), day: 0, subject: `image ${image.id}`, text };
   await createSqliteAudit(database).append(entry, DONE);

@@ -39,18 +39,18 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
     ownerOf: ({ peer, identity }) => identity ?? `${SHARED}${peer}`,
 
     mayRemove(image, { peer, token, admin }) {
-      if (admin || (token !== null && sameHash(hashOf(token), image.deleteTokenHash))) return true;
+      if (admin || (token !== null && sameHash(sha256(token), image.deleteTokenHash))) return true;
       const isUploader = peer !== null && peer !== '' && peer === image.uploader;
       return isUploader && now() - image.createdAt < byAddressMs;
     },
   };
 }
 
+/** Returns the address of an uploader, shared or not. */
+export const addressOf = ({ uploader }: ImageRecord): string => uploader.replace(SHARED, '');
+
 /** Characters of a reason in the audit log. */
 const MAX_REASON = 500;
-
-/** Returns what a record keeps of a delete token: its SHA-256 in hexadecimal. */
-export const hashOf = sha256;
 
 /** Compares two hashes in constant time. */
 export function sameHash(one: string, other: string): boolean {

@@ -2,7 +2,8 @@ import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.t
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
-import { type Deleter, hashOf } from '../access/deletion-rights.ts';
+import { sha256 } from '../../lib/secret.ts';
+import type { Deleter } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import { type AudienceRules, isOver } from '../records/audience.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
@@ -115,7 +116,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
       await authorise(service, images, admin);
       const ids = [...new Set(images.map(({ id }) => id))];
       const token = createDeleteToken(random);
-      const album = newAlbum(options, hashOf(token), { ids, wish });
+      const album = newAlbum(options, sha256(token), { ids, wish });
       await albums.insert(album);
       log('info', 'album created', { id: album.id });
       return { album, token };

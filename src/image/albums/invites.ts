@@ -1,7 +1,8 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
-import { hashOf, sameHash } from '../access/deletion-rights.ts';
+import { sha256 } from '../../lib/secret.ts';
+import { sameHash } from '../access/deletion-rights.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
 import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
 import type { AlbumKeeper, createKept } from './kept.ts';
@@ -47,7 +48,9 @@ function read(album: Pick<AlbumRecord, 'guests' | 'pictures'>, now: number): Gue
 }
 
 export interface Invites {
-  /** Returns the key too, whose hash is stored. Rejects with `forbidden`, `not_found`, `invalid_parameter` or `conflict`. */
+  /**
+   * Returns the key too, whose hash is stored. Rejects with `forbidden`, `not_found`, `invalid_parameter` or `conflict`.
+   */
   create(
     id: string,
     wish: InviteWish,
@@ -58,8 +61,8 @@ export interface Invites {
   /** Ends an invitation at once. Its pictures stay. Rejects with `forbidden` or `not_found`. */
   revoke(id: string, invite: string, by: AlbumKeeper): Promise<Guests>;
   /**
-   * Returns what a key opens, and how many more pictures it allows. Rejects with `forbidden` if it is wrong, expired or revoked, or if its maker may no longer
-   * upload.
+   * Returns what a key opens, and how many more pictures it allows. Rejects with `forbidden` if it is wrong, expired or
+   * revoked, or if its maker may no longer upload.
    */
   open(id: string, key: string): Promise<{ album: AlbumRecord; invite: Invite; room: number }>;
   /**
@@ -87,7 +90,7 @@ export function createInvites(options: InvitesOptions): Invites {
 
   /** Returns the invitation of the key among those of the album. */
   async function inviteIn({ invites }: Guests, key: string): Promise<Invite> {
-    const hash = hashOf(key);
+    const hash = sha256(key);
     const invite = invites.find((one) => sameHash(one.hash, hash));
     if (invite !== undefined && (await mayInvite(invite.by))) return invite;
     throw new AppError('forbidden', 'This invitation is not valid. It may have expired, or was revoked.');
@@ -129,7 +132,7 @@ export function createInvites(options: InvitesOptions): Invites {
         const guests = guestsOf(album);
         const gone = new Set(guests.pictures.filter((one) => pictures.includes(one)));
         if (gone.size === 0) return null;
-        const invite = guests.invites.find(({ hash }) => hash === hashOf(key));
+        const invite = guests.invites.find(({ hash }) => hash === sha256(key));
         if (invite) invite.used -= gone.size;
         const stays = (one: string) => !gone.has(one);
         guests.pictures = guests.pictures.filter(stays);
@@ -143,7 +146,7 @@ export function createInvites(options: InvitesOptions): Invites {
       await findFor(id, by);
       const key = createDeleteToken(random);
       const expiresAt = clock.now() + life;
-      const invite = { id: createId(random), hash: hashOf(key), max, used: 0, expiresAt, by: holder };
+      const invite = { id: createId(random), hash: sha256(key), max, used: 0, expiresAt, by: holder };
       await update(id, (album) => {
         const guests = guestsOf(album);
         if (guests.invites.length >= MOST_INVITES) {

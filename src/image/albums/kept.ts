@@ -1,6 +1,7 @@
 import { AppError, message } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hashOf, sameHash } from '../access/deletion-rights.ts';
+import { sha256 } from '../../lib/secret.ts';
+import { sameHash } from '../access/deletion-rights.ts';
 import { ID_PATTERN, type RandomBytes } from '../records/ids.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, type AlbumStore, MOST_PICTURES, picturesOf } from './album.ts';
@@ -73,7 +74,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
 
 /** Reports whether the credentials allow changing the album. */
 export function mayKeep({ tokenHash }: AlbumRecord, { token, admin }: AlbumKeeper): boolean {
-  return admin || (token !== null && sameHash(hashOf(token), tokenHash));
+  return admin || (token !== null && sameHash(sha256(token), tokenHash));
 }
 
 export function notKeeper(): AppError {

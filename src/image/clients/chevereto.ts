@@ -1,6 +1,5 @@
 import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import type { Received } from '../upload/upload.ts';
 import { readUrl } from '../upload/url-order.ts';
 import { type Client, type ClientRoute, type Fields, json, type Shared, text } from './client.ts';
 
@@ -31,7 +30,7 @@ function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => ob
     async answer(call, host) {
       const inHeader = call.request.headers.get('x-api-key');
       const judge = ({ key }: Fields) => call.context.judgeToken(inHeader ?? key ?? null);
-      const { shared, fields } = await host.store(call, { shape: SHAPE, judge, optionsOf, urlOf });
+      const { shared, fields } = await host.store(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
       const [stored] = shared;
       if (!stored) throw new Error('a shape that asks for a picture was answered without one');
       const form = fields.format ?? new URL(call.request.url).searchParams.get('format');
@@ -45,16 +44,9 @@ function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => ob
 
 export const chevereto: Client = {
   name: 'chevereto',
+  alsoAtRoot: true,
   routes: [uploadAt('/api/1/upload', cheveretoAnswer), uploadAt('/1/upload', imgbbAnswer)],
 };
-
-/** The routes at the root, for clients in which only the host name can be changed. */
-export const cheveretoAtRoot: readonly ClientRoute[] = chevereto.routes;
-
-/** The field of the picture may contain its URL. */
-function urlOf({ files: [file] }: Received): Promise<string | null> | null {
-  return file === undefined ? null : readUrl(file);
-}
 
 /** ImgBB's `expiration` is in seconds, and 0 is none; Chevereto's a duration such as `P3D` or `PT3H`. */
 function optionsOf({

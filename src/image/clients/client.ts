@@ -11,6 +11,8 @@ import type { Taking } from '../upload/intake.ts';
 export interface Client {
   /** The name in `IMAGE_CLIENTS`, and the path below which it answers. */
   name: string;
+  /** Whether it answers at the root as well, for clients in which only the host name can be changed. */
+  alsoAtRoot?: boolean;
   routes: readonly ClientRoute[];
 }
 

@@ -1,8 +1,8 @@
 import { type Call, type Route, route } from '../../http/route.ts';
 import { catbox } from './catbox.ts';
-import { chevereto, cheveretoAtRoot } from './chevereto.ts';
+import { chevereto } from './chevereto.ts';
 import type { Client, ClientRoute, Host } from './client.ts';
-import { imgur, imgurAtRoot } from './imgur.ts';
+import { imgur } from './imgur.ts';
 import { lsky } from './lsky.ts';
 import { nullPointer } from './null-pointer.ts';
 import { picgo } from './picgo.ts';
@@ -18,11 +18,12 @@ export const CLIENTS: readonly Client[] = [lsky, smms, imgur, chevereto, catbox,
  */
 export function clientRoutes(host: Host, names: readonly string[]): Route[] {
   const served = CLIENTS.filter(({ name }) => names.includes(name));
-  return [
-    ...served.flatMap(({ name, routes }) => routes.map((one) => clientRoute(host, `/${name}`, one))),
-    ...(names.includes('imgur') ? imgurAtRoot.map((one) => clientRoute(host, '', one)) : []),
-    ...(names.includes('chevereto') ? cheveretoAtRoot.map((one) => clientRoute(host, '', one)) : []),
-  ];
+  return served.flatMap(({ name, alsoAtRoot, routes }) =>
+    routes.flatMap((one) => [
+      clientRoute(host, `/${name}`, one),
+      ...(alsoAtRoot ? [clientRoute(host, '', one)] : []),
+    ]),
+  );
 }
 
 function clientRoute(

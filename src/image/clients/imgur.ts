@@ -1,6 +1,5 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import type { Received } from '../upload/upload.ts';
 import { readUrl } from '../upload/url-order.ts';
 import { type Client, type ClientRoute, type Fields, json, type Shared } from './client.ts';
 
@@ -19,7 +18,7 @@ const upload: ClientRoute = {
   dialect,
   async answer(call, host) {
     const shape = { names: ['image'], most: 1, base64: true } as const;
-    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
+    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf: readUrl });
     return json({ data: shared.map((one) => dataOf(one, fields))[0], success: true, status: 200 });
   },
 };
@@ -37,18 +36,9 @@ const remove: ClientRoute = {
 
 export const imgur: Client = {
   name: 'imgur',
+  alsoAtRoot: true,
   routes: [upload, { ...upload, path: '/3/upload' }, remove],
 };
-
-/**
- * The routes that clients call at the root, for clients in which only the host name of the service can be changed.
- */
-export const imgurAtRoot: readonly ClientRoute[] = imgur.routes;
-
-/** The field of the picture may contain its URL, whatever `type` says. */
-function urlOf({ files: [file] }: Received): Promise<string | null> | null {
-  return file === undefined ? null : readUrl(file);
-}
 
 /** An album is named by its ID and token in one word; those of imgur's own that a client remembers say nothing here. */
 function optionsOf({ name, album = '', ...fields }: Fields): Record<string, string> {

@@ -5,7 +5,8 @@ import type { PrivatePart, UploadWarning } from '../../codec/convert/warnings.ts
 import { EXTENSIONS } from '../../codec/format.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
-import { type DeletionRights, hashOf, type Uploader } from '../access/deletion-rights.ts';
+import { sha256 } from '../../lib/secret.ts';
+import type { DeletionRights, Uploader } from '../access/deletion-rights.ts';
 import type { PasswordHasher } from '../access/password.ts';
 import type { Conversion, ImageRecord, UploadOptions } from '../image.ts';
 import { isUnclear, type Unfinished } from '../maintenance/unfinished.ts';
@@ -28,7 +29,7 @@ interface StoringOptions {
   /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore: (hash: string, phash?: string | null) => Promise<void>;
   /** Rejects with `forbidden` for an uploaded file that must not be converted. */
-  mayUpload: ((path: string) => Promise<void>) | undefined;
+  mayUpload: ((file: { path: string; sha256: string | undefined }) => Promise<void>) | undefined;
   /** Whether the file at `path` was taken over for review. */
   holdBack: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
   unfinished: Pick<Unfinished, 'settle'>;
@@ -108,7 +109,7 @@ export function createStoring(options: StoringOptions): Storing {
       const { format, quality, stripExif, maxWidth, maxHeight, password, title, alt } = wanted;
       const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await mayStore(source);
-      await mayUpload?.(path);
+      await mayUpload?.({ path, sha256: source });
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
@@ -129,7 +130,7 @@ export function createStoring(options: StoringOptions): Storing {
           ...{ width, height, frames, size, hash },
           uploader: rights.ownerOf(from),
           passwordHash: password === null ? null : await hasher.hash(password),
-          deleteTokenHash: hashOf(deleteToken),
+          deleteTokenHash: sha256(deleteToken),
           createdAt: at,
           lastAccess: at,
           ...(look ?? { thumbhash: null, phash: null }),

@@ -121,7 +121,10 @@ async function readJsonForm(
   return { files: [{ filename: null, stored }], fields };
 }
 
-/** @throws {AppError} `invalid_body` for anything but an object of texts, numbers and booleans. */
+/**
+ * Skips what is neither a text, a number nor a boolean.
+ * @throws {AppError} `invalid_body` for anything but an object.
+ */
 function parsedFields(text: string, names: readonly string[]) {
   if (!/^\s*\{/.test(text)) throw new AppError('invalid_body', inEnglish('The body must be a JSON object.'));
   const fields: Record<string, string> = Object.create(null);

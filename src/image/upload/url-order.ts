@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { MAX_JSON_BYTES, parseJson } from '../../http/read-json.ts';
-import type { Received, ReceivedFile } from './upload.ts';
+import type { Received } from './upload.ts';
 
 export const MAX_URL = 2000;
 
@@ -12,10 +12,10 @@ export const urlField: TString = Type.String({
   description: 'URL of the image: http or https, at a public address.',
 });
 
-/** Returns the URL that was sent instead of a picture, or `null`. */
-export async function readUrl({ path, size }: ReceivedFile): Promise<string | null> {
-  if (size > MAX_URL) return null;
-  const text = (await readFile(path, 'latin1')).trim();
+/** Returns the URL that was sent as the first picture, or `null`. */
+export async function readUrl({ files: [file] }: Pick<Received, 'files'>): Promise<string | null> {
+  if (file === undefined || file.size > MAX_URL) return null;
+  const text = (await readFile(file.path, 'latin1')).trim();
   return /^https?:\/\//i.test(text) ? text : null;
 }
 
