@@ -1,5 +1,6 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
+import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
 import type { RecordsModel } from './records-model.ts';
 import { trueTime } from './time.ts';
@@ -23,7 +24,14 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const images = await records.images.recent({ offset: 0, limit: 100_000 });
   const byId = new Map(images.map((image) => [image.id, image]));
   const counted = await records.state.get('image-version-bytes');
-  const broken = [...ledger.broken, ...strays(images, files, now), ...miscounted(counted, files)];
+  const doubtful = new Set([...ledger.pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
+  const isCertain = ({ id, createdAt }: ImageRecord) =>
+    !doubtful.has(id) && !isDuring(ledger.disaster, createdAt - MARGIN_MS, createdAt + MARGIN_MS);
+  const broken = [
+    ...ledger.broken,
+    ...fileless(images.filter(isCertain), files),
+    ...(mayLeaveStrays(ledger) ? [] : [...strays(images, files, now), ...miscounted(counted, files)]),
+  ];
   for (const picture of ledger.pictures.values()) {
     broken.push(...(await brokenTo(picture, byId.get(picture.id), outcome, now)));
   }
@@ -42,7 +50,8 @@ async function brokenTo(
   { retentionMs, get }: Outcome,
   now: number,
 ): Promise<string[]> {
-  const { removedAt, expiresIn, byWrongClock } = picture;
+  const { removedAt, expiresIn, byWrongClock, isDoubtful } = picture;
+  if (isDoubtful) return [];
   const name = `${picture.name} (${picture.id})`;
   const { status, text } = await get(picture.path, picture.password);
   if (removedAt !== null) {
@@ -56,13 +65,20 @@ async function brokenTo(
   return text === picture.content ? [] : [`${name} was acknowledged, and is another picture`];
 }
 
-/** Records and files belong to each other, except what is in quarantine or just came. */
+/** What was stored while the records were others stays until the operator has looked at it. */
+export const mayLeaveStrays = ({ disaster }: Ledger): boolean => disaster?.store === 'records';
+
+/** Records have their files. */
+function fileless(images: readonly ImageRecord[], { files }: FilesModel): string[] {
+  return images
+    .filter((image) => !files.has(originalKey(image)))
+    .map(({ filename }) => `the record of ${filename} has no file`);
+}
+
+/** Files have their records, except those in quarantine and those that just came. */
 function strays(images: readonly ImageRecord[], { files }: FilesModel, now: number): string[] {
   const broken: string[] = [];
   const named = new Set(images.map(({ id }) => id));
-  for (const image of images) {
-    if (!files.has(originalKey(image))) broken.push(`the record of ${image.filename} has no file`);
-  }
   for (const [key, { modified }] of files) {
     const [, id] = /^([0-9A-Za-z]{12})[.-]/.exec(key.split('/').at(-1) ?? '') ?? [];
     if (!id || key.includes('/') || named.has(id) || now - modified < STRAY_MS) continue;
@@ -85,7 +101,8 @@ function untold({ pictures, events }: Ledger, byId: ReadonlyMap<string, ImageRec
   const told = (type: string) => new Set(events.filter((one) => one.type === type).map(({ id }) => id));
   const [stored, removed] = [told('stored'), told('removed')];
   const broken: string[] = [];
-  for (const { id, name, inReview } of pictures.values()) {
+  for (const { id, name, inReview, isDoubtful } of pictures.values()) {
+    if (isDoubtful) continue;
     if (!inReview && byId.has(id) && !stored.has(id)) broken.push(`nobody was told of ${name} (${id})`);
     if (stored.has(id) && !byId.has(id) && !removed.has(id))
       broken.push(`nobody was told that ${name} (${id}) is gone`);

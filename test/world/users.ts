@@ -1,6 +1,7 @@
 import type { ImageEvent } from '../../src/image/service.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
+import { type Disaster, isDuring } from './disasters.ts';
 import { HOUR, later, MINUTE, SECOND, stir, trueTime } from './time.ts';
 
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
@@ -39,6 +40,8 @@ export interface Picture {
   inReview: boolean;
   /** Whether the administrator has tried to allow it. */
   wasAllowed: boolean;
+  /** Whether what was acknowledged of it was written to a store that was then replaced. */
+  isDoubtful: boolean;
 }
 
 /** An upload that its user believes to have failed. */
@@ -54,6 +57,7 @@ export interface Ledger {
   events: { type: ImageEvent['type']; id: string }[];
   /** Broken promises, as sentences. */
   broken: Set<string>;
+  disaster: Disaster | null;
 }
 
 export interface Surroundings {
@@ -65,14 +69,16 @@ export interface Surroundings {
 
 /** Accesses are noted once an hour, and written some seconds later. */
 const ACCESS_MS = HOUR + MINUTE;
+/** When the files are gone, uploads go on for this time. */
+const UNNOTICED_MS = 3 * SECOND;
 
 /** A clock that is right may still be some time off, and what ends is looked for four times a minute. */
 export const MARGIN_MS = 2 * MINUTE;
 
 /** Whether a picture must be there: nobody has removed it, and it has neither expired nor been idle for too long. */
 export function mustStay(picture: Picture, now: number, retentionMs: number): boolean {
-  const { removalAskedAt, inReview, byWrongClock, expiresIn, maxViews, sentAt, seenAt } = picture;
-  if (removalAskedAt !== null || inReview || maxViews !== null) return false;
+  const { removalAskedAt, inReview, byWrongClock, expiresIn, maxViews, sentAt, seenAt, isDoubtful } = picture;
+  if (removalAskedAt !== null || inReview || maxViews !== null || isDoubtful) return false;
   if (expiresIn !== null) return !byWrongClock && now <= sentAt + expiresIn - MARGIN_MS;
   return now <= Math.max(sentAt, seenAt) + retentionMs - ACCESS_MS;
 }
@@ -152,8 +158,10 @@ export function createUser(name: string, around: Surroundings) {
     });
     // Nobody can know whether it was stored.
     if (answer === 'lost') return;
+    const isDoubtful = isDuring(ledger.disaster, sentAt, trueTime());
     if (answer === 'left' || answer.status !== 201) {
-      for (const one of names) ledger.failures.push({ name: one, at: trueTime() });
+      // What failed is taken back where it was written.
+      if (!isDoubtful) for (const one of names) ledger.failures.push({ name: one, at: trueTime() });
       return;
     }
     const said = json(answer);
@@ -184,8 +192,25 @@ export function createUser(name: string, around: Surroundings) {
         removedAt: null,
         inReview: suspect,
         wasAllowed: false,
+        isDoubtful,
       });
     }
+    const { store, found, from, until } = ledger.disaster ?? {};
+    const areGone = store === 'files' && found === null && from && sentAt > from + UNNOTICED_MS;
+    if (areGone && trueTime() < (until ?? 0) && hadPictures(from))
+      breaks(`${names[0]} was acknowledged while all files were missing`);
+  }
+
+  /** Whether a picture that was there then is there still. */
+  const hadPictures = (then: number) =>
+    [...ledger.pictures.values()].some(
+      (picture) => picture.at < then && mustStay(picture, trueTime(), retentionMs),
+    );
+
+  /** Notes that something was written of a picture since then, perhaps to a store that is replaced. */
+  function wrote(picture: Picture, since: number): void {
+    const { disaster } = ledger;
+    if (disaster?.store === 'records' && isDuring(disaster, since, trueTime())) picture.isDoubtful = true;
   }
 
   async function view(picture = pick()): Promise<void> {
@@ -200,6 +225,11 @@ export function createUser(name: string, around: Surroundings) {
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
     });
     if (typeof answer === 'string') return;
+    const { disaster } = ledger;
+    if (isDuring(disaster, begun - GRACE_MS, trueTime() + (disaster?.store === 'records' ? MINUTE : 0))) {
+      if (picture.maxViews !== null) wrote(picture, begun);
+      return;
+    }
     // A copy whose clock is ahead cannot know that something has not expired yet.
     const mustBeThere = begun > picture.at + GRACE_MS && picture.expiresIn === null;
     if ([404, 410].includes(answer.status) && mustBeThere && mustStay(picture, begun, retentionMs))
@@ -210,28 +240,31 @@ export function createUser(name: string, around: Surroundings) {
       breaks(`${picture.name} (${picture.id}) has changed its content`);
     if (text.length * 10 >= picture.content.length) picture.shown++;
     if (text.length === picture.content.length) picture.seenAt = Math.max(picture.seenAt, begun);
-    if (picture.maxViews !== null && picture.shown > picture.maxViews) {
+    if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful) {
       breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
     }
-    if (wasRemoved !== null && begun > wasRemoved + GRACE_MS)
+    if (wasRemoved !== null && begun > wasRemoved + GRACE_MS && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) is shown after its deletion`);
-    if (stranger && !open.has(true) && begun > since + GRACE_MS)
+    if (stranger && !open.has(true) && begun > since + GRACE_MS && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) is shown without its password`);
   }
 
   async function remove(): Promise<void> {
     const picture = pick();
     if (!picture) return;
-    picture.removalAskedAt ??= trueTime();
+    const since = trueTime();
+    picture.removalAskedAt ??= since;
     const answer = await ask('DELETE', `/api/delete/${picture.id}`, {
       headers: { 'x-delete-token': picture.token },
     });
+    wrote(picture, since);
     if (typeof answer !== 'string' && answer.status === 200) picture.removedAt ??= trueTime();
   }
 
   async function change(): Promise<void> {
     const picture = pick();
     if (!picture || picture.inReview) return;
+    const since = trueTime();
     const protect = happens(0.5);
     picture.open.add(!protect);
     const body = protect
@@ -241,6 +274,7 @@ export function createUser(name: string, around: Surroundings) {
       body: JSON.stringify(body),
       headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
     });
+    wrote(picture, since);
     if (typeof answer === 'string' || answer.status !== 200) return;
     picture.password = protect ? 'open sesame' : picture.password;
     picture.open = new Set([!protect]);
@@ -251,6 +285,7 @@ export function createUser(name: string, around: Surroundings) {
   async function changeTwice(): Promise<void> {
     const picture = pick();
     if (!picture?.password || picture.inReview) return;
+    const since = trueTime();
     picture.open.add(true);
     const wishes = [
       { visibility: picture.maxViews === null ? 'public' : 'unlisted' },
@@ -264,6 +299,7 @@ export function createUser(name: string, around: Surroundings) {
         }),
       ),
     );
+    wrote(picture, since);
     for (const [index, answer] of answers.entries()) {
       if (typeof answer === 'string' || answer.status !== 200) continue;
       const { visibility } = json(answer);
@@ -292,12 +328,14 @@ export function createUser(name: string, around: Surroundings) {
     if (!picture) return;
     // An administrator who does not know whether it was allowed may rather block it.
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
+    const since = trueTime();
     picture.wasAllowed = true;
-    if (verdict === 'block') picture.removalAskedAt ??= trueTime();
+    if (verdict === 'block') picture.removalAskedAt ??= since;
     const answer = await ask('POST', '/api/admin/reviews', {
       body: JSON.stringify({ id: picture.id, verdict }),
       headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
     });
+    wrote(picture, since);
     if (typeof answer === 'string' || answer.status !== 200) return;
     if (verdict === 'allow') picture.inReview = false;
     else picture.removedAt ??= trueTime();

@@ -4,9 +4,10 @@ import type { ImageEvent } from '../../src/image/service.ts';
 import type { ImageLimits } from '../../src/image/upload/limits.ts';
 import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
 import { type Copy, startCopy } from './copy.ts';
+import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel } from './files-model.ts';
-import { brokenPromises, miscounted } from './promises.ts';
+import { brokenPromises, mayLeaveStrays, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
@@ -18,6 +19,8 @@ export interface Options extends Course {
   users: number;
   retentionMs: number;
   cleanupIntervalMs: number;
+  /** Whether a store is for some time not what it was. */
+  disaster: boolean;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
   deaf: boolean;
 }
@@ -61,6 +64,7 @@ function drawOptions(): Options {
     deadMs: happens(0.8) ? between(1, 60) * SECOND : between(5, 40) * MINUTE,
     jumpMs,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
+    disaster: jumpMs === 0 && happens(0.2),
     deaf: false,
   };
 }
@@ -86,6 +90,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     failures: [],
     events: [] as { type: ImageEvent['type']; id: string }[],
     broken: new Set<string>(),
+    disaster: null as Disaster | null,
   };
   const limits: ImageLimits = {
     maxUploadBytes: 100_000,
@@ -142,6 +147,16 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     tell('the clocks are right');
   }
 
+  async function strikeOnce(): Promise<void> {
+    const disaster = drawDisaster(trueTime(), begin + options.chaosMs);
+    ledger.disaster = disaster;
+    await strike(disaster, { records, files }[disaster.store], (what) => {
+      tell(`the ${disaster.store} ${what}`);
+      // Nobody replaces a database under a server that has it open.
+      if (disaster.store === 'records' && options.copies === 1 && copies[0]) copies[0].isAlive = false;
+    });
+  }
+
   const around = {
     ledger,
     retentionMs: options.retentionMs,
@@ -163,6 +178,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   for (let index = 0; index < options.users; index++) void live(`user${index}`);
   void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
+  if (options.disaster) void strikeOnce();
   await passUntil(begin + options.chaosMs);
   isCalm = true;
   seams.trouble = CALM;
@@ -192,6 +208,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
       await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
     }
+    if (mayLeaveStrays(ledger)) return broken;
     return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
   }
 
