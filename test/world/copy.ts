@@ -23,8 +23,9 @@ import { statsView } from '../../src/image/views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import { createWebhooks } from '../../src/webhooks/webhooks.ts';
 import { openTestWeb } from '../support/browser/web.ts';
-import { bytes, happens } from './chance.ts';
+import { bytes, chance, happens } from './chance.ts';
 import { readBytes, WORLD, writeBytes } from './files.ts';
 import type { FilesModel } from './files-model.ts';
 import type { RecordsModel } from './records-model.ts';
@@ -57,7 +58,10 @@ export interface CopyOptions {
   alone: boolean;
   /** Of all copies together, unless one is alone. */
   limiter: RateLimiter;
-  onEvent: (event: ImageEvent) => void;
+  /** Returns the number of the message. */
+  onEvent: (event: ImageEvent, by: Copy) => number;
+  /** Called with the number of each message that reaches the receiver of webhooks. */
+  onMessage: (number: number) => void;
   log: Log;
 }
 
@@ -96,10 +100,26 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     const codec = createCodec(seams);
     const stores = { images, blobs, state, locks, limiter };
     const clock = systemClock;
+    const webhooks = createWebhooks({
+      urls: ['https://hooks.example/'],
+      secret: 'secret',
+      fetch: (_, { body }) =>
+        seams.ask('webhook', async () => {
+          options.onMessage(JSON.parse(String(body)).data.number);
+          return { status: 200, headers: new Headers(), discard() {} } as never;
+        }),
+      clock,
+      newId: () => bytes(8).toString('hex'),
+      random: chance,
+      log,
+    });
+    const onEvent = (event: ImageEvent) => {
+      webhooks.send(`image.${event.type}`, { number: options.onEvent(event, copy) });
+    };
     const reviews = createReviews({
       ...stores,
       clock,
-      onStored: (image) => options.onEvent({ type: 'stored', image }),
+      onStored: (image) => onEvent({ type: 'stored', image }),
       discard: (image) => service.discard(image),
     });
     const pair = { ...stores, folder, shared: { records: !alone, files: !alone }, clock, log };
@@ -137,7 +157,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       },
       reviews,
       onCleaned: async (signal, idleBefore) => void (await albums.sweep(signal, idleBefore)),
-      onEvent: options.onEvent,
+      onEvent,
       limits,
       log,
     });
@@ -186,7 +206,9 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       ask: (request: Request, peer: string) =>
         as(copy, () => Promise.race([app.handle(request, () => peer), whenDead])),
       stop: () =>
-        as(copy, () => Promise.race([Promise.all([service.stop(), audit.stop()]), whenDead])).catch(() => {}),
+        as(copy, () =>
+          Promise.race([Promise.all([service.stop(), audit.stop(), webhooks.stop()]), whenDead]),
+        ).catch(() => {}),
     });
   });
   started.catch(() => {});

@@ -19,12 +19,12 @@ interface Replaceable {
 
 /** Draws what happens in a world whose trouble begins and ends then. */
 export function drawDisaster(begin: number, end: number): Disaster {
-  const from = between(begin + 5 * MINUTE, end - 5 * MINUTE);
+  const from = between(begin + 5 * MINUTE, begin + 0.7 * (end - begin));
   return {
     store: oneOf(['records', 'files']),
     found: happens(0.5) ? null : between(begin, from),
     from,
-    until: Math.min(end, from + MINUTE * 10 ** between(-0.5, 1.8)),
+    until: Math.min(end, from + MINUTE * 10 ** between(0, 2.4)),
   };
 }
 

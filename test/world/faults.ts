@@ -72,6 +72,16 @@ export const FAULTS: readonly PutBack[] = [
     ],
   },
   {
+    name: 'uploads go on while the files of all pictures are missing',
+    changes: [
+      change(
+        `${IMAGE}/maintenance/missing-files.ts`,
+        '    if (!(await areMissing())) return;\n',
+        '    if (!(await areMissing()) || stores) return;\n',
+      ),
+    ],
+  },
+  {
     name: 'a deletion without an answer is never told',
     changes: [
       change(
@@ -105,6 +115,36 @@ export const FAULTS: readonly PutBack[] = [
         `${IMAGE}/serve/thumbnails.ts`,
         'const size = sizes.get(key) ?? (await blobs.stat(key).catch(() => null))?.size ?? 0;',
         'const size = sizes.get(key) ?? 0;',
+      ),
+    ],
+  },
+  {
+    name: 'of two additions to an album at once, one is lost',
+    changes: [
+      change(
+        `${IMAGE}/albums/kept.ts`,
+        'if (await albums.replace(changed)) return changed;',
+        'if ((await albums.replace(changed)) || tries) return changed;',
+      ),
+    ],
+  },
+  {
+    name: 'an album that is changed while it is deleted stays',
+    changes: [
+      change(
+        `${IMAGE}/albums/albums.ts`,
+        'album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);',
+        'await albums.remove(id, album.revision - 1);\n        album = null;',
+      ),
+    ],
+  },
+  {
+    name: 'a message that its receiver did not take the first time is lost',
+    changes: [
+      change(
+        'src/webhooks/webhooks.ts',
+        'if (fault.final || waitMs === null)',
+        'if (fault || waitMs === null)',
       ),
     ],
   },

@@ -1,10 +1,11 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
+import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
 import type { RecordsModel } from './records-model.ts';
 import { trueTime } from './time.ts';
-import { type Ledger, MARGIN_MS, mustStay, type Picture } from './users.ts';
+import { type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './users.ts';
 
 export interface Outcome {
   ledger: Ledger;
@@ -35,11 +36,18 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   for (const picture of ledger.pictures.values()) {
     broken.push(...(await brokenTo(picture, byId.get(picture.id), outcome, now)));
   }
+  for (const album of ledger.albums) {
+    const { status, text } = await outcome.get(`/api/albums/${album.id}`, null);
+    broken.push(...brokenOf(album, { ...outcome, status, body: new TextEncoder().encode(text), begun: now }));
+  }
   const failed = new Set(ledger.failures.map(({ name }) => name));
   for (const { filename } of images) {
     if (failed.has(filename)) broken.push(`${filename}, whose upload failed, is stored`);
   }
   broken.push(...untold(ledger, byId));
+  const isLost = ({ by, at, received }: Message) => !received && by.isAlive && now > at + TOLD_MS;
+  const lost = ledger.messages.filter(isLost).length;
+  if (lost > 0) broken.push(`${lost} messages have not reached their webhook`);
   return [...new Set(broken)];
 }
 
@@ -86,6 +94,9 @@ function strays(images: readonly ImageRecord[], { files }: FilesModel, now: numb
   }
   return broken;
 }
+/** Messages wait for the one before, which is tried for 13 minutes; then for one that is on its way. */
+const TOLD_MS = 3_600_000;
+
 /** Files without a record are left alone for an hour, and found by the next sweep. */
 const STRAY_MS = 3 * 3_600_000;
 

@@ -1,8 +1,9 @@
 import type { ImageEvent } from '../../src/image/service.ts';
+import { type Album, createAlbumUser } from './albums.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
 import { type Disaster, isDuring } from './disasters.ts';
-import { HOUR, later, MINUTE, SECOND, stir, trueTime } from './time.ts';
+import { HOUR, later, MINUTE, pause, SECOND, stir, trueTime } from './time.ts';
 
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;
@@ -50,11 +51,20 @@ export interface Failure {
   at: number;
 }
 
+/** What a copy has sent to the receiver of webhooks. */
+export interface Message {
+  by: Copy;
+  at: number;
+  received: boolean;
+}
+
 /** What the users know, and what was told to webhooks. */
 export interface Ledger {
   pictures: Map<string, Picture>;
+  albums: Album[];
   failures: Failure[];
   events: { type: ImageEvent['type']; id: string }[];
+  messages: Message[];
   /** Broken promises, as sentences. */
   broken: Set<string>;
   disaster: Disaster | null;
@@ -69,6 +79,7 @@ export interface Surroundings {
 
 /** Accesses are noted once an hour, and written some seconds later. */
 const ACCESS_MS = HOUR + MINUTE;
+const NOTED_MS = MINUTE;
 /** When the files are gone, uploads go on for this time. */
 const UNNOTICED_MS = 3 * SECOND;
 
@@ -92,18 +103,20 @@ interface Answer {
 /** Why a request is not answered: the copy died, or the client left. */
 type Unanswered = 'lost' | 'left';
 
+/** Sends a request to any copy. `leaveMs`: leaves after that time. `mostShare`: reads no more of the body. */
+export type Ask = (
+  method: string,
+  path: string,
+  init?: { body?: string; headers?: Record<string, string>; leaveMs?: number; mostShare?: number },
+) => Promise<Answer | Unanswered>;
+
 /** One user of the image host, who does things at random. */
 export function createUser(name: string, around: Surroundings) {
   const { ledger, trace, retentionMs } = around;
   const peer = `198.51.100.${whole(1, 250)}`;
   let serial = 0;
 
-  /** Sends a request to any copy. `leaveMs`: leaves after that time. `mostBytes`: reads no more of the body. */
-  async function ask(
-    method: string,
-    path: string,
-    init: { body?: string; headers?: Record<string, string>; leaveMs?: number; mostShare?: number } = {},
-  ): Promise<Answer | Unanswered> {
+  const ask: Ask = async (method, path, init = {}) => {
     const alive = around.copies().filter(({ isAlive }) => isAlive);
     if (alive.length === 0) return 'lost';
     const copy = oneOf(alive);
@@ -133,7 +146,7 @@ export function createUser(name: string, around: Surroundings) {
       breaks(`${path} is answered 500`);
     trace(`${name} ${method} ${path} ${typeof answer === 'string' ? answer : answer.status} by ${copy.name}`);
     return answer;
-  }
+  };
 
   const json = (answer: Answer) => JSON.parse(new TextDecoder().decode(answer.body));
 
@@ -239,7 +252,11 @@ export function createUser(name: string, around: Surroundings) {
     if (text !== '' && !picture.content.startsWith(text))
       breaks(`${picture.name} (${picture.id}) has changed its content`);
     if (text.length * 10 >= picture.content.length) picture.shown++;
-    if (text.length === picture.content.length) picture.seenAt = Math.max(picture.seenAt, begun);
+    if (text.length === picture.content.length)
+      later(NOTED_MS, () => {
+        // A copy that dies before has noted nothing.
+        if (answer.copy.isAlive) picture.seenAt = Math.max(picture.seenAt, begun);
+      });
     if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful) {
       breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
     }
@@ -342,8 +359,19 @@ export function createUser(name: string, around: Surroundings) {
   }
 
   async function cleanUp(): Promise<void> {
-    await ask('POST', '/api/cleanup', { headers: { authorization: `Bearer ${ADMIN}` } });
+    const cleaned = ask('POST', '/api/cleanup', { headers: { authorization: `Bearer ${ADMIN}` } });
+    // Another copy learns of a view only when it has been written.
+    const idle = around.copies().length > 1 ? [] : [...ledger.pictures.values()].filter(isIdle).slice(-3);
+    await Promise.all([cleaned, ...idle.map((picture) => view(picture))]);
+    if (idle.length > 0) await pause(NOTED_MS + SECOND);
+    for (const picture of idle) await view(picture);
   }
+
+  const isIdle = ({ sentAt, seenAt, removalAskedAt, expiresIn, maxViews }: Picture) =>
+    removalAskedAt === null &&
+    expiresIn === null &&
+    maxViews === null &&
+    trueTime() - Math.max(sentAt, seenAt) > retentionMs - MINUTE;
 
   /** Mostly a recent one. */
   function pick(): Picture | undefined {
@@ -357,9 +385,12 @@ export function createUser(name: string, around: Surroundings) {
     ledger.broken.add(promise);
   }
 
+  const useAlbums = createAlbumUser({ ask, ledger, retentionMs, breaks });
+
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
-    [0.33, upload],
-    [0.31, () => view()],
+    [0.28, upload],
+    [0.25, () => view()],
+    [0.11, useAlbums],
     [0.08, viewSmall],
     [0.08, remove],
     [0.06, change],

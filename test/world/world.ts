@@ -11,7 +11,7 @@ import { brokenPromises, mayLeaveStrays, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
-import { createUser } from './users.ts';
+import { createUser, type Message } from './users.ts';
 
 /** What a seed decides about its world. */
 export interface Options extends Course {
@@ -19,6 +19,7 @@ export interface Options extends Course {
   users: number;
   retentionMs: number;
   cleanupIntervalMs: number;
+  strayRetentionMs: number;
   /** Whether a store is for some time not what it was. */
   disaster: boolean;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
@@ -50,6 +51,7 @@ function drawOptions(): Options {
     users: whole(2, 5),
     retentionMs,
     cleanupIntervalMs: Math.round(between(5, 40) * MINUTE),
+    strayRetentionMs: Math.round(between(5, 60) * MINUTE),
     chaosMs,
     // A doubt about the clock lasts for a day.
     quietMs: 3.2 * retentionMs - chaosMs + (Math.abs(jumpMs) > DAY ? DAY + HOUR : 0),
@@ -87,8 +89,10 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   });
   const ledger = {
     pictures: new Map(),
+    albums: [],
     failures: [],
     events: [] as { type: ImageEvent['type']; id: string }[],
+    messages: [] as Message[],
     broken: new Set<string>(),
     disaster: null as Disaster | null,
   };
@@ -99,7 +103,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     heic: true,
     retentionMs: options.retentionMs,
     cleanupIntervalMs: options.cleanupIntervalMs,
-    strayRetentionMs: HOUR,
+    strayRetentionMs: options.strayRetentionMs,
     cacheMaxAgeMs: HOUR,
     listing: 'public',
     maxExpiryMs: 10 * DAY,
@@ -115,8 +119,13 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       const started = await startCopy({
         ...{ name, records, files, seams, limits, limiter, skewMs: 0, maxBytes: undefined },
         alone: options.copies === 1,
-        onEvent({ type, image }) {
+        onEvent({ type, image }, by) {
           if (!options.deaf || type !== 'removed') ledger.events.push({ type, id: image.id });
+          return ledger.messages.push({ by, at: trueTime(), received: false }) - 1;
+        },
+        onMessage(number) {
+          const message = ledger.messages[number];
+          if (message) message.received = true;
         },
         log: (level, message, facts) => {
           if (level !== 'debug') tell(`${name} says ${level} ${message} ${JSON.stringify(plain(facts))}`);
