@@ -13,8 +13,8 @@ export interface Disaster {
 /** A store that can hold again what it held before. */
 interface Replaceable {
   /** Returns how to put back what it holds now. */
-  backup(): () => void;
-  clear(): void;
+  backup(): () => void | Promise<void>;
+  clear(): void | Promise<void>;
 }
 
 /** Draws what happens in a world whose trouble begins and ends then. */
@@ -38,11 +38,11 @@ export async function strike(
   const earlier = store.backup();
   await pause(from - trueTime());
   const right = store.backup();
-  if (found === null) store.clear();
-  else earlier();
+  if (found === null) await store.clear();
+  else await earlier();
   struck(found === null ? 'are empty' : 'are those of earlier');
   await pause(until - trueTime());
-  right();
+  await right();
   struck('are put back');
 }
 

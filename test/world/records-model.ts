@@ -54,10 +54,10 @@ export interface RecordsModel {
   /** The largest token that it has seen. */
   lastToken(): number;
   /** Forgets the views that were in progress: the only process that could end them is gone. */
-  endViews(): void;
+  endViews(): void | Promise<void>;
   /** What it holds now, to be put back later. */
-  backup(): () => void;
-  clear(): void;
+  backup(): () => void | Promise<void>;
+  clear(): void | Promise<void>;
 }
 
 /** Sends one request to the database. */

@@ -10,6 +10,7 @@ import { createFilesModel } from './files-model.ts';
 import { brokenPromises, mayLeaveStrays, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
+import { openSqliteRecords } from './sqlite-records.ts';
 import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
 import { createUser, type Message } from './users.ts';
 
@@ -22,6 +23,8 @@ export interface Options extends Course {
   strayRetentionMs: number;
   /** Whether a store is for some time not what it was. */
   disaster: boolean;
+  /** Whether the records are a real SQLite. For one copy. */
+  sqlite: boolean;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
   deaf: boolean;
 }
@@ -67,6 +70,7 @@ function drawOptions(): Options {
     jumpMs,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
     disaster: jumpMs === 0 && happens(0.2),
+    sqlite: false,
     deaf: false,
   };
 }
@@ -77,11 +81,12 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   resetFiles();
   resetChance(seed);
   const options = { ...drawOptions(), ...changes };
+  if (options.sqlite) options.copies = 1;
   const begin = trueTime();
   const trace: string[] = [];
   const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(3)} ${line}`);
   const uuid = () => bytes(8).toString('hex');
-  const records = createRecordsModel(trueTime, uuid);
+  const records = await (options.sqlite ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
   const files = createFilesModel(trueTime);
   const copies: Copy[] = [];
   const seams = createSeams(tell, (copy) => {
@@ -115,7 +120,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   async function keepAlive(index: number): Promise<void> {
     for (let life = 1; ; life++) {
       const name = `copy${index}.${life}`;
-      if (options.copies === 1) records.endViews();
+      if (options.copies === 1) await records.endViews();
       const started = await startCopy({
         ...{ name, records, files, seams, limits, limiter, skewMs: 0, maxBytes: undefined },
         alone: options.copies === 1,
