@@ -139,6 +139,16 @@ export const FAULTS: readonly PutBack[] = [
     ],
   },
   {
+    name: 'in a full store nobody can delete',
+    changes: [
+      change(
+        'src/audit/audit.ts',
+        "        if (error instanceof AppError && error.code === 'storage_full') return null;\n",
+        '',
+      ),
+    ],
+  },
+  {
     name: 'a message that its receiver did not take the first time is lost',
     changes: [
       change(

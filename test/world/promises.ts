@@ -30,8 +30,13 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
     !doubtful.has(id) && !isDuring(ledger.disaster, createdAt - MARGIN_MS, createdAt + MARGIN_MS);
   const broken = [
     ...ledger.broken,
-    ...fileless(images.filter(isCertain), files),
-    ...(mayLeaveStrays(ledger) ? [] : [...strays(images, files, now), ...miscounted(counted, files)]),
+    ...(isLeftToOperator(ledger)
+      ? []
+      : [
+          ...fileless(images.filter(isCertain), files),
+          ...strays(images, files, now),
+          ...miscounted(counted, files),
+        ]),
   ];
   for (const picture of ledger.pictures.values()) {
     broken.push(...(await brokenTo(picture, byId.get(picture.id), outcome, now)));
@@ -73,8 +78,11 @@ async function brokenTo(
   return text === picture.content ? [] : [`${name} was acknowledged, and is another picture`];
 }
 
-/** What was stored while the records were others stays until the operator has looked at it. */
-export const mayLeaveStrays = ({ disaster }: Ledger): boolean => disaster?.store === 'records';
+/**
+ * What was stored while the records were others stays until the operator has looked at it, and the records of what was
+ * removed meanwhile are back.
+ */
+export const isLeftToOperator = ({ disaster }: Ledger): boolean => disaster?.store === 'records';
 
 /** Records have their files. */
 function fileless(images: readonly ImageRecord[], { files }: FilesModel): string[] {

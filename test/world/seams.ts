@@ -54,6 +54,8 @@ const ASTRAY_MS = 30_000;
 /** Where the server asks something of the outside. */
 export interface Seams {
   trouble: Trouble;
+  /** What has no space left: nothing can be added there, but removed. */
+  full: 'records' | 'files' | null;
   /** Latency of most calls, in ms; `null`: every answer comes at once, and nothing goes wrong. */
   latencyMs: number | null;
   /** Returns the same, whose methods are called through the seam. */
@@ -64,7 +66,7 @@ export interface Seams {
 
 /** @param trace called with what happens, in order; @param kill ends a copy. */
 export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) => void): Seams {
-  const seams: Seams = { trouble: CALM, latencyMs: 1, around, ask };
+  const seams: Seams = { trouble: CALM, full: null, latencyMs: 1, around, ask };
 
   /** Does the work in nobody's name: what is on its way arrives even if its sender has died. */
   function arrive<T>(afterMs: number, work: () => Promise<T>): Promise<PromiseSettledResult<T>> {
@@ -130,7 +132,11 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
         return (...args: unknown[]) =>
           isWalk
             ? batches(what, member.apply(target, args) as AsyncIterable<unknown>)
-            : ask(what, () => member.apply(target, args) as Promise<unknown>);
+            : ask(what, () =>
+                seams.full !== null && ADDING[seams.full].has(what)
+                  ? Promise.reject(new AppError('storage_full', inEnglish(`The ${seams.full} are full.`)))
+                  : (member.apply(target, args) as Promise<unknown>),
+              );
       },
     });
   }
@@ -151,6 +157,15 @@ const WALKS = new Set([
   ...['files.list', 'images.looks', 'albums.all'],
   ...['proxies.stream', 'proxies.endpoints', 'proxies.responseTimes'],
 ]);
+/** Methods that need space. */
+const ADDING = {
+  files: new Set(['files.put']),
+  records: new Set([
+    ...['images.insert', 'images.touch', 'images.change', 'images.takeView'],
+    ...['albums.insert', 'albums.replace', 'audit.append', 'audit.advance'],
+    ...['state.set', 'state.getOrSet', 'state.setFenced'],
+  ]),
+};
 /** Methods that ask nobody. */
 const OWN = new Set(['images.preparing', 'proxies.version']);
 

@@ -238,6 +238,8 @@ export function createUser(name: string, around: Surroundings) {
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
     });
     if (typeof answer === 'string') return;
+    if (answer.status === 507 && picture.maxViews === null)
+      breaks(`${picture.name} is not shown in a full store`);
     const { disaster } = ledger;
     if (isDuring(disaster, begun - GRACE_MS, trueTime() + (disaster?.store === 'records' ? MINUTE : 0))) {
       if (picture.maxViews !== null) wrote(picture, begun);
@@ -275,7 +277,9 @@ export function createUser(name: string, around: Surroundings) {
       headers: { 'x-delete-token': picture.token },
     });
     wrote(picture, since);
-    if (typeof answer !== 'string' && answer.status === 200) picture.removedAt ??= trueTime();
+    if (typeof answer === 'string') return;
+    if (answer.status === 507) breaks(`${picture.name} is not deleted in a full store`);
+    if (answer.status === 200) picture.removedAt ??= trueTime();
   }
 
   async function change(): Promise<void> {

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
 import type { ImageLimits } from '../../src/image/upload/limits.ts';
-import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
+import { between, bytes, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { type Copy, startCopy } from './copy.ts';
 import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel } from './files-model.ts';
-import { brokenPromises, mayLeaveStrays, miscounted } from './promises.ts';
+import { brokenPromises, isLeftToOperator, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
@@ -23,6 +23,8 @@ export interface Options extends Course {
   strayRetentionMs: number;
   /** Whether a store is for some time not what it was. */
   disaster: boolean;
+  /** What runs out of space for some time. */
+  full: 'records' | 'files' | null;
   /** Whether the records are a real SQLite. For one copy. */
   sqlite: boolean;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
@@ -70,6 +72,7 @@ function drawOptions(): Options {
     jumpMs,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
     disaster: jumpMs === 0 && happens(0.2),
+    full: happens(0.15) ? oneOf(['records', 'files']) : null,
     sqlite: false,
     deaf: false,
   };
@@ -171,6 +174,15 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     });
   }
 
+  async function fillOnce(): Promise<void> {
+    await pause(options.chaosMs * chance() * 0.8);
+    seams.full = options.full;
+    tell(`the ${options.full} are full`);
+    await pause(options.chaosMs * chance() * 0.2);
+    seams.full = null;
+    tell('there is space again');
+  }
+
   const around = {
     ledger,
     retentionMs: options.retentionMs,
@@ -193,6 +205,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
   if (options.disaster) void strikeOnce();
+  if (options.full) void fillOnce();
   await passUntil(begin + options.chaosMs);
   isCalm = true;
   seams.trouble = CALM;
@@ -222,7 +235,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
       await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
     }
-    if (mayLeaveStrays(ledger)) return broken;
+    if (isLeftToOperator(ledger)) return broken;
     return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
   }
 
