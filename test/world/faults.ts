@@ -265,6 +265,17 @@ export const FAULTS: readonly PutBack[] = [
     proof: 'pool',
   },
   {
+    name: 'two copies refresh at once',
+    changes: [
+      change(
+        'src/proxy/refresh/refresh.ts',
+        'const lease = await locks.acquire(LOCK, LEASE_MS);\n      if (lease) {',
+        'const lease = await locks.acquire(`${LOCK}${random()}`, LEASE_MS);\n      if (lease) {',
+      ),
+    ],
+    proof: 'pool',
+  },
+  {
     name: 'a crash between slot and index gives one site the results of another',
     changes: [
       change(

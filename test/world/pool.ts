@@ -19,6 +19,7 @@ const LIST = { name: 'list', url: 'https://list.example/', format: 'lines', prot
 
 /** What a seed decides about its world. */
 export interface PoolOptions extends Course {
+  copies: number;
   intervalMs: number;
   /** Listed proxies of each kind. */
   listed: number;
@@ -41,6 +42,7 @@ function drawOptions(): PoolOptions {
     jumpForMs: Math.round(between(1, 60) * MINUTE),
     listed: whole(50, 300),
     halfBlindMs: happens(0.3) ? 9 * intervalMs : 0,
+    copies: happens(0.5) ? 1 : 2,
   };
 }
 
@@ -58,7 +60,7 @@ interface Truth {
   at: number;
 }
 
-/** Lets the pool of one copy live from a seed to its end, on a real SQLite. */
+/** Lets a pool live from a seed to its end. Its copies share a real SQLite, as if it were a server. */
 export async function runPool(
   seed: number,
   changes: Partial<PoolOptions> = {},
@@ -87,7 +89,9 @@ export async function runPool(
   }
   const isBlind = () => trueTime() < begin + options.halfBlindMs;
   const broken = new Set<string>();
-  let copy: PoolCopy | null = null;
+  const copies: PoolCopy[] = [];
+  /** The copies whose refreshes read the list at this moment. */
+  const readers = new Set<Mortal>();
   let isCalm = false;
 
   const checker: Checker = {
@@ -110,11 +114,11 @@ export async function runPool(
     close() {},
   };
 
-  async function live(): Promise<void> {
+  async function live(index: number): Promise<void> {
     for (let life = 1; ; life++) {
-      const name = `copy.${life}`;
+      const name = `copy${index}.${life}`;
       const born = createLife(name, life);
-      copy = born;
+      copies[index] = born;
       tell(`${name} runs`);
       while (born.isAlive) await pause(SECOND);
       tell(`${name} is dead`);
@@ -126,12 +130,17 @@ export async function runPool(
     const self: Mortal = { name, isAlive: true, skewMs: 0 };
     return as(self, () => {
       const state = seams.around('state', records.state);
-      const locks = createLocalLocks(records.lastToken);
+      const locks = options.copies === 1 ? createLocalLocks(records.lastToken) : records.locks(seams.ask);
       const service = createProxyService({
         store: seams.around('proxies', store),
         ...{ state, locks, checker, random: chance, clock: systemClock },
         readSource: (_source, { onCandidate }) =>
           seams.ask('list', async () => {
+            if ([...readers].some(({ isAlive }) => isAlive && self.isAlive))
+              broken.add('two refreshes read the list at once');
+            readers.add(self);
+            await pause(SECOND);
+            readers.delete(self);
             for (const { protocol, ip } of entries) onCandidate(protocol, ip, 8080, null, null);
             return { found: entries.length, rejected: 0, bytes: 0, error: null, reached: true };
           }),
@@ -180,17 +189,18 @@ export async function runPool(
     const until = trueTime() + options.jumpForMs;
     tell(`the clock jumps by ${options.jumpMs / MINUTE} min`);
     while (trueTime() < until && !isCalm) {
-      if (copy) copy.skewMs = options.jumpMs;
+      const [first] = copies;
+      if (first) first.skewMs = options.jumpMs;
       await pause(SECOND);
     }
-    if (copy) copy.skewMs = 0;
+    for (const copy of copies) copy.skewMs = 0;
     tell('the clock is right');
   }
 
-  void live();
+  for (let index = 0; index < options.copies; index++) void live(index);
   await passUntil(begin + 10 * SECOND);
   seams.trouble = options.trouble;
-  void killNowAndThen(options, () => (isCalm ? null : (copy ?? undefined)));
+  void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
   await passUntil(begin + options.chaosMs);
   isCalm = true;
@@ -200,16 +210,16 @@ export async function runPool(
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
 
-  void lookBack(copy as PoolCopy | null);
+  for (const copy of copies) void lookBack(copy);
   await passUntil(trueTime() + MINUTE);
-  if (copy) (copy as PoolCopy).isAlive = false;
+  for (const copy of copies) copy.isAlive = false;
   database.close();
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
   return { seed, options, broken: [...broken], trace, hash, made: truths.size };
 
-  async function lookBack(last: PoolCopy | null): Promise<void> {
-    broken.add('the world does not end');
-    if (!last) return;
+  async function lookBack(last: PoolCopy): Promise<void> {
+    const unended = `the world does not end for ${last.name}`;
+    broken.add(unended);
     const now = trueTime();
     const { intervalMs } = options;
     const { lastRefresh, nextRefresh, condition } = await last.service.status();
@@ -235,6 +245,6 @@ export async function runPool(
         broken.add(`${ip} is listed, and has not worked for two hours`);
       }
     }
-    broken.delete('the world does not end');
+    broken.delete(unended);
   }
 }
