@@ -270,7 +270,7 @@ export const FAULTS: readonly PutBack[] = [
       change(
         'src/proxy/refresh/refresh.ts',
         'const lease = await locks.acquire(LOCK, LEASE_MS);\n      if (lease) {',
-        'const lease = await locks.acquire(`${LOCK}${random()}`, LEASE_MS);\n      if (lease) {',
+        'const lease = await locks.acquire(LOCK + random(), LEASE_MS);\n      if (lease) {',
       ),
     ],
     proof: 'pool',
