@@ -15,6 +15,8 @@ export interface Assets {
    * the other.
    */
   imports(scripts: readonly string[]): string[];
+  /** Returns the style sheets of a page with these scripts: that of all pages, and those with the names of scripts. */
+  styles(scripts: readonly string[]): string[];
   /** Answers a request for a file, compressed if the client accepts it; `null` for an unknown file. */
   respond(file: string, version: string, accepted: string | null): Response | null;
 }
@@ -25,7 +27,7 @@ interface Encoded {
   encodings: Map<string, Uint8Array<ArrayBuffer>>;
 }
 
-/** The style sheet is sent as one file, but kept in parts. */
+/** What all pages share is sent as one style sheet, but kept in parts. A script's own sheet has its name. */
 const STYLE = 'style.css';
 const FOLDER = './web/client/';
 const TYPES: Record<string, string> = {
@@ -33,9 +35,10 @@ const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
+  '.woff2': 'font/woff2',
 };
-/** Already contains compressed data. */
-const PACKED = TYPES['.png'];
+/** Already contain compressed data. */
+const PACKED = new Set([TYPES['.png'], TYPES['.woff2']]);
 /** Best first. */
 const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
   ['br', (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } })],
@@ -49,13 +52,14 @@ const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
  */
 export async function readAssets(): Promise<Assets> {
   const names = ASSETS.filter((name) => name.startsWith(FOLDER));
+  const hasScript = (sheet: string) => names.some((name) => name === sheet.replace(/css$/, 'js'));
   const files = new Map<string, Encoded>();
   const hash = createHash('sha256');
   for (const name of names) {
     const bytes = withoutComments(name, await readFile(assetPath(name)));
     hash.update(name).update(bytes);
     const type = TYPES[extname(name)] ?? 'application/octet-stream';
-    const served = extname(name) === '.css' ? STYLE : name.slice(FOLDER.length);
+    const served = extname(name) === '.css' && !hasScript(name) ? STYLE : name.slice(FOLDER.length);
     const before = files.get(served)?.plain ?? new Uint8Array();
     const plain = new Uint8Array(Buffer.concat([before, bytes]));
     files.set(served, { type, plain, encodings: new Map() });
@@ -72,11 +76,18 @@ export async function readAssets(): Promise<Assets> {
       return [...found].filter((one) => !scripts.includes(one));
     },
 
+    styles(scripts) {
+      return [
+        STYLE,
+        ...scripts.map((script) => script.replace(/js$/, 'css')).filter((name) => files.has(name)),
+      ];
+    },
+
     respond(file, version, accepted) {
       const found = files.get(file);
       if (!found) return null;
       const readable = acceptedIn(accepted);
-      const encoder = found.type !== PACKED && ENCODERS.find(([name]) => readable.has(name));
+      const encoder = !PACKED.has(found.type) && ENCODERS.find(([name]) => readable.has(name));
       const body = encoder ? encoded(found, encoder) : found.plain;
       // An open page of an older version gets the current file, which is not cached.
       const isCurrent = version === current;

@@ -8,6 +8,7 @@ const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
+  "font-src 'self'",
   "img-src 'self' blob: data:",
   "connect-src 'self'",
   "manifest-src 'self'",

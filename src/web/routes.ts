@@ -108,8 +108,8 @@ interface ManifestOptions {
   shareTo: string | null;
 }
 
-const ACCENT = '#0b6b69';
-const PAGE = '#f6f8f8';
+const ACCENT = '#00686f';
+const PAGE = '#faf7f0';
 
 /**
  * Returns how browsers install the site as an app (Web Application Manifest, with `share_target` of its Web Share

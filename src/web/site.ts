@@ -41,7 +41,7 @@ export interface Site {
 export type SiteOf = (request: Request) => Site;
 
 interface SiteOptions {
-  assets: Pick<Assets, 'url' | 'imports'>;
+  assets: Pick<Assets, 'url' | 'imports' | 'styles'>;
   links: readonly NavLink[];
   version: string;
   /** See `Site`. */
@@ -96,8 +96,7 @@ ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<m
 <link rel="icon" href="${fileUrl('favicon.svg')}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="${fileUrl('icon-maskable-512.png')}">
 <link rel="manifest" href="${path}/manifest.webmanifest" crossorigin="use-credentials">
-<link rel="stylesheet" href="${fileUrl('style.css')}">
-${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(['frame.js', ...scripts]).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
+${assets.styles(scripts).map((file) => html`<link rel="stylesheet" href="${fileUrl(file)}">\n`)}${language === 'en' && html`<link rel="preload" href="${fileUrl('display.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(['frame.js', ...scripts]).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
 ${head ?? null}
 </head>
 <body>
@@ -110,7 +109,7 @@ ${head ?? null}
 ${content}
 </main>
 <footer class="site-footer">
-<p>${frame.version(version)}</p>
+<p>${frame.version(version)}<span class="without-script"> · ${frame.utc}</span></p>
 <p><a href="${path}/openapi.json">${frame.openapi}</a></p>
 ${integrations !== undefined && html`<p><a href="${integrations}">${frame.integrations}</a></p>`}
 ${abuseContact !== undefined && html`<p><a href="${path}/contact">${frame.reportAbuse}</a></p>`}
@@ -123,7 +122,7 @@ ${preferences}
   };
 }
 
-const THEME_COLORS = { light: '#f6f8f8', dark: '#0e1517' };
+const THEME_COLORS = { light: '#faf7f0', dark: '#0a181d' };
 
 /** Returns what the browser paints before and around the page. */
 function themeElements(theme: Theme): Html {

@@ -24,7 +24,12 @@ async function open(lists: Lists = {}) {
 
 function optionsIn(language: Language = 'en') {
   const site = createSite(
-    { assets: { url: (name) => name, imports: () => [] }, links: [], version: '1', path: '' },
+    {
+      assets: { url: (name) => name, imports: () => [], styles: () => [] },
+      links: [],
+      version: '1',
+      path: '',
+    },
     { language, theme: 'system' },
   );
   const { service, clock } = pool;

@@ -32,14 +32,11 @@ function tileOf(tile: ImageRecord, basePath: string, eager: boolean, share: (nam
   const path = `${basePath}/i/${id}`;
   const ratio = ratioOf(tile);
   const wide = Math.round(ratio * ROW_REM * USUAL_GROWTH);
-  const shown = {
-    path: `${path}.${EXTENSIONS[format]}`,
-    width,
-    height,
-    placeholder: placeholderOf(tile.thumbhash),
-    widths: WIDTHS.filter((one) => one < width),
-  };
-  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot${width / height < RATIOS.least && ' tall'}" href="${path}">${pictureElement(
+  const widths = WIDTHS.filter((one) => one < width);
+  const placeholder = placeholderOf(tile.thumbhash);
+  const shown = { path: `${path}.${EXTENSIONS[format]}`, width, height, placeholder, widths };
+  const shape = width / height < RATIOS.least ? ' tall' : widths.length === 0 && ' tiny';
+  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot${shape}" href="${path}">${pictureElement(
     shown,
     {
       alt: tile.alt ?? '',
@@ -77,8 +74,10 @@ export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean,
   const { id, format, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
   const file = `${path}.${EXTENSIONS[format]}`;
-  return html`<li><a class="tile" href="${page ?? path}">
-<img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt="${tile.alt ?? ''}"${!eager && html` loading="lazy"`} decoding="async">
+  const isTiny = WIDTHS.every((one) => one >= width);
+  const versions = html` srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw"`;
+  return html`<li><a class="tile${isTiny && ' tiny'}" href="${page ?? path}">
+<img src="${file}${!isTiny && '?w=320'}"${!isTiny && versions} width="${width}" height="${height}" alt="${tile.alt ?? ''}"${!eager && html` loading="lazy"`} decoding="async">
 <span class="tile-name">${nameOf(tile)}</span>
 <span class="tile-facts">${width} × ${height}${frames > 1 && icon('play')}</span>
 </a></li>

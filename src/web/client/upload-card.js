@@ -84,6 +84,7 @@ export class UploadCard {
 
   /** @param {number} share */
   sent(share) {
+    this.thumb.style.setProperty('--sent', String(0.9 * share));
     if (share < 1) {
       this.progress.value = share;
       const percent = new Intl.NumberFormat(language, { style: 'percent' }).format(share);
@@ -107,6 +108,7 @@ export class UploadCard {
    */
   done(image, isListed, onDelete) {
     this.image = image;
+    this.thumb.style.removeProperty('--sent');
     this.element.dataset.id = image.id;
     const link = make('a', { class: 'upload-name', href: image.url }, image.filename);
     this.name.replaceWith(link);

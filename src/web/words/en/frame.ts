@@ -9,7 +9,9 @@ export const frame = {
     proxies: 'Proxies',
     api: 'API',
   },
-  version: (version: string) => `picpool ${version} · times in UTC`,
+  version: (version: string) => `picpool ${version}`,
+  /** Said to browsers without scripts, which do not show times as local ones. */
+  utc: 'times in UTC',
   openapi: 'OpenAPI',
   integrations: 'Other programs',
   reportAbuse: 'Report abuse',
