@@ -68,14 +68,17 @@ export async function startImages({
         }),
       }),
       ...handoverRoutes({ state: stores.state, clock: systemClock, random: randomBytes }),
-      galleryRoute({ service, basePath, siteOf: web.siteOf }),
+      galleryRoute({ service, basePath, siteOf: web.siteOf, open: config.UPLOAD !== 'token' }),
       oembedRoute({ service, basePath, siteOf: web.siteOf }),
       ...imageAdminRoutes({ service, basePath, looks }),
       ...imageReviewRoutes(reviews, operations.audit),
       ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),
     ],
     home: (site, request) =>
-      imageHome(site, request, { service, basePath, needsToken: config.UPLOAD === 'token' }),
+      imageHome(site, request, {
+        ...{ service, basePath, needsToken: config.UPLOAD === 'token' },
+        fromUrl: fromUrl !== null && (!fromUrl.needsToken || config.UPLOAD === 'token'),
+      }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
     health: [

@@ -96,6 +96,24 @@ test('an album with a title is found again, put in order by dragging and by keys
   });
 }, 120_000);
 
+test('an album is deleted by a second click, is listed no more, and its pictures stay', async () => {
+  await visit('/', async (page) => {
+    const id = await makeAlbum(page, 'Harbour', 'one', 'two');
+    const [{ raw_url: address = '' } = {}] = (
+      await json<{ images: { raw_url: string }[] }>(await fetch(`${server.url}/api/albums/${id}`))
+    ).images;
+    await page.goto(`${server.url}/a/${id}`);
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByRole('button', { name: 'Delete album' }).click();
+    expect((await fetch(`${server.url}/a/${id}`)).status).toBe(200);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${server.url}/`);
+    expect(await page.locator('#my-albums').isHidden()).toBe(true);
+    expect((await fetch(`${server.url}/a/${id}`)).status).toBe(404);
+    expect((await fetch(address)).status).toBe(200);
+  });
+});
+
 test('a picture that was deleted meanwhile is left out of a new album, and nobody else can edit it', async () => {
   await visit(
     '/',

@@ -279,3 +279,28 @@ describe('a gallery of 10,000 pictures', () => {
     );
   });
 });
+
+test('a picture that is pasted into the gallery is uploaded for those with the link, and its page opens', async () => {
+  await visit('/gallery', async (page) => {
+    const base64 = (await photo(300, 200)).toString('base64');
+    await page.evaluate((base64) => {
+      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+      const clipboardData = new DataTransfer();
+      clipboardData.items.add(new File([bytes], 'pasted.jpg', { type: 'image/jpeg' }));
+      document.body.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, clipboardData }));
+    }, base64);
+    await page.getByRole('heading', { name: 'pasted.jpg' }).waitFor();
+    await page.getByText('Anyone with the link').first().waitFor();
+    await page.goto(`${server.url}/`);
+    await page.locator('#mine').getByRole('link', { name: 'pasted.jpg' }).first().waitFor();
+  });
+});
+
+test('a tiny picture is shown in its own size', async () => {
+  await upload('tiny.png', [14, 25], 'png');
+  await visit('/gallery', async (page) => {
+    const fit = page.locator('.shot.tiny img:not(.blur)').first();
+    expect(await fit.evaluate((img) => getComputedStyle(img).objectFit)).toBe('scale-down');
+    expect(await fit.getAttribute('srcset')).toBe(null);
+  });
+});

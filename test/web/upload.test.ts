@@ -9,7 +9,11 @@ import { type ServerProcess, startServer } from '../support/servers/server-proce
 import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
-const SETTINGS = { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
+const SETTINGS = {
+  ...{ RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' },
+  // The server that a picture is fetched from is this one.
+  ...{ IMAGE_FROM_URL: 'open', PROXY_ALLOW_PRIVATE: 'true' },
+};
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 /** The options are the most that a step shows. A modal dialog would restyle all 280 elements of the page. */
@@ -218,6 +222,31 @@ describe('a picture that is chosen', () => {
         .click();
       await page.getByRole('heading', { name: `by-${event}.png` }).waitFor();
     });
+  });
+
+  test('may come by a paste of its address, but not where text is typed', async () => {
+    const { raw_url: address } = await json<{ raw_url: string }>(
+      await fetch(`${server.url}/api/upload?format=png`, { method: 'POST', body: new Uint8Array(picture) }),
+    );
+    const name = address.split('/').at(-1) ?? '';
+    await visit(
+      '/',
+      async (page) => {
+        await page.evaluate((text) => navigator.clipboard.writeText(text), address);
+        await page.getByLabel('Views').focus();
+        await page.keyboard.press('Control+V');
+        await page.getByLabel('Views').fill('');
+        await page.locator('h1').click();
+        await page.keyboard.press('Control+V');
+        await cardOf(page, name).getByRole('link', { name, exact: true }).waitFor();
+        expect(await page.locator('.upload-card').count()).toBe(1);
+        await page.evaluate(() => navigator.clipboard.writeText('http://127.0.0.1:9/none.png'));
+        await page.locator('h2').first().click();
+        await page.keyboard.press('Control+V');
+        await page.locator('#failures').getByText('none.png').waitFor();
+      },
+      { ...CLIPBOARD, expected: SPOILT },
+    );
   });
 
   test('is copied by itself after a paste, and that is said', async () => {

@@ -38,6 +38,8 @@ type GalleryQuery = Static<typeof galleryQuery>;
 
 interface GalleryPage extends Pick<FilteredPage, 'total'> {
   basePath: string;
+  /** True if every visitor may upload. */
+  open: boolean;
   query: GalleryQuery;
   tiles: readonly ImageRecord[];
   /** First pictures of the next page, which reserve their space. */
@@ -46,8 +48,8 @@ interface GalleryPage extends Pick<FilteredPage, 'total'> {
   next: string | null;
 }
 
-/** The page of the public images. */
-export function galleryRoute({ service, siteOf, basePath }: PagesOptions): Route {
+/** The page of the public images. `open`: every visitor may upload, so that pictures can be pasted here. */
+export function galleryRoute({ service, siteOf, basePath, open }: PagesOptions & { open: boolean }): Route {
   return route(
     'GET /gallery',
     async ({ request, query }) => {
@@ -65,7 +67,7 @@ export function galleryRoute({ service, siteOf, basePath }: PagesOptions): Route
       const last = ahead.length > 0 ? (tiles.at(-1) ?? null) : found.next;
       const next = last && formatCursor(last);
       const site = siteOf(request);
-      const page = galleryPage(site, { basePath, query, tiles, ahead, total: found.total, next });
+      const page = galleryPage(site, { basePath, open, query, tiles, ahead, total: found.total, next });
       return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
     },
     { query: galleryQuery },
@@ -98,7 +100,8 @@ function galleryPage(site: Site, gallery: GalleryPage): string {
 <h1>${words.frame.nav.gallery}</h1>
 ${filters(site, gallery, path)}
 </header>
-<div id="results">${results(site, gallery, path)}</div>`,
+<div id="results">${results(site, gallery, path)}</div>
+${gallery.open && html`<form data-paste method="post" enctype="multipart/form-data" action="${gallery.basePath}/share" hidden><input type="file" name="image" multiple></form>`}`,
   });
 }
 

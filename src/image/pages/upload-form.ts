@@ -28,11 +28,14 @@ interface HomeOptions {
   basePath: string;
   /** True if only holders of tokens may upload. */
   needsToken?: boolean;
+  /** True if whoever uploads here may also have the server fetch pictures. */
+  fromUrl?: boolean;
 }
 
 interface UploadForm {
   basePath: string;
   needsToken: boolean;
+  fromUrl?: boolean;
   limits: ImageLimits;
   /** True if the visitor has an Apple keyboard. */
   hasCommandKey?: boolean;
@@ -78,7 +81,7 @@ export function guestPage(site: Site, { album, invite, room, basePath, url, limi
 export async function imageHome(
   site: Site,
   request: Request,
-  { service, basePath, needsToken = false }: HomeOptions,
+  { service, basePath, needsToken = false, fromUrl = false }: HomeOptions,
 ): Promise<HomeSection> {
   let fault: string | null = null;
   const latest = await service.list({ page: 1, perPage: LATEST }).catch((error: unknown) => {
@@ -88,7 +91,7 @@ export async function imageHome(
   });
   const hasCommandKey = /\bMac OS X\b/.test(request.headers.get('user-agent') ?? '');
   const chosen = chosenAudience(request, service.limits);
-  const form = { basePath, needsToken, limits: service.limits, hasCommandKey, chosen };
+  const form = { basePath, needsToken, fromUrl, limits: service.limits, hasCommandKey, chosen };
   return {
     content: uploadSection(site, form, latest.items, fault),
     scripts: ['copy.js', 'upload.js', 'install.js'],
@@ -164,18 +167,18 @@ const ACCEPTED_TYPES =
   'image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/jxl,image/bmp,image/x-icon';
 
 function uploadForm(site: Site, form: UploadForm): Html {
-  const { basePath, needsToken, limits, hasCommandKey = false, guest } = form;
+  const { basePath, needsToken, fromUrl = false, limits, hasCommandKey = false, guest } = form;
   const { upload: words } = site.words;
   const names = site.formats.anyOf(acceptedNames(limits.heic));
   const keys = html`<span class="keys">${hasCommandKey ? html`<kbd>⌘</kbd><kbd>V</kbd>` : html`<kbd>Ctrl</kbd> <kbd>V</kbd>`}</span>`;
-  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${guest?.action ?? `${basePath}/api/upload`}"${guest && html` data-guest`} data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}"${limits.listing !== 'off' && !guest && html` data-listed`}>
+  return html`<form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${guest?.action ?? `${basePath}/api/upload`}"${guest && html` data-guest`} data-max-bytes="${limits.maxUploadBytes}" data-accepted="${names}"${limits.listing !== 'off' && !guest && html` data-listed`}${fromUrl && html` data-from-url`}>
 ${
   needsToken &&
   html`<p class="token needs-script"><label for="token">${words.token}</label><input id="token" type="password" autocomplete="off" aria-describedby="token-hint"><span class="small muted" id="token-hint">${words.tokenNeeded}</span></p>
 `
 }<div class="dropzone">
 <input class="visually-hidden" id="file" type="file" name="image" multiple required accept="${ACCEPTED_TYPES}" aria-describedby="file-hint">
-<label for="file">${icon('upload')}<span class="dropzone-action">${guest ? site.words.guests.add : words.choose}</span><span class="needs-script needs-pointer">${words.dropOrPaste(keys)}</span></label>
+<label for="file">${icon('upload')}<span class="dropzone-action">${guest ? site.words.guests.add : words.choose}</span><span class="needs-script needs-pointer">${fromUrl ? words.dropOrPasteUrl(keys) : words.dropOrPaste(keys)}</span></label>
 <p class="small muted" id="file-hint">${words.limits(names, readableBytes(limits.maxUploadBytes))}</p>
 <noscript><p class="no-script-file">${words.chosenAreSent}</p><button type="submit">${words.upload}</button></noscript>
 </div>

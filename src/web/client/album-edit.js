@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, ask, byId, language, make, say } from './dom.js';
-import { changeAlbum, readAlbums, timeOf } from './mine.js';
+import { changeAlbum, readAlbums, removeAlbum, timeOf } from './mine.js';
 
 /**
  * A picture of the album, as the API lists it.
@@ -108,6 +108,7 @@ async function open() {
       { class: 'actions' },
       make('a', { class: 'button', href: `${home}?album=${id}` }, say('add')),
       make('button', { type: 'button', class: 'quiet', click: () => void invite() }, say('invite')),
+      make('button', { type: 'button', class: 'quiet danger', click: askToDelete }, say('deleteAlbum')),
     ),
     make('ul', { class: 'invites', id: 'invites' }),
     make('p', { class: 'small muted', id: 'album-note' }, say('howToMove')),
@@ -131,6 +132,21 @@ async function rename(title) {
   const heading = document.querySelector('h1');
   if (heading) heading.textContent = body.title || say('untitled');
   changeAlbum(id, { title: body.title });
+}
+
+/** Deletes the album at the second click: there is no way back, and its pictures may be somebody else's. @param {Event} event */
+function askToDelete({ currentTarget }) {
+  const button = /** @type {HTMLButtonElement} */ (currentTarget);
+  const sure = make('button', { type: 'button', class: 'danger', click: deleteAlbum }, say('deleteForGood'));
+  button.replaceWith(sure);
+  sure.focus();
+}
+
+async function deleteAlbum() {
+  const { body, fault } = await send('DELETE', '');
+  if (fault !== null && body?.code !== 'not_found') return;
+  removeAlbum(id);
+  location.assign(home);
 }
 
 /** A key that is held down moves a picture 30 times in a second, and each change counts as an upload. */

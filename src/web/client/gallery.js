@@ -3,6 +3,15 @@ import { announce, ask, byId, make, say } from './dom.js';
 import { shareRow } from './share.js';
 
 const results = byId('results', HTMLElement);
+/** Present if this visitor needs no token to upload. */
+const upload = document.querySelector('form[data-paste]');
+document.addEventListener('paste', ({ clipboardData }) => {
+  if (!(upload instanceof HTMLFormElement) || !clipboardData?.files.length) return;
+  const [input] = upload.querySelectorAll('input');
+  if (input) input.files = clipboardData.files;
+  // Its answer is the page of the picture.
+  upload.submit();
+});
 /** What a returning visitor saw, in case the browser has not kept the page itself. */
 const KEPT = 'picpool:gallery';
 /** Pictures further from the place than this are kept as empty boxes: browsers store about 5 MB. */

@@ -50,6 +50,14 @@ export function changeAlbum(id, change) {
   );
 }
 
+/** @param {string} id */
+export function removeAlbum(id) {
+  write(
+    ALBUMS_KEY,
+    readAlbums().filter((one) => one.id !== id),
+  );
+}
+
 /** @param {string} key */
 function read(key) {
   try {

@@ -19,6 +19,16 @@ const PAUSE_MS = 2000;
  * }} Course the course of an upload; `lost`: it will be retried once automatically
  */
 
+/** A picture that the server fetches from its URL, in the place of a file. */
+export class LinkedFile extends File {
+  /** @param {string} url */
+  constructor(url) {
+    const { pathname, host } = new URL(url);
+    super([], pathname.split('/').pop() || host);
+    this.url = url;
+  }
+}
+
 /**
  * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
  * @param {HTMLFormElement} form with the URL and the names of the fields
@@ -57,7 +67,11 @@ export function sendFile(form, body, course) {
     // If the network goes down, the connection may take minutes to notice.
     addEventListener('offline', lost);
     sending.addEventListener('loadend', () => removeEventListener('offline', lost));
-    sending.send(body);
+    if (!body.has('url')) sending.send(body);
+    else {
+      sending.setRequestHeader('content-type', 'application/json');
+      sending.send(JSON.stringify(Object.fromEntries(body)));
+    }
     return sending;
   }
 
@@ -98,7 +112,9 @@ export function bodyOf(form, file) {
   }
   // The field is hidden then, and would contradict the choice.
   if (body.get('visibility') !== 'protected') body.delete('password');
-  body.set('image', file, file.name);
+  body.delete('image');
+  if (file instanceof LinkedFile) body.set('url', file.url);
+  else body.set('image', file, file.name);
   return body;
 }
 

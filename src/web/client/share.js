@@ -2,7 +2,6 @@
 import { copyBy } from './copy.js';
 import { make, say } from './dom.js';
 import { chosenForm, formMenu, nameOf, textOf } from './link-forms.js';
-import { showQrCode } from './qr-code.js';
 
 /**
  * A picture with its links, as the server names them.
@@ -38,7 +37,7 @@ export function shareParts(image) {
   document.addEventListener('formchange', show);
   show();
   const send = () => void navigator.share({ title: image.filename, url: image.url }).catch(() => {});
-  const code = () => showQrCode(image);
+  const code = async () => (await import('./qr-code.js')).showQrCode(image);
   return {
     text,
     copy,

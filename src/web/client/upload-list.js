@@ -1,5 +1,4 @@
 // @ts-check
-import { makeAlbum } from './album.js';
 import { copyBy, copyLater } from './copy.js';
 import { announce, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
@@ -7,7 +6,7 @@ import { chosenForm, formMenu, textOf } from './link-forms.js';
 import { addMine, MINE_KEY, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { checkPicture, takeOut } from './removal.js';
-import { bodyOf, keepReadable, sendFile } from './sending.js';
+import { bodyOf, keepReadable, LinkedFile, sendFile } from './sending.js';
 import { chooseIn } from './ticks.js';
 import { ASIDE, deleteSoon, GONE } from './undo.js';
 import { UploadCard } from './upload-card.js';
@@ -83,7 +82,7 @@ function uploadOf(form, file) {
     why: '',
     settle() {},
     start() {
-      const fault = faultOfFile(file, form);
+      const fault = file instanceof LinkedFile ? null : faultOfFile(file, form);
       if (fault !== null) return failed(fault, false);
       upload.state = 'sending';
       let isWanted = true;
@@ -331,7 +330,9 @@ function withoutJump(change) {
 
 const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
 const albumButton = byId('make-album', HTMLButtonElement);
-albumButton.addEventListener('click', () => {
+albumButton.addEventListener('click', async () => {
+  // Most visits do without it.
+  const { makeAlbum } = await import('./album.js');
   makeAlbum(albumButton, byId('upload', HTMLFormElement), stored);
 });
 together.prepend(formMenu(say('copyAs')));
@@ -365,7 +366,7 @@ addEventListener('online', () => {
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
 const lists = byId('lists', HTMLDetailsElement);
-/** Most visits do without it. */
+/** This, too. */
 const loadMoving = () => void import('./move.js');
 lists.addEventListener('toggle', loadMoving, { once: true });
 if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });

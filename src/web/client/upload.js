@@ -1,7 +1,7 @@
 // @ts-check
 import { byId, make, say } from './dom.js';
 import { faultsOfForm } from './faults.js';
-import { album } from './sending.js';
+import { album, LinkedFile } from './sending.js';
 import { addFiles } from './upload-list.js';
 
 const form = byId('upload', HTMLFormElement);
@@ -90,4 +90,12 @@ document.addEventListener('drop', (event) => {
   zone.classList.remove('over');
   take(picturesIn(event.dataTransfer));
 });
-document.addEventListener('paste', ({ clipboardData }) => take(picturesIn(clipboardData), true));
+document.addEventListener('paste', ({ clipboardData, target }) => {
+  const pasted = picturesIn(clipboardData);
+  const text = clipboardData?.getData('text/plain').trim() ?? '';
+  const isTyping = target instanceof HTMLInputElement;
+  const mayLink = form.dataset.fromUrl !== undefined && !isTyping;
+  if (pasted.length === 0 && mayLink && /^https?:\/\//i.test(text) && URL.canParse(text))
+    pasted.push(new LinkedFile(text));
+  take(pasted, true);
+});

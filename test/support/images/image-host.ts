@@ -136,7 +136,7 @@ export async function startImageHost({
             basePath,
             siteOf: web.siteOf,
           }),
-          galleryRoute({ service, basePath, siteOf: web.siteOf }),
+          galleryRoute({ service, basePath, siteOf: web.siteOf, open: true }),
           oembedRoute({ service, basePath, siteOf: web.siteOf }),
         ],
         home: (site, request) => imageHome(site, request, { service, basePath }),

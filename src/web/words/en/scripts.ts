@@ -94,6 +94,8 @@ export const scripts = {
     coverOf: 'Make {name} the cover',
     delete: 'Delete',
     deleteOf: 'Delete {name}, which a guest has added',
+    deleteAlbum: 'Delete album',
+    deleteForGood: 'Delete it, and keep its pictures',
     invite: 'Invite guests',
     invited: 'Guests: {used} of {max} pictures, until {day}',
     copyInvite: 'Copy link for guests',

@@ -31,6 +31,7 @@ export const upload = {
   allPublic: 'All public pictures',
   choose: 'Choose pictures',
   dropOrPaste: (keys: Html) => html`or drop them here, or paste with ${keys}`,
+  dropOrPasteUrl: (keys: Html) => html`or drop them here, or paste a picture or its address with ${keys}`,
   limits: (formats: string, size: string) => `${formats}, up to ${size} each.`,
   chosenAreSent: 'Then upload them with this button.',
   upload: 'Upload',

@@ -90,6 +90,8 @@ export const scripts: Words['scripts'] = {
     coverOf: '将 {name} 设为封面',
     delete: '删除',
     deleteOf: '删除访客添加的 {name}',
+    deleteAlbum: '删除相册',
+    deleteForGood: '确认删除，图片会保留',
     invite: '邀请访客',
     invited: '访客：已添加 {used} / {max} 张，有效期至 {day}',
     copyInvite: '复制访客链接',

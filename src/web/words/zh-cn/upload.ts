@@ -29,6 +29,7 @@ export const upload: Words['upload'] = {
   allPublic: '全部公开图片',
   choose: '选择图片',
   dropOrPaste: (keys) => html`或拖放到此处，或按 ${keys} 粘贴`,
+  dropOrPasteUrl: (keys) => html`或拖放到此处，或按 ${keys} 粘贴图片或其网址`,
   limits: (formats, size) => `支持 ${formats}，每张不超过 ${size}。`,
   chosenAreSent: '选好后点击此按钮上传。',
   upload: '上传',
