@@ -211,6 +211,7 @@ describe('SM.MS', () => {
 
 describe('imgur', () => {
   const base64 = PNG.toBase64();
+  test('the picture of these tests has a plus sign in Base64', () => expect(base64).toContain('+'));
   const bodies: [string, FormData | URLSearchParams | string, Record<string, string>][] = [
     [
       'a file',
@@ -234,6 +235,11 @@ describe('imgur', () => {
       {},
     ],
     ['Base64 in fields', new URLSearchParams({ image: base64, name: 'shot.png', title: 'Mine' }), {}],
+    [
+      'Base64 in fields, its plus signs not escaped',
+      `image=${base64}&name=shot.png&title=Mine`,
+      { 'content-type': 'application/x-www-form-urlencoded' },
+    ],
     [
       'a data: URL',
       form([

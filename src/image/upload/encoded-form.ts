@@ -27,7 +27,8 @@ export async function readEncodedForm<T>(
             names[0],
             message('Send one picture in the field {field}.', { field: names[0] }),
           );
-        files.push({ filename: null, stored: await store(bytesOf(value)) });
+        // Base64 has no spaces: a plus that was not escaped stays one.
+        files.push({ filename: null, stored: await store(bytesOf(value, '+')) });
       }
     }
   } finally {
@@ -97,22 +98,22 @@ async function textOf(parts: AsyncIterable<string>, name: string): Promise<strin
   return bytes.toString('utf8');
 }
 
-/** Decodes percent-encoding. */
-async function* bytesOf(parts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+/** Decodes percent-encoding. `plus`: what a `+` stands for. */
+async function* bytesOf(parts: AsyncIterable<string>, plus = ' '): AsyncGenerator<Buffer> {
   let rest = '';
   for await (const part of parts) {
     const text = rest + part;
     // The end of a chunk may split an escape.
     const cut = /%[0-9a-f]?$/i.exec(text)?.index ?? text.length;
     rest = text.slice(cut);
-    yield unescapeBytes(text.slice(0, cut));
+    yield unescapeBytes(text.slice(0, cut), plus);
   }
-  if (rest !== '') yield unescapeBytes(rest);
+  if (rest !== '') yield unescapeBytes(rest, plus);
 }
 
-function unescapeBytes(text: string): Buffer {
+function unescapeBytes(text: string, plus: string): Buffer {
   const plain = text
-    .replaceAll('+', ' ')
+    .replaceAll('+', plus)
     .replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(plain, 'latin1');
 }
