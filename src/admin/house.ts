@@ -1,3 +1,4 @@
+import { type Issuer, tokenName } from './token-routes.ts';
 import { ROLES, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -6,11 +7,13 @@ import type { FindingSource } from '../findings/finding.ts';
 import type { Route } from '../http/route.ts';
 import { html } from '../web/html.ts';
 import { type createDesk, formField, type Visit } from './desk.ts';
+import { ignoreGone } from './pictures.ts';
 
 export interface HouseDesk {
   desk: ReturnType<typeof createDesk>;
-  audit: Pick<Audit, 'list' | 'once'>;
-  tokens: Pick<Tokens, 'create' | 'list' | 'revoke'>;
+  audit: Pick<Audit, 'list'>;
+  issuer: Issuer;
+  tokens: Pick<Tokens, 'list'>;
   readUsage: () => Promise<Record<string, Usage>>;
   health: readonly FindingSource[];
   /** What the services count, by name. */
@@ -18,12 +21,12 @@ export interface HouseDesk {
   home: string;
 }
 
-const NAME = /^[\w.@-]{1,64}$/;
+const NAME = new RegExp(tokenName.pattern ?? '');
 const LOGGED = 100;
 
 /** The audit log; for administrators tokens, storage, jobs and findings. */
 export function houseRoutes(at: HouseDesk): Route[] {
-  const { desk, audit, tokens } = at;
+  const { desk, issuer } = at;
   return [
     desk.page('/log', (visit) => showLog(at, visit)),
     desk.page('/tokens', (visit) => showTokens(at, visit, null), 'admin'),
@@ -32,23 +35,16 @@ export function houseRoutes(at: HouseDesk): Route[] {
       async (visit, body) => {
         const [name, role] = [body.get('name') ?? '', ROLES.find((one) => one === body.get('role'))];
         if (!NAME.test(name) || role === undefined) {
-          throw invalidParameter(
-            'name',
-            inEnglish('A name has up to 64 letters, digits and the characters . _ @ -'),
-          );
+          throw invalidParameter('name', inEnglish(`A name has ${tokenName.description}`));
         }
-        const act = { what: 'token.create', subject: `token ${name}`, why: role, ...visit.by };
-        const made = await audit.once(act, () => tokens.create({ name, role, rate: null, quota: null }));
-        return showTokens(at, visit, made);
+        return showTokens(at, visit, await issuer.create(name, role, visit.by));
       },
       'admin',
     ),
     desk.act(
       '/tokens/revoke',
       async ({ by }, body) => {
-        const name = body.get('name') ?? '';
-        const act = { what: 'token.revoke', subject: `token ${name}`, ...by };
-        await audit.once(act, () => tokens.revoke(name));
+        await issuer.revoke(body.get('name') ?? '', by).catch(ignoreGone);
         return '/tokens';
       },
       'admin',
@@ -87,7 +83,7 @@ async function showTokens(
       name,
       role,
       createdAt,
-    }) => html`<tr><td>${name}</td><td>${role}</td><td>${time(createdAt)}</td><td>${usage[id]?.requests ?? 0}</td><td>${time(usage[id]?.lastAt)}</td>
+    }) => html`<tr><td><a href="${home}?token=${id}">${name}</a></td><td>${role}</td><td>${time(createdAt)}</td><td>${usage[id]?.requests ?? 0}</td><td>${time(usage[id]?.lastAt)}</td>
 <td><form method="post" action="${home}/tokens/revoke">${formField(session)}<input type="hidden" name="name" value="${name}"><button class="quiet small danger" aria-label="${admin.tokens.revoke} ${name}">${admin.tokens.revoke}</button></form></td></tr>`,
   );
   const { name, role, created, uses, last, revoke } = admin.tokens;

@@ -1,7 +1,8 @@
+import type { Tokens } from '../access/tokens.ts';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish, invalidParameter } from '../errors.ts';
 import type { Route } from '../http/route.ts';
-import { addressOf } from '../image/access/deletion-rights.ts';
+import { addressOf, uploadTokenOf } from '../image/access/deletion-rights.ts';
 import type { Albums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
 import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
@@ -23,6 +24,7 @@ export interface PictureDesk {
   reviews: Pick<Reviews, 'file' | 'find' | 'list'>;
   looks: LookIndex;
   audit: Pick<Audit, 'act'>;
+  tokens: Pick<Tokens, 'list'>;
   /** Path of the image host, and of `/admin`. */
   basePath: string;
   home: string;
@@ -30,7 +32,7 @@ export interface PictureDesk {
 }
 
 /** What the image host lets moderators see. */
-export type ModeratedPictures = Omit<PictureDesk, 'desk' | 'home' | 'audit'>;
+export type ModeratedPictures = Omit<PictureDesk, 'desk' | 'home' | 'audit' | 'tokens'>;
 
 const PER_PAGE = 60;
 /** How many of the latest pictures are looked through for those of a network, and how many are acted on at once. */
@@ -57,11 +59,17 @@ const networkOf = (image: ImageRecord) => sharedNetworks(addressOf(image))[0] ??
 
 async function showPictures(at: PictureDesk, visit: Visit) {
   const query = new URL(visit.request.url).searchParams;
-  const [from, near, after] = ['from', 'near', 'after'].map((name) => query.get(name)?.trim() || null);
+  const [from, token, near, after] = ['from', 'token', 'near', 'after'].map(
+    (name) => query.get(name)?.trim() || null,
+  );
   const { admin } = visit.site.words;
   const found = await search();
   async function search() {
-    if (from) return { items: await fromNetwork(at, from, MOST_ACTED), next: null };
+    if (from) {
+      const wanted = networkList(from);
+      return { items: await latestOf(at, (image) => wanted.has(addressOf(image))), next: null };
+    }
+    if (token) return { items: await latestOf(at, (image) => uploadTokenOf(image) === token), next: null };
     if (near) {
       const alike = await at.looks.alike(await at.service.find(near), PER_PAGE);
       return { items: alike.map(({ image }) => image), next: null };
@@ -75,7 +83,7 @@ async function showPictures(at: PictureDesk, visit: Visit) {
   const done = Number(query.get('done'));
   const content = html`${done > 0 && html`<p class="banner good" role="status">${admin.done(done)}</p>`}
 <form class="admin-find" method="get" action="${at.home}"><label for="from">${admin.from}</label><input id="from" name="from" value="${from ?? ''}" placeholder="192.0.2.0/24"><button class="quiet">${admin.find}</button></form>
-${found.items.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : grid(at, visit, found.items, from !== null || near !== null)}
+${found.items.length === 0 ? html`<p class="empty">${admin.nothing}</p>` : await grid(at, visit, found.items, (from ?? token ?? near) !== null)}
 ${found.next && html`<p><a class="button quiet" rel="next" href="${at.home}?after=${encodeURIComponent(formatAccessCursor(found.next))}">${visit.site.words.frame.next}</a></p>`}`;
   return { title: admin.places.pictures, content };
 }
@@ -91,15 +99,14 @@ async function* latest({ service }: PictureDesk): AsyncIterable<ImageRecord[]> {
   }
 }
 
-/** Returns those of an address or network. */
-async function fromNetwork(at: PictureDesk, network: string, limit: number): Promise<ImageRecord[]> {
-  const wanted = networkList(network);
+/** Returns the latest of some, as many as can be acted on at once. */
+async function latestOf(at: PictureDesk, some: (image: ImageRecord) => boolean): Promise<ImageRecord[]> {
   const found: ImageRecord[] = [];
   for await (const images of latest(at)) {
-    found.push(...images.filter((image) => wanted.has(addressOf(image))));
-    if (found.length >= limit) break;
+    found.push(...images.filter(some));
+    if (found.length >= MOST_ACTED) break;
   }
-  return found.slice(0, limit);
+  return found.slice(0, MOST_ACTED);
 }
 
 /** Reports whether a block of the subject would hit the address. */
@@ -117,20 +124,22 @@ function networkList(network: string) {
 }
 
 /** The pictures with a box each; `chosen`: all are ticked at first. */
-function grid(
-  { home }: PictureDesk,
+async function grid(
+  { home, tokens }: PictureDesk,
   { site, session }: Visit,
   images: readonly ImageRecord[],
   chosen: boolean,
-): Html {
+): Promise<Html> {
   const { admin } = site.words;
+  const names = new Map((await tokens.list()).map(({ id, name }) => [id, name]));
   const tile = (image: ImageRecord) => {
     const [address, network] = [addressOf(image), networkOf(image)];
+    const token = uploadTokenOf(image);
     const from = (text: string) => html`<a href="${home}?from=${encodeURIComponent(text)}">${text}</a>`;
     return html`<li><label><input type="checkbox" name="id" value="${image.id}"${chosen && html` checked`}> <span class="wrap">${image.filename}</span></label>
 <a href="${home}/picture/${image.id}"><img src="${home}/picture/${image.id}?w=${SHOWN_WIDTH}" alt="${image.filename}" loading="lazy" width="${image.width}" height="${image.height}"></a>
 <span class="small muted">${image.width} × ${image.height}, ${readableBytes(image.size)}, ${site.formats.dateTime(image.createdAt)}</span>
-<span class="small">${from(address)} ${network !== address && from(network)} ${image.phash !== null && html`<a href="${home}?near=${image.id}">${admin.alike}</a>`}</span></li>
+<span class="small">${from(address)} ${network !== address && from(network)} ${token !== null && html`<a href="${home}?token=${token}">${names.get(token) ?? token}</a> `}${image.phash !== null && html`<a href="${home}?near=${image.id}">${admin.alike}</a>`}</span></li>
 `;
   };
   return html`<form method="post" action="${home}/preview">${formField(session)}

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
+import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
 import { icon } from '../web/icons.ts';
@@ -49,7 +50,57 @@ const made = Type.Object({
 });
 const state = Type.Object({ success: Type.Literal(true), state: oneOf(['open', 'keep', 'delete']) });
 const tag = 'Image host';
+const subject = Type.String({
+  pattern: '^(image|album) [0-9A-Za-z]{12}$',
+  description: '`image <id>` or `album <id>`.',
+});
+const openCase = Type.Object({
+  subject,
+  since: Type.String({ description: 'When it was first reported: `YYYY-MM-DD HH:MM:SS`, UTC.' }),
+  count: Type.Integer({ description: 'Number of reports.' }),
+  reports: Type.Array(Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }), {
+    description: 'The first five.',
+  }),
+});
+const casesAnswer = Type.Object({ success: Type.Literal(true), cases: Type.Array(openCase) });
+const casesExample = {
+  success: true,
+  cases: [
+    {
+      ...{ subject: 'image aZ3kP9qLm2Xw', since: '2026-01-31 08:05:09', count: 1 },
+      reports: [{ reason: 'privacy', text: 'That is me.', contact: '' }],
+    },
+  ],
+};
+const decideBody = Type.Object({
+  subject,
+  verdict: oneOf(['keep', 'delete']),
+  reason: Type.Optional(oneOf(REASONS)),
+  statement: Type.Optional(
+    Type.String({
+      maxLength: MAX_TEXT,
+      description: 'What the uploader is told. Default: the text for the reason.',
+    }),
+  ),
+});
 const about = {
+  cases: {
+    ...{ id: 'listReports', tag: 'Administration', summary: 'List reports' },
+    answers: {
+      200: { description: 'The open ones, oldest first.', schema: casesAnswer, example: casesExample },
+    },
+  },
+  decide: {
+    ...{ id: 'decideReport', tag: 'Administration', summary: 'Decide about a report' },
+    answers: {
+      200: {
+        description: 'The other open ones.',
+        schema: casesAnswer,
+        example: { success: true, cases: [] },
+      },
+    },
+    errors: [400, 404, 413],
+  },
   report: {
     ...{ id: 'reportImage', tag, summary: 'Report an image or album' },
     answers: { 201: { description: 'The receipt.', schema: made } },
@@ -76,6 +127,10 @@ export function reportRoutes(at: ReportParts): Route[] {
         Response.json({ success: true, state: await at.cases.stateOf(params.receipt) }, NO_STORE),
       { about: about.state },
     ),
+    route('GET /api/admin/reports', () => listCases(at), { admin: 'or moderator', about: about.cases }),
+    route('POST /api/admin/reports', (call) => decideByApi(at, call), {
+      ...{ body: json(decideBody), admin: 'or moderator', about: about.decide },
+    }),
     route('GET /report', (call) => askReport(at, call)),
     route('POST /report', (call) => reportByForm(at, call), { body: form, limit: 'report' }),
     route('GET /report/:receipt', (call) => showState(at, call)),
@@ -147,6 +202,33 @@ async function showState(at: ReportParts, { request, params }: Call<{ params: { 
   return pageResponse(site, page, { cache: 'no-store' });
 }
 
+async function listCases({ cases }: ReportParts): Promise<Response> {
+  const open = (await cases.list()).map(({ subject, since, count, reports }) => ({
+    ...{ subject, since: formatTimestamp(since), count, reports },
+  }));
+  return Response.json({ success: true, cases: open }, NO_STORE);
+}
+
+async function decideByApi(at: ReportParts, { request, body, context }: Call<{ body: typeof decideBody }>) {
+  const { subject, verdict, reason = 'terms', statement = '' } = body;
+  if (!(await at.cases.isOpen(subject)))
+    throw new AppError('not_found', 'There is no such report, or it is too old.');
+  const by = { who: context.actor, peer: context.peer };
+  const told = statement.trim() || at.siteOf(request).words.admin.statements[reason];
+  await decide(at, { subject, verdict, why: reason, statement: told }, by);
+  return listCases(at);
+}
+
+/** Deletes what was reported, or not, and ends the case. */
+async function decide(
+  at: ReportParts,
+  { subject, verdict, ...reasons }: { subject: string; verdict: Verdict; why: string; statement: string },
+  by: { who: string; peer: string },
+): Promise<void> {
+  if (verdict === 'delete') await at.remove(subject, { ...by, ...reasons });
+  await at.cases.decide(subject, verdict, by);
+}
+
 /** The reports that nobody has decided, one case at a time, for moderators. */
 export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts): Route[] {
   return [
@@ -156,11 +238,8 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
       // Only what was reported, and nobody else has decided meanwhile.
       if (!(await at.cases.isOpen(subject))) return '/reports';
-      if (verdict === 'delete') {
-        const statement = statementOf(body, visit.site);
-        await at.remove(subject, { ...visit.by, why: reasonOf(body), statement });
-      }
-      await at.cases.decide(subject, verdict, visit.by);
+      const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
+      await decide(at, { subject, verdict, ...reasons }, visit.by);
       return '/reports';
     }),
   ];

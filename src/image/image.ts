@@ -50,7 +50,7 @@ export interface ImageRecord {
   phash: string | null;
   /** What the stored file's EXIF says, a `TakenWith` as JSON. `null` if none was kept, and for older images. */
   exif: string | null;
-  /** What it was made from, and with which warnings: a `Conversion` as JSON. `null` for older images. */
+  /** What it was made from, and how: a `Conversion` as JSON. `null` for older images. */
   made: string | null;
   /** What the uploader calls it, shown in place of the file name; `null` if nothing was given. As long as a name. */
   title: string | null;
@@ -58,10 +58,11 @@ export interface ImageRecord {
   alt: string | null;
 }
 
-/** What was uploaded, and what the conversion lost. */
+/** What was uploaded, what the conversion lost, and the ID of the token that was used. */
 export interface Conversion {
   original: Original;
   warnings: readonly Warning[];
+  token?: string;
 }
 
 /** The properties of a stored image that can be changed. */

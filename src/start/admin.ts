@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Holders } from '../access/holders.ts';
+import { createIssuer, tokenRoutes } from '../admin/token-routes.ts';
 import { createSessions } from '../access/sessions.ts';
 import { readUsage } from '../access/usage.ts';
 import { createCases } from '../admin/cases.ts';
@@ -36,11 +37,15 @@ export function openAdmin({ config, operations, holders, features, health, web }
   });
   const desk = createDesk({ sessions, siteOf: web.siteOf, path: web.path });
   const home = `${web.path}/admin`;
+  const issuing = {
+    ...{ tokens, issuer: createIssuer(tokens, audit) },
+    readUsage: () => readUsage(stores.state),
+  };
   const pictures = features.flatMap((feature) => feature.pictures ?? []);
   return [
     ...desk.routes,
     ...pictures.flatMap((parts) => {
-      const at = { ...parts, desk, audit, home };
+      const at = { ...parts, desk, audit, tokens, home };
       const reporting = openReports(parts, { operations, web, home });
       return [
         ...pictureRoutes(at),
@@ -50,9 +55,9 @@ export function openAdmin({ config, operations, holders, features, health, web }
       ];
     }),
     ...(pictures.length === 0 ? [desk.page('', async () => '/log')] : []),
+    ...tokenRoutes(issuing),
     ...houseRoutes({
-      ...{ desk, audit, tokens, health, home },
-      readUsage: () => readUsage(stores.state),
+      ...{ desk, audit, health, home, ...issuing },
       stats: features.map(({ stats }) => stats),
     }),
   ];

@@ -183,9 +183,11 @@ test('a session opens nothing of the API, and a moderator only what moderators n
     'GET /api/admin/blocks',
     'GET /api/admin/images',
     'GET /api/admin/log',
+    'GET /api/admin/reports',
     'GET /api/admin/reviews',
     'GET /api/admin/reviews/abcdefabcdef',
     'POST /api/admin/blocks',
+    'POST /api/admin/reports',
     'POST /api/admin/reviews',
   ]);
 });
@@ -328,6 +330,38 @@ test('a token is made, shown once, counted, and revoked', async () => {
   expect(
     (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
   ).toBe(401);
+});
+
+test('tokens are made, listed and revoked over the API, and the pictures of one are found by it', async () => {
+  const call = (method: string, path = '', body?: object) =>
+    server.send(`/api/admin/tokens${path}`, {
+      method,
+      headers: { ...ADMIN, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const made = await call('POST', '', { name: 'tablet', role: 'upload' });
+  expect(made.status).toBe(201);
+  const { token } = (await made.json()) as { token: string };
+  expect((await call('POST', '', { name: 'tablet', role: 'upload' })).status).toBe(409);
+  expect((await call('POST', '', { name: 'two words', role: 'upload' })).status).toBe(400);
+  const headers = { authorization: `Bearer ${token}` };
+  const body = new Uint8Array(await quarters(40, 30).png().toBuffer());
+  const { id } = (await (await server.send('/api/upload', { method: 'POST', headers, body })).json()) as {
+    id: string;
+  };
+  const other = await upload('192.0.2.77');
+  const visitor = await loggedIn(ADMIN_TOKEN);
+  const page = await (await visitor.get('/admin/tokens')).text();
+  const [, link = ''] = /href="(\/admin\?token=\w+)">tablet</.exec(page) ?? [];
+  const found = await (await visitor.get(link)).text();
+  expect([found.includes(id), found.includes(other.id)]).toEqual([true, false]);
+  expect(await (await visitor.get('/admin')).text()).toContain(`${link}">tablet</a>`);
+  const listed = (await (await call('GET')).json()) as { tokens: { name: string }[] };
+  expect(listed.tokens.map(({ name }) => name)).toContain('tablet');
+  expect(JSON.stringify(listed)).not.toContain(token);
+  expect((await call('DELETE', '/tablet')).status).toBe(200);
+  expect((await call('DELETE', '/tablet')).status).toBe(404);
+  expect(await (await visitor.get(link)).text()).toContain(id);
 });
 
 test('a picture that ends with a view is shown without ending', async () => {

@@ -105,6 +105,31 @@ test('a report becomes one case, whose decision each reporter and the uploader c
   expect(await deletePage({ ...image, delete_token: 'x'.repeat(22) })).not.toContain('did not agree');
 });
 
+test('reports are listed and decided over the API, and the uploader reads the statement', async () => {
+  const [kept, deleted] = [await upload(), await upload()];
+  const receipts = [];
+  for (const { id } of [kept, deleted])
+    receipts.push(await receiptOf(await report({ image: id, reason: 'copyright', text: 'Mine.' })));
+  const call = (method: string, body?: object) =>
+    server.send('/api/admin/reports', {
+      method,
+      headers: { ...ADMIN, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const { cases } = (await (await call('GET')).json()) as { cases: { subject: string; count: number }[] };
+  expect(cases).toContainEqual(expect.objectContaining({ subject: `image ${kept.id}`, count: 1 }));
+  const verdict = (image: Uploaded, verdict: string, more = {}) =>
+    call('POST', { subject: `image ${image.id}`, verdict, ...more });
+  expect((await verdict(kept, 'keep')).status).toBe(200);
+  const told = { reason: 'copyright', statement: 'The owner has shown a contract.' };
+  expect((await verdict(deleted, 'delete', told)).status).toBe(200);
+  expect((await verdict(deleted, 'delete', told)).status).toBe(404);
+  expect(await Promise.all(receipts.map(stateOf))).toEqual(['keep', 'delete']);
+  expect((await server.send(`/i/${kept.id}`)).status).toBe(200);
+  expect((await server.send(`/i/${deleted.id}`)).status).toBe(404);
+  expect(await deletePage(deleted)).toContain('The owner has shown a contract.');
+});
+
 test('the uploader answers once', async () => {
   const image = await upload();
   await report({ image: image.id, reason: 'spam' }, '192.0.2.20');

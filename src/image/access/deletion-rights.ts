@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
-import type { ImageRecord } from '../image.ts';
+import type { Conversion, ImageRecord } from '../image.ts';
 
 /** Where an upload comes from. */
 export interface Uploader {
@@ -44,6 +44,18 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
       return isUploader && now() - image.createdAt < byAddressMs;
     },
   };
+}
+
+/** Prefix of a payer that is a token. */
+const TOKEN = 'token ';
+
+/** Returns what a record keeps of the token that was used. */
+export const tokenBy = ({ payer }: Uploader): Pick<Conversion, 'token'> =>
+  payer.startsWith(TOKEN) ? { token: payer.slice(TOKEN.length) } : {};
+
+/** Returns the ID of the token that an image was uploaded with, or `null`. */
+export function uploadTokenOf({ made }: ImageRecord): string | null {
+  return made === null ? null : ((JSON.parse(made) as Conversion).token ?? null);
 }
 
 /** Returns the address of an uploader, shared or not. */

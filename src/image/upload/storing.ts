@@ -6,7 +6,7 @@ import { EXTENSIONS } from '../../codec/format.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import { sha256 } from '../../lib/secret.ts';
-import type { DeletionRights, Uploader } from '../access/deletion-rights.ts';
+import { type DeletionRights, tokenBy, type Uploader } from '../access/deletion-rights.ts';
 import type { PasswordHasher } from '../access/password.ts';
 import type { Conversion, ImageRecord, UploadOptions } from '../image.ts';
 import { isUnclear, type Unfinished } from '../maintenance/unfinished.ts';
@@ -135,7 +135,7 @@ export function createStoring(options: StoringOptions): Storing {
           lastAccess: at,
           ...(look ?? { thumbhash: null, phash: null }),
           exif: exif && JSON.stringify(exif),
-          made: JSON.stringify({ original, warnings } satisfies Conversion),
+          made: JSON.stringify({ original, warnings, ...tokenBy(from) } satisfies Conversion),
           title,
           alt,
           ...audience,

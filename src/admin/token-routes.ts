@@ -1,0 +1,131 @@
+import { Type } from '@sinclair/typebox';
+import type { Audit } from '../audit/audit.ts';
+import { AppError, inEnglish } from '../errors.ts';
+import type { Description } from '../http/describe.ts';
+import { type Call, json, type Route, route } from '../http/route.ts';
+import { formatTimestamp } from '../lib/clock.ts';
+import { oneOf } from '../lib/schema.ts';
+import { ROLES, type Role, type Tokens } from '../access/tokens.ts';
+import type { Usage } from '../access/usage.ts';
+
+/** Who acts, for the audit log. */
+interface By {
+  who: string;
+  peer: string;
+}
+
+/** Issues and revokes tokens in somebody's name. */
+export interface Issuer {
+  /** Returns the token, this once. Rejects with `conflict` if the name is taken. */
+  create(name: string, role: Role, by: By): Promise<string>;
+  /** Rejects with `not_found` for an unknown name. */
+  revoke(name: string, by: By): Promise<void>;
+}
+
+interface TokenDesk {
+  issuer: Issuer;
+  tokens: Pick<Tokens, 'list'>;
+  readUsage: () => Promise<Record<string, Usage>>;
+}
+
+export function createIssuer(tokens: Pick<Tokens, 'create' | 'revoke'>, audit: Pick<Audit, 'once'>): Issuer {
+  return {
+    create(name, role, by) {
+      const act = { what: 'token.create', subject: `token ${name}`, why: role, ...by };
+      return audit.once(act, () => tokens.create({ name, role, rate: null, quota: null }));
+    },
+    revoke: (name, by) =>
+      audit.once({ what: 'token.revoke', subject: `token ${name}`, ...by }, async () => {
+        if (!(await tokens.revoke(name)))
+          throw new AppError('not_found', inEnglish(`There is no token named ${name}.`));
+      }),
+  };
+}
+
+const tag = 'Administration';
+export const tokenName = Type.String({
+  pattern: '^[\\w.@-]{1,64}$',
+  description: 'Up to 64 letters, digits and the characters . _ @ -',
+});
+const role = oneOf(ROLES, { description: 'What the token allows.' });
+const time = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
+const listed = Type.Object({
+  name: tokenName,
+  role,
+  created_at: time,
+  requests: Type.Integer({ description: 'How often it was used.' }),
+  last_used: Type.Union([time, Type.Null()]),
+});
+const listAnswer = Type.Object({ success: Type.Literal(true), tokens: Type.Array(listed) });
+const listExample = {
+  success: true,
+  tokens: [
+    {
+      ...{ name: 'phone', role: 'upload', created_at: '2026-01-31 08:05:09' },
+      ...{ requests: 12, last_used: '2026-02-01 10:00:00' },
+    },
+  ],
+};
+const newBody = Type.Object({ name: tokenName, role });
+const newAnswer = Type.Object({
+  ...{ success: Type.Literal(true), name: tokenName, role },
+  token: Type.String({ description: 'The token. It is stored nowhere, and not shown again.' }),
+});
+const newExample = {
+  ...{ success: true, name: 'phone', role: 'upload' },
+  token: 'picpool_R0t4wK8vQ2mZr7TnYc4Jb0LkW9sVd6HfG3aPe1UxB5c',
+};
+const named = Type.Object({ name: tokenName });
+const about = {
+  list: {
+    ...{ id: 'listTokens', tag, summary: 'List tokens' },
+    answers: { 200: { description: 'All tokens, oldest first.', schema: listAnswer, example: listExample } },
+  },
+  create: {
+    ...{ id: 'createToken', tag, summary: 'Create a token' },
+    answers: { 201: { description: 'The token.', schema: newAnswer, example: newExample } },
+    errors: [400, 409, 413],
+  },
+  revoke: {
+    ...{ id: 'revokeToken', tag, summary: 'Revoke a token' },
+    answers: { 200: { description: 'The other tokens.', schema: listAnswer, example: listExample } },
+    errors: [400, 404],
+  },
+} satisfies Record<string, Description>;
+
+const NO_STORE = { 'cache-control': 'no-store' };
+
+/** Tokens over the API, for administrators. */
+export function tokenRoutes(at: TokenDesk): Route[] {
+  const admin = 'always';
+  return [
+    route('GET /api/admin/tokens', () => list(at), { admin, about: about.list }),
+    route('POST /api/admin/tokens', (call) => create(at, call), {
+      ...{ admin, body: json(newBody), about: about.create },
+    }),
+    route('DELETE /api/admin/tokens/:name', (call) => revoke(at, call), {
+      ...{ admin, params: named, about: about.revoke },
+    }),
+  ];
+}
+
+async function list({ tokens, readUsage }: TokenDesk): Promise<Response> {
+  const [all, usage] = await Promise.all([tokens.list(), readUsage()]);
+  const answer = all.map(({ id, name, role, createdAt }) => ({
+    ...{ name, role, created_at: formatTimestamp(createdAt) },
+    requests: usage[id]?.requests ?? 0,
+    last_used: usage[id] ? formatTimestamp(usage[id].lastAt) : null,
+  }));
+  return Response.json({ success: true, tokens: answer }, { headers: NO_STORE });
+}
+
+async function create({ issuer }: TokenDesk, { body, context }: Call<{ body: typeof newBody }>) {
+  const { name, role } = body;
+  const token = await issuer.create(name, role, { who: context.actor, peer: context.peer });
+  return Response.json({ success: true, name, role, token }, { status: 201, headers: NO_STORE });
+}
+
+async function revoke(at: TokenDesk, { params, context }: Call<{ params: typeof named }>) {
+  await at.issuer.revoke(params.name, { who: context.actor, peer: context.peer });
+  return list(at);
+}
