@@ -1,4 +1,3 @@
-import { type Issuer, tokenName } from './token-routes.ts';
 import { ROLES, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -8,6 +7,7 @@ import type { Route } from '../http/route.ts';
 import { html } from '../web/html.ts';
 import { type createDesk, formField, type Visit } from './desk.ts';
 import { ignoreGone } from './pictures.ts';
+import { type Issuer, tokenName } from './token-routes.ts';
 
 export interface HouseDesk {
   desk: ReturnType<typeof createDesk>;

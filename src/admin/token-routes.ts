@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox';
+import { ROLES, type Role, type Tokens } from '../access/tokens.ts';
+import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
-import { ROLES, type Role, type Tokens } from '../access/tokens.ts';
-import type { Usage } from '../access/usage.ts';
 
 /** Who acts, for the audit log. */
 interface By {

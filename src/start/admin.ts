@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Holders } from '../access/holders.ts';
-import { createIssuer, tokenRoutes } from '../admin/token-routes.ts';
 import { createSessions } from '../access/sessions.ts';
 import { readUsage } from '../access/usage.ts';
 import { createCases } from '../admin/cases.ts';
@@ -9,6 +8,7 @@ import { houseRoutes } from '../admin/house.ts';
 import { ignoreGone, type ModeratedPictures, pictureRoutes } from '../admin/pictures.ts';
 import { queueRoutes } from '../admin/queue.ts';
 import { caseRoutes, type ReportParts, reportRoutes } from '../admin/report-routes.ts';
+import { createIssuer, tokenRoutes } from '../admin/token-routes.ts';
 import type { Config } from '../config.ts';
 import type { FindingSource } from '../findings/finding.ts';
 import type { Route } from '../http/route.ts';

@@ -28,7 +28,7 @@ interface HomeOptions {
   basePath: string;
   /** True if only holders of tokens may upload. */
   needsToken?: boolean;
-  /** True if whoever uploads here may also have the server fetch pictures. */
+  /** True if people who upload here may also have the server fetch pictures. */
   fromUrl?: boolean;
 }
 

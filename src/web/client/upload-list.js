@@ -366,7 +366,7 @@ addEventListener('online', () => {
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
 const lists = byId('lists', HTMLDetailsElement);
-/** This, too. */
+/** And without this. */
 const loadMoving = () => void import('./move.js');
 lists.addEventListener('toggle', loadMoving, { once: true });
 if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });
