@@ -5,7 +5,9 @@ import { shareRow } from './share.js';
 const results = byId('results', HTMLElement);
 /** Present if this visitor needs no token to upload. */
 const upload = document.querySelector('form[data-paste]');
-document.addEventListener('paste', ({ clipboardData }) => {
+document.addEventListener('paste', ({ clipboardData, target }) => {
+  // Text that is copied from a document often comes with its picture.
+  if (target instanceof HTMLInputElement) return;
   if (!(upload instanceof HTMLFormElement) || !clipboardData?.files.length) return;
   const [input] = upload.querySelectorAll('input');
   if (input) input.files = clipboardData.files;
