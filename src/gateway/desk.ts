@@ -87,7 +87,7 @@ export class Desk {
   filled(kind: Kind, { account, suits }: Admission): Promise<void> | null {
     const { monotonic, timeoutMs } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.evidenceOf(account).lanes[kind].has(suits);
+    const has = () => this.engine.evidenceOf(kind, account).lane.has(suits);
     const isWaiting = () => this.#isFilling && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);

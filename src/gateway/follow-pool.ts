@@ -28,8 +28,6 @@ const EMPTY_LOOK_MS = 500;
 const MOST_UPSTREAMS = 20_000;
 /** A proxy is reported at most this often. */
 const REPORT_GAP_MS = 60_000;
-/** These say more about the target than about the proxy. */
-const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
 
 /** Keeps the gateway's upstreams in step with the pool. */
 export function followPool({ store, engine, report, paid, monotonic, onError }: FollowPoolOptions) {
@@ -72,7 +70,8 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
     },
 
     failed({ key }: Upstream, failure: Failure): void {
-      if (NO_NEWS.has(failure)) return;
+      // That says more about the target than about the proxy.
+      if (failure === 'declined') return;
       paid.doubt(key);
       const now = monotonic();
       if (reported.size > MOST_UPSTREAMS) reported = new Map();

@@ -22,7 +22,7 @@ import {
 import type { PlainRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import type { Outcome } from './meter.ts';
-import type { RaceResult, Running } from './race.ts';
+import type { Race, RaceResult } from './race.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 interface PlainOptions {
@@ -47,9 +47,9 @@ export function sendPlain(options: PlainOptions): void {
   const { method, target, framing } = request;
   const { monotonic, retry } = desk.options;
   const asked: Asked = { kind: 'plain', target, admission, startedAt: monotonic() };
-  const evidence = desk.engine.evidenceOf(admission.account);
+  const evidence = desk.engine.evidenceOf('plain', admission.account);
   const repeatable = framing === 'none' && (method === 'GET' || method === 'HEAD');
-  let running: Running | null = null;
+  let running: Race | null = null;
   client.serving = {
     ...NOTHING,
     left() {
@@ -62,7 +62,7 @@ export function sendPlain(options: PlainOptions): void {
     },
   };
   const planFor = (upstream: Upstream): Plan => {
-    const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
+    const certain = evidence.knows(upstream);
     return {
       tunnel: isTunnelled(upstream),
       payload: repeatable ? headFor(request, upstream) : null,
@@ -253,8 +253,7 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
-    if (!doubtful && !PROXY_TROUBLE.has(answer.status))
-      evidence.worked('plain', member, { site, tookMs: ms, slower });
+    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) evidence.worked(member, { site, tookMs: ms, slower });
     // What several exits got is the site's answer to everyone.
     if (!refused || !doubtful) evidence.reached(site, member.upstream, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
@@ -334,7 +333,7 @@ class Exchange implements Carrier, Served {
     if (how === 'done' && this.#upstreamReusable) {
       desk.idle.put(this.#result.member.upstream, request.target, this.#upstream);
     } else this.#upstream.destroy();
-    if (blame !== null) this.#evidence.failed('plain', this.#result.member, blame);
+    if (blame !== null) this.#evidence.failed(this.#result.member, blame);
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {

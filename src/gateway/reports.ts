@@ -46,8 +46,7 @@ export function takeReports({ gateway: { engine, bans }, sessions, testimony, on
       (session === undefined || upstream.key === session.pinned) &&
       (exit === undefined || exitOf(upstream) === exit) &&
       (id === undefined || upstream.id === id);
-    const all = new Set([...engine.upstreams('tunnel'), ...engine.upstreams('plain')]);
-    const meant = [...all].filter(isMeant).slice(0, MOST_OF_EXIT);
+    const meant = [...engine.upstreams()].filter(isMeant).slice(0, MOST_OF_EXIT);
     const [first] = meant;
     if (first === undefined) {
       const reason = session

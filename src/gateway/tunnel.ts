@@ -9,7 +9,7 @@ import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Asked } from './journal.ts';
 import { openingReader, type TunnelOpening } from './opening.ts';
-import type { RaceResult, Running } from './race.ts';
+import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
@@ -52,7 +52,7 @@ class Opening implements Served {
   readonly #read = openingReader();
   /** What the upstreams compete for; `null`: a connection is enough. */
   #opening: Repeatable | null = null;
-  #running: Running | null = null;
+  #running: Race | null = null;
   /** An upstream that has connected, while neither side has spoken. */
   #found: RaceResult | null = null;
   #tries = 0;
@@ -62,7 +62,7 @@ class Opening implements Served {
   constructor(options: TunnelOptions) {
     const { desk, target, admission } = options;
     this.#options = options;
-    this.#evidence = desk.engine.evidenceOf(admission.account);
+    this.#evidence = desk.engine.evidenceOf('tunnel', admission.account);
     this.#asked = { kind: 'tunnel', target, admission, startedAt: desk.options.monotonic() };
   }
 
@@ -74,7 +74,7 @@ class Opening implements Served {
       return;
     }
     // A hopeless request is refused while its client can still be told why.
-    if (!this.#evidence.lanes.tunnel.has(admission.suits)) {
+    if (!this.#evidence.lane.has(admission.suits)) {
       desk.settled(this.#asked, 'no_answer');
       client.refuse(voice, desk.unanswered('tunnel', target, 0));
       return;
@@ -142,7 +142,9 @@ class Opening implements Served {
     const planFor = (upstream: Upstream): Plan => ({
       tunnel: true,
       payload,
-      judge: opening?.kind === 'request' ? judgeOf(evidence, upstream, opening.method) : judgeGreeting,
+      // A proxy that relays plain requests may still answer CONNECT with its own page.
+      judge:
+        opening?.kind === 'request' ? answerJudge(opening.method, evidence.knows(upstream)) : judgeGreeting,
     });
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
     const wide = payload !== null || desk.options.strict;
@@ -182,7 +184,7 @@ class Opening implements Served {
       this.#giveUp();
       client.socket.destroy();
       // Later, the target may have had enough of a silent client.
-      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed('tunnel', member, 'closed');
+      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed(member, 'closed');
     };
     const spoken = attempt.resume();
     if (!spoken && !client.inbox.isEmpty) this.received();
@@ -210,7 +212,7 @@ class Opening implements Served {
     };
     const prove = () => {
       settle();
-      evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
+      evidence.worked(member, { site: siteOf(target.host), tookMs, slower });
     };
     // The answer to a request was judged when it came.
     if (opening?.kind === 'request' && !doubtful) prove();
@@ -221,7 +223,7 @@ class Opening implements Served {
             greeted: opening !== null,
             now: monotonic(),
             onProven: prove,
-            onFailed: (why) => evidence.failed('tunnel', member, why),
+            onFailed: (why) => evidence.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
     const relay: Relay = new Relay({
@@ -253,12 +255,6 @@ class Opening implements Served {
 /** An alert that two proxies delivered is the target's. It says nothing about them. */
 function isAlert(received: Buffer): boolean {
   return readGreeting(received) === 'alert';
-}
-
-function judgeOf({ lanes }: Evidence, upstream: Upstream, method: string): Plan['judge'] {
-  // A proxy that relays plain requests may still answer CONNECT with its own page.
-  const certain = upstream.proven.tunnel || lanes.tunnel.trusts(upstream);
-  return answerJudge(method, certain);
 }
 
 function judgeGreeting(received: Buffer): Verdict {

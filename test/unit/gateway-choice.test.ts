@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test';
 import type { Account } from '../../src/gateway/accounts.ts';
+import { Draw } from '../../src/gateway/draw.ts';
 import { Engine } from '../../src/gateway/engine.ts';
 import { Hedges } from '../../src/gateway/hedges.ts';
-import { Lane } from '../../src/gateway/lane.ts';
+import { Lane, type Member } from '../../src/gateway/lane.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
-import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
+import { OwnedMap } from '../../src/lib/owned-map.ts';
 import { createBans } from '../../src/proxy/targets/bans.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
@@ -14,8 +16,10 @@ import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
-  const roster = createRoster(random);
-  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0, roster });
+  const roster = new Draw<Upstream>(random);
+  const known = new OwnedMap<Member>(1_000);
+  const monotonic = () => 0;
+  const lane = new Lane({ kind: 'tunnel', random, monotonic, roster, known, opinion: () => null }, 'me');
   const sites = createSites({ random });
   for (let n = 1; n <= 60; n++)
     roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
@@ -56,7 +60,7 @@ test('a request that may try no further proxy uses up no attempts of others', as
     testimony: createTestimony({ random: Math.random, monotonic }),
     bans: createBans(monotonic),
     tries: 2,
-    timeoutMs: 2_000,
+    timeoutMs: 200,
     random: Math.random,
     monotonic,
     meter: createMeter(createMetrics()),
@@ -64,7 +68,7 @@ test('a request that may try no further proxy uses up no attempts of others', as
   });
   for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const account = { id: 'me', speaksForAll: true } as Account;
-  const hedges = engine.evidenceOf(account).hedges.tunnel;
+  const hedges = engine.evidenceOf('tunnel', account).hedges;
   for (let n = 0; n < 100; n++) hedges.observe('a.example', 1);
   let taken = 0;
   hedges.take = () => ++taken > 0;
