@@ -2,7 +2,7 @@ import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
-import type { Account } from './accounts.ts';
+import type { Account } from './account.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
 import {

@@ -3,7 +3,6 @@ import type { Tokens } from '../access/tokens.ts';
 import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
-import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
@@ -119,11 +118,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       verify: (token) => tokens.verify(token, 'gateway'),
       calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
       limiter,
-      accounts: createAccounts({
-        limiter,
-        connections: config.GATEWAY_CONNECTIONS,
-        onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
-      }),
+      connections: config.GATEWAY_CONNECTIONS,
+      onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
       sessions,
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
       namedSites: names[0],

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { Account } from '../../src/gateway/accounts.ts';
+import type { Account } from '../../src/gateway/account.ts';
 import { Draw } from '../../src/gateway/draw.ts';
 import { Engine } from '../../src/gateway/engine.ts';
 import { Hedges } from '../../src/gateway/hedges.ts';
