@@ -3,7 +3,7 @@ import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admission, Admit } from './admission.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { GatewayFault } from './fault.ts';
+import { GatewayFault, sessionLost } from './fault.ts';
 import { Idle } from './idle.ts';
 import { type Asked, type Entry, Journal, type Result } from './journal.ts';
 import type { Meter, Outcome } from './meter.ts';
@@ -95,14 +95,16 @@ export class Desk {
     return isWaiting() ? wait() : null;
   }
 
-  /** Returns why a request was not answered. */
-  unanswered(kind: Kind, target: Target, tries: number): GatewayFault {
+  /** Notes a request that was not answered, and returns why. `lost`: the exit that its session is locked to. */
+  unanswered(asked: Asked, tries: number, lost = false): GatewayFault {
+    this.settled(asked, 'no_answer', { tries });
+    if (lost) return sessionLost();
     if (tries > 0)
       return new GatewayFault(
         'no_answer',
-        `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
+        `None of ${tries} proxies returned a response from ${formatTarget(asked.target)}.`,
       );
-    const works = [...this.engine.upstreams(kind)].length;
+    const works = [...this.engine.upstreams(asked.kind)].length;
     const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
     const sentence =
       works > 0

@@ -4,15 +4,14 @@ import type { Plan, Verdict } from './attempt.ts';
 import type { Client, Served } from './client.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { sessionLost, type Voice } from './fault.ts';
+import type { Voice } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Asked } from './journal.ts';
-import { openingReader, type TunnelOpening } from './opening.ts';
+import { type Opening, openingReader, readGreeting } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
-import { readGreeting } from './tls.ts';
 import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
@@ -24,7 +23,7 @@ const SOON_MS = 1_000;
 /** When a tunnel in which nobody has spoken is treated like any other. */
 const BOTH_SILENT_MS = 60_000;
 
-type Repeatable = Extract<TunnelOpening, { bytes: number }>;
+type Repeatable = Extract<Opening, { bytes: number }>;
 
 interface TunnelOptions {
   client: Client;
@@ -41,11 +40,11 @@ interface TunnelOptions {
  * connects.
  */
 export function openTunnel(options: TunnelOptions): void {
-  new Opening(options).begin();
+  new Tunnel(options).begin();
 }
 
 /** A tunnel until bytes pass. A class, because there is one for each connection. */
-class Opening implements Served {
+class Tunnel implements Served {
   readonly #options: TunnelOptions;
   readonly #evidence: Evidence;
   readonly #asked: Asked;
@@ -67,7 +66,7 @@ class Opening implements Served {
   }
 
   begin(): void {
-    const { client, desk, voice, target, admission } = this.#options;
+    const { client, desk, voice, admission } = this.#options;
     client.serving = this;
     if (desk.options.strict) {
       this.#connect(null);
@@ -75,8 +74,7 @@ class Opening implements Served {
     }
     // A hopeless request is refused while its client can still be told why.
     if (!this.#evidence.lane.has(admission.suits)) {
-      desk.settled(this.#asked, 'no_answer');
-      client.refuse(voice, desk.unanswered('tunnel', target, 0));
+      client.refuse(voice, desk.unanswered(this.#asked, 0));
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
@@ -134,7 +132,7 @@ class Opening implements Served {
   }
 
   #connect(opening: Repeatable | null): void {
-    const { client, desk, target, admission } = this.#options;
+    const { client, desk, voice } = this.#options;
     const evidence = this.#evidence;
     clearTimeout(this.#timer);
     this.#opening = opening;
@@ -149,26 +147,18 @@ class Opening implements Served {
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
     const wide = payload !== null || desk.options.strict;
     let isOver = false;
-    const running = desk.engine.find(
-      { kind: 'tunnel', target, admission, planFor, wide },
-      (result, tries, lost) => {
-        isOver = true;
-        this.#running = null;
-        this.#tries = tries;
-        if (result === null) this.#fail(lost);
-        else if (opening !== null || desk.options.strict) this.#carry(result);
-        else this.#awaitFirst(result);
-      },
-    );
+    const running = desk.engine.find({ ...this.#asked, planFor, wide }, (result, tries, lost) => {
+      isOver = true;
+      this.#running = null;
+      this.#tries = tries;
+      if (result === null) {
+        const fault = desk.unanswered(this.#asked, tries, lost);
+        if (desk.options.strict) client.refuse(voice, fault);
+        else client.socket.destroy();
+      } else if (opening !== null || desk.options.strict) this.#carry(result);
+      else this.#awaitFirst(result);
+    });
     if (!isOver) this.#running = running;
-  }
-
-  #fail(lost: boolean): void {
-    const { client, desk, voice, target } = this.#options;
-    const tries = this.#tries;
-    desk.settled(this.#asked, 'no_answer', { tries });
-    if (!desk.options.strict) client.socket.destroy();
-    else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
   }
 
   /** Waits until either side speaks. */
