@@ -5,6 +5,7 @@ import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.
 import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
+import type { Member } from './lane.ts';
 
 /** The judgement on the first bytes of an answer. */
 export type Verdict = 'more' | 'good' | { doubt: Doubt } | { failure: Failure };
@@ -32,6 +33,11 @@ export interface Plan {
   idle?: TcpSocket | undefined;
 }
 
+interface AttemptOptions {
+  tcp: Pick<Tcp, 'dial'>;
+  monotonic: () => number;
+}
+
 interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: Doubt | null): void;
@@ -51,11 +57,14 @@ interface Turn {
  * client.
  */
 export class Attempt implements TcpListener {
-  readonly upstream: Upstream;
+  readonly member: Member;
   readonly startedAt: number;
+  /** Until the answer, in ms. */
+  tookMs = 0;
   /** Called when the other side speaks or ends after the answer, before the connection is handed over. */
   onNews: ((news: 'spoken' | 'ended') => void) | null = null;
   readonly plan: Plan;
+  readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
   /** Starts over with a new connection. */
   readonly #dial: () => TcpSocket;
@@ -72,18 +81,20 @@ export class Attempt implements TcpListener {
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
   constructor(
-    tcp: Pick<Tcp, 'dial'>,
-    upstream: Upstream,
-    target: Target,
-    { plan, events, now }: { plan: Plan; events: AttemptEvents; now: number },
+    { tcp, monotonic }: AttemptOptions,
+    member: Member,
+    { target, plan, events }: { target: Target; plan: Plan; events: AttemptEvents },
   ) {
+    const { upstream } = member;
     const { idle } = plan;
-    this.upstream = upstream;
-    this.startedAt = now;
+    this.member = member;
+    this.startedAt = monotonic();
     this.plan = plan;
+    this.#monotonic = monotonic;
     this.#events = events;
     this.#turnsToTarget = () => (plan.tunnel ? turnsTo(upstream, target) : []);
     this.#dial = () => tcp.dial(upstream.ip, upstream.port, this, upstream);
+    member.busy++;
     if (idle && plan.payload !== null) {
       this.#used = true;
       this.#phase = 'waiting';
@@ -93,7 +104,7 @@ export class Attempt implements TcpListener {
     } else this.#socket = this.#begin();
   }
 
-  /** Hands over the connection, with everything received that was not part of asking for it. */
+  /** Hands over the connection, of which the member stays busy, with everything received that was not part of asking for it. */
   release(): { socket: TcpSocket; received: Buffer } {
     this.#phase = 'over';
     return { socket: this.#socket, received: this.#inbox.remainder() };
@@ -114,6 +125,7 @@ export class Attempt implements TcpListener {
   cancel(): void {
     if (this.#phase === 'over') return;
     this.#phase = 'over';
+    this.member.busy--;
     this.#socket.listener = NOBODY;
     this.#socket.destroy();
   }
@@ -203,6 +215,7 @@ export class Attempt implements TcpListener {
 
   #answer(doubt: Doubt | null): void {
     this.#phase = 'answered';
+    this.tookMs = this.#monotonic() - this.startedAt;
     this.#events.answered(this, doubt);
     // Unless the connection was handed over, further data waits in the system.
     if (this.#phase === 'answered') this.#socket.pause();

@@ -75,7 +75,8 @@ export function sendPlain(options: PlainOptions): void {
       client.refuse(voiceFor(method), desk.unanswered(asked, tries, lost));
       return;
     }
-    const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result.member });
+    const settle = (outcome: Outcome) =>
+      desk.settled(asked, outcome, { tries, member: result.attempt.member });
     new Exchange(options, evidence, result, settle).begin(repeatable);
   });
 }
@@ -157,7 +158,7 @@ class Exchange implements Carrier, Served {
     if (!this.#spend('up', request.forServer.length)) return;
     if (!sent) {
       this.#sentAt = this.startedAt;
-      this.#upstream.write(headFor(request, this.#result.attempt.upstream));
+      this.#upstream.write(headFor(request, this.#result.attempt.member.upstream));
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
     }
@@ -241,7 +242,8 @@ class Exchange implements Carrier, Served {
   }
 
   #beginAnswer(answer: Answer, rest: Buffer): void {
-    const { member, tookMs, doubtful, slower } = this.#result;
+    const { attempt, doubtful, slower } = this.#result;
+    const { member, tookMs } = attempt;
     this.#answer = { ...answer, body: relay(answer.framing) };
     this.#settle('served');
     const { admission, request, desk } = this.#options;
@@ -323,11 +325,11 @@ class Exchange implements Carrier, Served {
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
-    this.#result.member.busy--;
+    this.#result.attempt.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {
-      desk.idle.put(this.#result.member.upstream, request.target, this.#upstream);
+      desk.idle.put(this.#result.attempt.member.upstream, request.target, this.#upstream);
     } else this.#upstream.destroy();
-    if (blame !== null) this.#evidence.failed(this.#result.member, blame);
+    if (blame !== null) this.#evidence.failed(this.#result.attempt.member, blame);
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {

@@ -33,9 +33,6 @@ export interface RaceOptions {
 
 export interface RaceResult {
   attempt: Attempt;
-  member: Member;
-  /** Since the winner was dialled. */
-  tookMs: number;
   /** True if the answer proves nothing of this upstream: it may be its own, or only equal to that of another. */
   doubtful: boolean;
   /** Those that were slower, although they had enough time. */
@@ -56,15 +53,6 @@ const ALIKE = 2;
 /** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
 const REFUSED_ALIKE = 3;
 
-interface Doubtful {
-  attempt: Attempt;
-  member: Member;
-  doubt: Doubt;
-  tookMs: number;
-  /** Whether it is being found out whether the answer is the proxy's own. */
-  isAsked: boolean;
-}
-
 /**
  * Tries upstreams until one delivers an answer. A failed attempt is replaced at once; without any answer, one more is
  * added from time to time. Groups of lists are tried in order, each but the last in half of the time that is left. A
@@ -79,11 +67,11 @@ export class Race {
   readonly #leaning: Leaning;
   readonly #site: string;
   readonly #hedgeMs: number;
-  readonly #running = new Map<Attempt, Member>();
-  /** Answers that may be the proxy's own, with their look. */
-  readonly #doubtful: Doubtful[] = [];
-  /** Questions for a host that does not exist. */
-  readonly #canaries = new Set<Attempt>();
+  readonly #running = new Set<Attempt>();
+  /** Answers that may be the proxy's own. */
+  readonly #doubtful = new Map<Attempt, Doubt>();
+  /** Questions for a host that does not exist, by the answer that they are about. */
+  readonly #canaries = new Map<Attempt, Attempt>();
   /** The exit of the session when the race began, and when it was last looked at. */
   readonly #own: string | null;
   #pinned: string | null;
@@ -166,33 +154,27 @@ export class Race {
   }
 
   answered(attempt: Attempt, doubt: Doubt | null): void {
-    const member = this.#running.get(attempt);
-    if (this.#over || !member) return;
+    if (this.#over || !this.#running.delete(attempt)) return;
     if (doubt === null) {
-      this.#win(attempt, member);
+      this.#win(attempt);
       return;
     }
     const { mayBeOwn, look, refusal } = doubt;
-    const tookMs = this.#options.monotonic() - attempt.startedAt;
-    const doubtful = { attempt, member, doubt, tookMs, isAsked: mayBeOwn };
-    const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === look);
+    const alike = [...this.#doubtful].filter(([, other]) => other.look === look).map(([other]) => other);
     // A session keeps its exit, whatever the site answers.
-    const isPinned = member.key === this.#pinned;
-    if (!mayBeOwn && (isPinned || this.#isTargets(alike, refusal))) {
-      this.#win(attempt, member, { doubtful: true });
+    const isPinned = attempt.member.key === this.#pinned;
+    if (!mayBeOwn && (isPinned || this.#isTargets([attempt, ...alike], refusal))) {
+      this.#win(attempt, { doubtful: true });
       return;
     }
-    this.#running.delete(attempt);
-    this.#doubtful.push(doubtful);
-    if (mayBeOwn) this.#prove(doubtful);
+    this.#doubtful.set(attempt, doubt);
+    if (mayBeOwn) this.#prove(attempt, doubt);
     else this.#replace();
   }
 
   failed(attempt: Attempt, failure: Failure): void {
-    const member = this.#running.get(attempt);
-    if (this.#over || !member) return;
-    this.#running.delete(attempt);
-    member.busy--;
+    if (this.#over || !this.#running.delete(attempt)) return;
+    const { member } = attempt;
     this.#blame(member, failure);
     if (member.key === this.#pinned) {
       // What comes in its place gets the usual time.
@@ -212,20 +194,15 @@ export class Race {
   }
 
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
-  #prove(doubtful: Doubtful): void {
-    const { tcp, monotonic } = this.#options;
-    const { attempt, member, doubt, tookMs } = doubtful;
-    const { look, refusal } = doubt;
+  #prove(attempt: Attempt, { look, refusal }: Doubt): void {
+    const { member, plan } = attempt;
     const learn = (canary: Attempt, isOwn: boolean) => {
       canary.cancel();
-      if (!this.#canaries.delete(canary)) return;
-      const at = this.#doubtful.indexOf(doubtful);
-      if (at < 0) return;
-      this.#doubtful.splice(at, 1);
-      this.#running.set(attempt, member);
+      if (!this.#canaries.delete(attempt) || !this.#doubtful.delete(attempt)) return;
+      this.#running.add(attempt);
       // It is the target's, and may still be meant for this exit alone.
-      if (!isOwn && refusal) this.answered(attempt, { look: look.slice(0, 3), mayBeOwn: false, refusal });
-      else if (!isOwn) this.#win(attempt, member, { tookMs });
+      if (!isOwn)
+        this.answered(attempt, refusal ? { look: look.slice(0, 3), mayBeOwn: false, refusal } : null);
       else {
         attempt.cancel();
         this.failed(attempt, 'page');
@@ -236,8 +213,8 @@ export class Race {
         learn(canary, seen === null || seen.look === look || Number.parseInt(seen.look, 10) < 400),
       failed: (canary: Attempt, failure: Failure) => learn(canary, failure === 'page'),
     };
-    const { target, plan } = canaryFor(member.upstream, attempt.plan.tunnel);
-    this.#canaries.add(new Attempt(tcp, member.upstream, target, { plan, events, now: monotonic() }));
+    const canary = canaryFor(member.upstream, plan.tunnel);
+    this.#canaries.set(attempt, new Attempt(this.#options, member, { ...canary, events }));
   }
 
   #replace(): void {
@@ -246,7 +223,7 @@ export class Race {
   }
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
-    const { tcp, monotonic, meter } = this.#options;
+    const { meter } = this.#options;
     const { kind, target, planFor, admission } = this.#wish;
     const member = this.#left > 0 ? this.#next(unknown) : undefined;
     if (!member) return undefined;
@@ -254,12 +231,10 @@ export class Race {
     this.#left--;
     this.#tries++;
     this.#tried.add(upstream.key);
-    member.busy++;
     admission.session?.hold(upstream);
     meter.tried(kind);
     if (this.#running.size > 0) meter.hedged(kind);
-    const plan = planFor(upstream);
-    this.#running.set(new Attempt(tcp, upstream, target, { plan, events: this, now: monotonic() }), member);
+    this.#running.add(new Attempt(this.#options, member, { target, plan: planFor(upstream), events: this }));
     return member;
   }
 
@@ -303,10 +278,9 @@ export class Race {
     if (this.#options.monotonic() >= this.#deadline) {
       const late = [...this.#running];
       this.#running.clear();
-      for (const [attempt, member] of late) {
+      for (const attempt of late) {
         attempt.cancel();
-        member.busy--;
-        this.#blame(member, 'timeout');
+        this.#blame(attempt.member, 'timeout');
       }
       this.#settle(true);
       return;
@@ -320,10 +294,9 @@ export class Race {
 
   /** Nothing is pending any more: a doubtful answer is better than none, and than the next group. */
   #settle(timedOut: boolean): void {
-    const best = this.#doubtful.shift();
+    const [best] = this.#doubtful.keys();
     if (best) {
-      this.#running.set(best.attempt, best.member);
-      this.#win(best.attempt, best.member, { doubtful: true }, true);
+      this.#win(best, { doubtful: true, isLast: true });
       return;
     }
     clearTimeout(this.#timer);
@@ -336,52 +309,45 @@ export class Race {
   }
 
   /** Reports whether equal answers are the target's. Proxies of which nothing is known may all answer with their own. */
-  #isTargets(alike: readonly Doubtful[], refusal: boolean): boolean {
+  #isTargets(alike: readonly Attempt[], refusal: boolean): boolean {
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
     return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#evidence.knows(upstream));
   }
 
   /** `isLast`: nothing else can be delivered. */
-  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}, isLast = false): void {
+  #win(attempt: Attempt, { doubtful = false, isLast = false } = {}): void {
     const { session } = this.#wish.admission;
-    const now = this.#options.monotonic();
-    this.#running.delete(attempt);
+    const { member } = attempt;
+    this.#doubtful.delete(attempt);
     // What its own exit has answered is delivered, even if the session has left it meanwhile.
     const hasLeft = member.key === this.#own && session?.pinned !== this.#own;
     if (session && !hasLeft && !session.pin(member.upstream, this.#pinned) && !isLast) {
       // Another request of the session has found an exit meanwhile, which is now that of all.
       attempt.cancel();
-      member.busy--;
       this.#pinned = session.pinned;
       this.#replace();
       return;
     }
     // What they answered was not the target's, or for themselves alone.
-    for (const { member: other, isAsked, doubt } of facts.doubtful ? [] : this.#doubtful) {
-      if (isAsked) continue;
-      if (doubt.refusal) this.#evidence.refused(this.#site, other.upstream);
-      else this.#blame(other, 'declined');
+    for (const [other, { refusal }] of doubtful ? [] : this.#doubtful) {
+      if (this.#canaries.has(other)) continue;
+      if (refusal) this.#evidence.refused(this.#site, other.member.upstream);
+      else this.#blame(other.member, 'declined');
     }
-    const slower = [...this.#running]
-      .filter(([other]) => now - other.startedAt >= this.#enoughMs)
-      .map(([, slow]) => slow);
+    const enough = this.#options.monotonic() - this.#enoughMs;
+    const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
     this.#end();
-    const result = { tookMs: now - attempt.startedAt, doubtful: false, ...facts };
-    this.#onEnd({ attempt, member, slower, ...result }, this.#tries, false);
+    this.#onEnd({ attempt, doubtful, slower: slower.map((slow) => slow.member) }, this.#tries, false);
   }
 
   #end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
-    for (const { attempt, member } of this.#doubtful) this.#running.set(attempt, member);
-    for (const [attempt, member] of this.#running) {
+    for (const attempt of [...this.#doubtful.keys(), ...this.#running, ...this.#canaries.values()])
       attempt.cancel();
-      member.busy--;
-    }
-    for (const canary of this.#canaries) canary.cancel();
     this.#running.clear();
-    this.#doubtful.length = 0;
+    this.#doubtful.clear();
     this.#canaries.clear();
   }
 }

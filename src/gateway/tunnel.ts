@@ -124,11 +124,10 @@ class Tunnel implements Served {
     this.#running?.cancel();
     this.#running = null;
     if (this.#found === null) return;
-    const { attempt, member } = this.#found;
+    const { attempt } = this.#found;
     this.#found = null;
     attempt.onNews = null;
     attempt.cancel();
-    member.busy--;
   }
 
   #connect(opening: Repeatable | null): void {
@@ -165,7 +164,7 @@ class Tunnel implements Served {
   #awaitFirst(result: RaceResult): void {
     const { client, desk } = this.#options;
     const { monotonic } = desk.options;
-    const { attempt, member } = result;
+    const { attempt } = result;
     const startedAt = monotonic();
     this.#found = result;
     this.#timer = setTimeout(() => this.#carry(result), BOTH_SILENT_MS);
@@ -174,7 +173,7 @@ class Tunnel implements Served {
       this.#giveUp();
       client.socket.destroy();
       // Later, the target may have had enough of a silent client.
-      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed(member, 'closed');
+      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed(attempt.member, 'closed');
     };
     const spoken = attempt.resume();
     if (!spoken && !client.inbox.isEmpty) this.received();
@@ -182,7 +181,8 @@ class Tunnel implements Served {
   }
 
   /** Hands both connections to a relay, and learns from what passes. */
-  #carry({ attempt, member, tookMs, doubtful, slower }: RaceResult): void {
+  #carry({ attempt, doubtful, slower }: RaceResult): void {
+    const { member, tookMs } = attempt;
     const { client, desk, target, voice, admission } = this.#options;
     const { account, session } = admission;
     const { strict, monotonic } = desk.options;

@@ -109,7 +109,7 @@ function startSession({
         planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
         wide: false,
       },
-      (result, tries, lost) => found.push({ exit: result?.member.upstream.ip, tries, lost }),
+      (result, tries, lost) => found.push({ exit: result?.attempt.member.upstream.ip, tries, lost }),
     );
   /** What the account has seen. */
   const evidence = () =>
