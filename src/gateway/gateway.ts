@@ -73,8 +73,9 @@ export class Gateway extends Desk implements Host {
   }
 
   serve(client: Client, work: Work, admission: Admission): void {
-    if (work.kind === 'plain') sendPlain({ client, desk: this, request: work.request, admission });
-    else openTunnel({ client, desk: this, target: work.target, voice: work.voice, admission });
+    const { request, target, voice } = work;
+    if (request) sendPlain({ client, desk: this, request, admission });
+    else openTunnel({ client, desk: this, target, voice, admission });
   }
 
   noStranger(network: string): void {

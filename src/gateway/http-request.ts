@@ -21,9 +21,12 @@ export interface PlainRequest {
   expectsContinue: boolean;
 }
 
-type HttpAsk =
-  | { kind: 'tunnel'; target: Target; login: LoginParts | null }
-  | { kind: 'plain'; request: PlainRequest; login: LoginParts | null };
+/** What a client asks for: one request, or a tunnel if there is none. */
+export interface Ask {
+  target: Target;
+  login: LoginParts | null;
+  request: PlainRequest | null;
+}
 
 const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) ([^ \t]+) HTTP\/1\.([01])$/;
 
@@ -31,7 +34,7 @@ const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) ([^ \t]+) HTTP\/1\.([01])$/;
  * Parses what the head of a request to a proxy asks for.
  * @throws {GatewayFault} `bad_request`
  */
-export function readRequest(head: Head): HttpAsk {
+export function readRequest(head: Head): Ask {
   const [, method, uri, minor] = REQUEST_LINE.exec(head.line) ?? [];
   if (method === undefined || uri === undefined)
     throw badRequest('The first line is not an HTTP/1.1 request line.');
@@ -39,14 +42,15 @@ export function readRequest(head: Head): HttpAsk {
   if (method === 'CONNECT') {
     const target = readAuthority(asUtf8(uri));
     if (target === null) throw badRequest('CONNECT needs a host and a port, such as example.com:443.');
-    return { kind: 'tunnel', target, login };
+    return { target, login, request: null };
   }
   if (!/^http:\/\//i.test(uri)) {
     throw badRequest(
       'This is a proxy: it accepts CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
     );
   }
-  return { kind: 'plain', request: plainRequest(head, { method, uri, old: minor === '0' }), login };
+  const request = plainRequest(head, { method, uri, old: minor === '0' });
+  return { target: request.target, login, request };
 }
 
 /** Returns the request that a head with this method and URL makes; `old`: of HTTP/1.0. */
