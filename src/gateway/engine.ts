@@ -13,7 +13,7 @@ export type EngineOptions = Pick<Common, 'testimony' | 'bans' | 'meter' | 'onFai
 /** Beyond this, the least recently used account is forgotten. */
 const MOST_ACCOUNTS = 1_000;
 /** Upstreams whose results are remembered for one kind of traffic, of all accounts. */
-const MOST_KNOWN = 200_000;
+const MOST_KNOWN = 100_000;
 const KINDS = ['tunnel', 'plain'] as const;
 
 /** Knows the upstreams, and what each account has seen of them, and finds one that answers. */

@@ -64,12 +64,12 @@ const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Failures after which another try cannot help. */
 const HOPELESS: ReadonlySet<Failure> = new Set(['auth_required', 'page', 'distrusted']);
-/** Number of candidates that `fast` compares if it is known who reaches the target, otherwise two. */
+/** Number of candidates that `fast` compares. With two, it would use whatever is known to work, however slow. */
 const RACED = 6;
 
 /**
- * How the next one is chosen of those that work: the one that the site has not seen for longest, any, or the better of
- * two.
+ * How the next one is chosen of those that work: the one that the site has not seen for longest, any, or the best of
+ * a few.
  */
 export const ROTATIONS = ['spread', 'random', 'fast'] as const;
 export type Rotation = (typeof ROTATIONS)[number];
@@ -172,7 +172,7 @@ export class Lane {
     if (unknown !== 'only') {
       const isSuitable: Rank = (one) => (suits(one, kind) ? 0 : undefined);
       const drawOne = () => roster.some(1, isSuitable).map((one) => this.#memberFor(one));
-      found ??= this.#bestOf(few(drawOne, leaning.chance), leaning);
+      found ??= this.#bestOf(few(drawOne), leaning);
     }
     if (found === undefined) return undefined;
     visits?.note(exitOf(found.upstream));
@@ -235,7 +235,7 @@ export class Lane {
     };
     const isFast = rotation === 'fast';
     const members = isFast
-      ? few(() => this.#trusted.some(1, rankOfMember), chance)
+      ? few(() => this.#trusted.some(1, rankOfMember))
       : this.#trusted.some(COMPARED, rankOfMember);
     for (const { key } of gone) this.forget(key);
     if (isFast) return this.#bestOf(members, leaning);
@@ -318,8 +318,8 @@ export class Lane {
   }
 }
 
-function few<T>(draw: () => T[], chance: Leaning['chance']): T[] {
-  return Array.from({ length: chance ? RACED : 2 }, draw).flat();
+function few<T>(draw: () => T[]): T[] {
+  return Array.from({ length: RACED }, draw).flat();
 }
 
 /** Returns the first of those with the least value. */

@@ -80,7 +80,7 @@ const READERS: Record<string, Reader> = {
   source: option('sources', 'the names of lists, with dots between them', readSources),
   anonymity: oneOf('anonymity', ANONYMITIES),
   max_latency: option('maxLatencyMs', 'milliseconds', (value) =>
-    /^\d{1,6}$/.test(value) ? Number(value) : undefined,
+    /^[1-9]\d{0,5}$/.test(value) ? Number(value) : undefined,
   ),
   rotate: oneOf('rotation', ROTATIONS),
   session: option('session', '1 to 64 letters, digits and underscores', (value) =>
@@ -154,5 +154,9 @@ export function readUser(
       throw badRequest(`${word} in the user name must be ${reader.form}.`);
     }
   }
+  const { countries, notCountries = [] } = options;
+  // Waiting for a pool that is being filled would be in vain.
+  if (countries?.every((country) => notCountries.includes(country)))
+    throw badRequest('country and not in the user name exclude each other.');
   return { user, options };
 }

@@ -9,7 +9,7 @@ export interface Visits {
 }
 
 /** Pairs of exits and sites that are remembered of all accounts. */
-const MOST_VISITS = 200_000;
+const MOST_VISITS = 100_000;
 /** Exits that a site has never seen come before all that it has. */
 export const NEVER_SEEN = -(2 ** 40);
 
