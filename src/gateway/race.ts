@@ -110,7 +110,8 @@ export class Race {
     };
     this.#own = session?.pinned ?? null;
     this.#pinned = this.#own;
-    this.#groups = [...sources];
+    // The only exit that may be tried has all of the time, whatever list it is from.
+    this.#groups = this.#isLocked ? [null] : [...sources];
     this.#endsAt = options.monotonic() + options.timeoutMs;
     this.#hedgeMs = evidence.hedges.afterMs(site);
     this.#enoughMs = this.#hedgeMs;

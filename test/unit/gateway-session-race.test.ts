@@ -170,12 +170,15 @@ test.each([
   expect([exitOf(session.pinned), found.length, dials[1 - first]?.cancelled]).toEqual([exit, 1, true]);
 });
 
-test('the exit of a locked session is not lost if only the time was too short', async () => {
-  const { found, start } = startSession({ pinned: A, locked: true, timeoutMs: 2 });
-  start();
-  await until(() => found.length > 0);
-  expect(found).toEqual([{ exit: undefined, tries: 1, lost: false }]);
-});
+test.each([[undefined], [[new Set(['paid']), new Set(['free'])]]])(
+  'the exit of a locked session is not lost if only the time was too short, with lists in order %p',
+  async (sources) => {
+    const { found, start } = startSession({ pinned: A, locked: true, timeoutMs: 2, sources });
+    start();
+    await until(() => found.length > 0);
+    expect(found).toEqual([{ exit: undefined, tries: 1, lost: false }]);
+  },
+);
 
 test('requests that have lost the same exit try the same ones after it, and all get the one that answers', () => {
   const { session, found, dials, start } = startSession({ ips: [A, B, C], pinned: A });
