@@ -266,7 +266,7 @@ export class Client implements TcpListener {
       host.noStranger(network);
     }
     this.#admission = admission;
-    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission);
+    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission, () => this.#gone);
     if (filled === null) host.serve(this, work, admission);
     else this.#later(filled, work.voice, () => host.serve(this, work, admission));
   }

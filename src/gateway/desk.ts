@@ -83,12 +83,15 @@ export class Desk {
     this.options.onSettled?.(entry);
   }
 
-  /** Resolves once an upstream suits, or none is about to be found; `null` if there is nothing to wait for. */
-  filled(kind: Kind, { account, suits }: Admission): Promise<void> | null {
+  /**
+   * Resolves once an upstream suits, or none is about to be found, or the client has left; `null` if there is nothing to
+   * wait for.
+   */
+  filled(kind: Kind, { account, suits }: Admission, hasLeft: () => boolean): Promise<void> | null {
     const { monotonic, timeoutMs } = this.options;
     const until = monotonic() + timeoutMs;
     const has = () => this.engine.evidenceOf(kind, account).lane.has(suits);
-    const isWaiting = () => this.#isFilling && monotonic() < until && !has();
+    const isWaiting = () => this.#isFilling && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);
     };
