@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admission, Admit } from './admission.ts';
 import { Engine, type EngineOptions } from './engine.ts';
@@ -10,7 +9,7 @@ import type { Meter, Outcome } from './meter.ts';
 import { formatTarget, refusedTarget, type Target, type TargetRules } from './target.ts';
 import type { Kind } from './upstream.ts';
 
-export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
+export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   tcp: Tcp;
   hostname: string;
   port: number;
@@ -34,9 +33,6 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
   connections: number;
 }
 
-/** Why a carrier is ended from outside: nothing has moved, it is too old, or the gateway stops. */
-export type Cut = 'idle' | 'lifetime' | 'stop';
-
 /** Carries bytes between a client and an upstream. */
 export interface Carrier {
   readonly startedAt: number;
@@ -46,8 +42,8 @@ export interface Carrier {
   readonly patienceMs: number;
   /** Called about once a second while it stands. */
   look?(now: number): void;
-  /** Ends both connections. */
-  cut(why: Cut): void;
+  /** Ends both connections. `idle`: because nothing has moved. */
+  cut(idle?: boolean): void;
 }
 
 /** How often it is looked whether clients wait no longer for an upstream. */
@@ -57,7 +53,6 @@ const WAKE_MS = 100;
 export class Desk {
   readonly options: GatewayOptions;
   readonly engine: Engine;
-  readonly bans: Bans;
   readonly journal = new Journal(Date.now);
   /** Connections to proxies that can be reused. */
   readonly idle: Idle;
@@ -66,8 +61,7 @@ export class Desk {
 
   constructor(options: GatewayOptions) {
     this.options = options;
-    this.bans = createBans(options.monotonic);
-    this.engine = new Engine({ ...options, bans: this.bans });
+    this.engine = new Engine(options);
     this.idle = new Idle(options.monotonic);
   }
 

@@ -1,4 +1,5 @@
 import { OwnedMap } from '../lib/owned-map.ts';
+import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import { createAgreement, type Witness } from '../proxy/targets/testimony.ts';
 import { Draw } from './draw.ts';
 import { type Common, Evidence } from './evidence.ts';
@@ -7,7 +8,7 @@ import { type OnEnd, Race, type RaceOptions, type Wish } from './race.ts';
 import { exitOf, type Kind, type Upstream } from './upstream.ts';
 import { createVisits } from './visits.ts';
 
-export type EngineOptions = Pick<Common, 'testimony' | 'bans' | 'meter' | 'onFailure' | 'random'> &
+export type EngineOptions = Pick<Common, 'testimony' | 'meter' | 'onFailure' | 'random'> &
   Omit<RaceOptions, 'upstreamOf'>;
 
 /** Beyond this, the least recently used account is forgotten. */
@@ -18,6 +19,7 @@ const KINDS = ['tunnel', 'plain'] as const;
 
 /** Knows the upstreams, and what each account has seen of them, and finds one that answers. */
 export class Engine {
+  readonly bans: Bans;
   readonly #options: RaceOptions;
   readonly #commons: Record<Kind, Common>;
   /** By account, the least recently used first. */
@@ -26,13 +28,24 @@ export class Engine {
   constructor(options: EngineOptions) {
     const { random, monotonic } = options;
     const visits = createVisits();
+    const bans = createBans(monotonic);
     const commonOf = (kind: Kind): Common => {
       const agreed = createAgreement(monotonic);
       const known = new OwnedMap<Member>(MOST_KNOWN, (account, { key }) =>
         this.#seen[kind].get(account)?.lane.forget(key),
       );
-      return { ...options, kind, visits, agreed, opinion: agreed.opinion, known, roster: new Draw(random) };
+      return {
+        ...options,
+        kind,
+        visits,
+        bans,
+        agreed,
+        opinion: agreed.opinion,
+        known,
+        roster: new Draw(random),
+      };
     };
+    this.bans = bans;
     this.#options = { ...options, upstreamOf: (key) => this.#upstreamOf(key) };
     this.#commons = { tunnel: commonOf('tunnel'), plain: commonOf('plain') };
   }

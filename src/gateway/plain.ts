@@ -5,7 +5,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { type Client, NOTHING, type Served } from './client.ts';
-import type { Carrier, Cut, Desk } from './desk.ts';
+import type { Carrier, Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
 import { badRequest, type GatewayFault, maybeSent, voiceFor } from './fault.ts';
 import {
@@ -191,8 +191,8 @@ class Exchange implements Carrier, Served {
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
-  cut(why: Cut): void {
-    const isSilent = why === 'idle' && this.#requestBody.done && this.#answer === null;
+  cut(idle = false): void {
+    const isSilent = idle && this.#requestBody.done && this.#answer === null;
     this.#fail(maybeSent(), isSilent ? 'timeout' : null);
   }
 

@@ -1,19 +1,15 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Tcp } from '../runtime/tcp.ts';
-import type { Admission } from './admission.ts';
 import { Attempt, type Doubt, type Plan } from './attempt.ts';
-import { canaryFor } from './canary.ts';
 import type { Evidence } from './evidence.ts';
+import { canaryFor } from './http-answer.ts';
+import type { Asked } from './journal.ts';
 import type { Leaning, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
-import type { Target } from './target.ts';
-import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
 /** What a client needs an upstream for. */
-export interface Wish {
-  kind: Kind;
-  target: Target;
-  admission: Pick<Admission, 'account' | 'suits' | 'sources' | 'session' | 'site' | 'rotation'>;
+export interface Wish extends Omit<Asked, 'startedAt'> {
   planFor: (upstream: Upstream) => Plan;
   /** Whether several may be tried at once. */
   wide: boolean;

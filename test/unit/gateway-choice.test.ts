@@ -8,7 +8,6 @@ import { createMeter } from '../../src/gateway/meter.ts';
 import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
 import { OwnedMap } from '../../src/lib/owned-map.ts';
-import { createBans } from '../../src/proxy/targets/bans.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
@@ -58,7 +57,6 @@ test('a request that may try no further proxy uses up no attempts of others', as
   const engine = new Engine({
     tcp: { dial: () => silent },
     testimony: createTestimony({ random: Math.random, monotonic }),
-    bans: createBans(monotonic),
     tries: 2,
     timeoutMs: 200,
     random: Math.random,

@@ -5,7 +5,6 @@ import { createMeter } from '../../src/gateway/meter.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
-import { createBans } from '../../src/proxy/targets/bans.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import type { TcpListener } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
@@ -57,7 +56,7 @@ function startSession({
   pinned?: string;
   locked?: boolean;
   timeoutMs?: number;
-  sources?: Set<string>[];
+  sources?: Set<string>[] | undefined;
 }) {
   const monotonic = () => performance.now();
   const random = createRandom(1);
@@ -71,7 +70,6 @@ function startSession({
       },
     },
     testimony: createTestimony({ random, monotonic }),
-    bans: createBans(monotonic),
     tries: 8,
     timeoutMs,
     random,

@@ -102,7 +102,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   }
   return Object.assign(gateway, {
     sites: testimony.common,
-    report: takeReports({ gateway, sessions, testimony }),
+    report: takeReports({ engine: gateway.engine, sessions, testimony }),
     open: () => open,
     empty: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => (onEmpty = resolve))),
   });
