@@ -41,7 +41,8 @@ interface AttemptOptions {
 interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: Doubt | null): void;
-  failed(attempt: Attempt, failure: Failure): void;
+  /** `stale`: the connection was an idle one that had ended unnoticed, which is not a failure. */
+  failed(attempt: Attempt, failure: Failure | 'stale'): void;
 }
 
 /** Maximum number of bytes read before the answer is judged. */
@@ -66,16 +67,13 @@ export class Attempt implements TcpListener {
   readonly plan: Plan;
   readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
-  /** Starts over with a new connection. */
-  readonly #dial: () => TcpSocket;
-  readonly #turnsToTarget: () => readonly Turn[];
-  #turns: readonly Turn[] = [];
-  #socket: TcpSocket;
+  readonly #turns: readonly Turn[];
+  readonly #socket: TcpSocket;
   /** True if the connection was used before, so that it may have ended unnoticed. */
   #used = false;
   #turn = -1;
   /** What has arrived and was not part of asking for the tunnel. */
-  #inbox = new Inbox();
+  readonly #inbox = new Inbox();
   /** Repeats the end of the connection, if it came after the answer. */
   #end: ((listener: TcpListener) => void) | null = null;
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
@@ -92,8 +90,7 @@ export class Attempt implements TcpListener {
     this.plan = plan;
     this.#monotonic = monotonic;
     this.#events = events;
-    this.#turnsToTarget = () => (plan.tunnel ? turnsTo(upstream, target) : []);
-    this.#dial = () => tcp.dial(upstream.ip, upstream.port, this, upstream);
+    this.#turns = plan.tunnel ? turnsTo(upstream, target) : [];
     member.busy++;
     if (idle && plan.payload !== null) {
       this.#used = true;
@@ -101,7 +98,7 @@ export class Attempt implements TcpListener {
       this.#socket = idle;
       idle.listener = this;
       idle.write(plan.payload);
-    } else this.#socket = this.#begin();
+    } else this.#socket = tcp.dial(upstream.ip, upstream.port, this, upstream);
   }
 
   /** Hands over the connection, of which the member stays busy, with everything received that was not part of asking for it. */
@@ -168,14 +165,6 @@ export class Attempt implements TcpListener {
     } else if (this.#phase !== 'over') this.#fail('closed');
   }
 
-  #begin(): TcpSocket {
-    this.#phase = 'connecting';
-    this.#turn = -1;
-    this.#turns = this.#turnsToTarget();
-    this.#inbox = new Inbox();
-    return this.#dial();
-  }
-
   /** Continues asking for a tunnel with the data that is there. */
   #goOn(): void {
     try {
@@ -222,16 +211,8 @@ export class Attempt implements TcpListener {
   }
 
   #fail(failure: Failure): void {
-    if (this.#used && failure === 'closed') {
-      // It had already ended, which is not a failure.
-      this.#used = false;
-      this.#socket.listener = NOBODY;
-      this.#socket.destroy();
-      this.#socket = this.#begin();
-      return;
-    }
     this.cancel();
-    this.#events.failed(this, failure);
+    this.#events.failed(this, this.#used && failure === 'closed' ? 'stale' : failure);
   }
 }
 

@@ -169,9 +169,13 @@ export class Race {
     else this.#replace();
   }
 
-  failed(attempt: Attempt, failure: Failure): void {
+  failed(attempt: Attempt, failure: Failure | 'stale'): void {
     if (this.#over || !this.#running.delete(attempt)) return;
-    const { member } = attempt;
+    const { member, plan } = attempt;
+    if (failure === 'stale') {
+      this.#start(member, { ...plan, idle: undefined });
+      return;
+    }
     this.#blame(member, failure);
     if (member.key === this.#pinned) {
       // What comes in its place gets the usual time.
@@ -208,7 +212,7 @@ export class Race {
     const events = {
       answered: (canary: Attempt, seen: Doubt | null) =>
         learn(canary, seen === null || seen.look === look || Number.parseInt(seen.look, 10) < 400),
-      failed: (canary: Attempt, failure: Failure) => learn(canary, failure === 'page'),
+      failed: (canary: Attempt, failure: Failure | 'stale') => learn(canary, failure === 'page'),
     };
     const canary = canaryFor(member.upstream, plan.tunnel);
     this.#canaries.set(attempt, new Attempt(this.#options, member, { ...canary, events }));
@@ -221,7 +225,7 @@ export class Race {
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
     const { meter } = this.#options;
-    const { kind, target, planFor, admission } = this.#wish;
+    const { kind, planFor, admission } = this.#wish;
     const member = this.#left > 0 ? this.#next(unknown) : undefined;
     if (!member) return undefined;
     const { upstream } = member;
@@ -231,8 +235,13 @@ export class Race {
     admission.session?.hold(upstream);
     meter.tried(kind);
     if (this.#running.size > 0) meter.hedged(kind);
-    this.#running.add(new Attempt(this.#options, member, { target, plan: planFor(upstream), events: this }));
+    this.#start(member, planFor(upstream));
     return member;
+  }
+
+  #start(member: Member, plan: Plan): void {
+    const { target } = this.#wish;
+    this.#running.add(new Attempt(this.#options, member, { target, plan, events: this }));
   }
 
   /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
