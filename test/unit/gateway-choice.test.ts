@@ -41,20 +41,19 @@ test('proxies that reach a site are chosen for it', () => {
   expect(blocked).toBeLessThan(10);
 });
 
-test('a request that may try no further proxy uses up no attempts of others', async () => {
-  // Each look at the clock moves it, so that a slow machine changes nothing.
-  let now = 0;
-  const monotonic = () => (now += 5);
-  const silent: TcpSocket = {
-    peer: '',
-    listener: NOBODY,
-    write: () => true,
-    pause() {},
-    resume() {},
-    end() {},
-    destroy() {},
-  };
-  const engine = new Engine({
+const silent: TcpSocket = {
+  peer: '',
+  listener: NOBODY,
+  write: () => true,
+  pause() {},
+  resume() {},
+  end() {},
+  destroy() {},
+};
+
+function startEngine(more: Partial<ConstructorParameters<typeof Engine>[0]> = {}) {
+  const monotonic = () => performance.now();
+  return new Engine({
     tcp: { dial: () => silent },
     testimony: createTestimony({ random: Math.random, monotonic }),
     tries: 2,
@@ -63,7 +62,30 @@ test('a request that may try no further proxy uses up no attempts of others', as
     monotonic,
     meter: createMeter(createMetrics()),
     onFailure: () => {},
+    ...more,
   });
+}
+
+test('what accounts know is bounded over all of them, and the one that knows most forgets its oldest', () => {
+  const engine = startEngine();
+  const [small, big] = ['small', 'big'].map(
+    (id) => engine.evidenceOf('tunnel', { id, speaksForAll: false }).lane,
+  ) as [Lane, Lane];
+  const numbered = (n: number) => {
+    const ip = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+    return unknownUpstream({ protocol: 'http', ip, port: 1 });
+  };
+  small.succeeded(small.take(numbered(0)), 100);
+  for (let n = 0; n < 100_000; n++) big.succeeded(big.take(numbered(n)), 100);
+  const known = [small.trusts(numbered(0)), big.trusts(numbered(0)), big.trusts(numbered(1))];
+  expect(known).toEqual([true, false, true]);
+});
+
+test('a request that may try no further proxy uses up no attempts of others', async () => {
+  // Each look at the clock moves it, so that a slow machine changes nothing.
+  let now = 0;
+  const monotonic = () => (now += 5);
+  const engine = startEngine({ monotonic });
   for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const account = { id: 'me', speaksForAll: true } as Account;
   const hedges = engine.evidenceOf('tunnel', account).hedges;
