@@ -3,9 +3,9 @@ import { CheckFault } from '../proxy/check/fault.ts';
 import { Inbox, type Reader } from '../proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.ts';
 import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import type { Member } from './lane.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
-import type { Member } from './lane.ts';
 
 /** The judgement on the first bytes of an answer. */
 export type Verdict = 'more' | 'good' | { doubt: Doubt } | { failure: Failure };
