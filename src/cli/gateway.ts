@@ -3,7 +3,6 @@ import process from 'node:process';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { parseConfig, settings } from '../config.ts';
 import { integer, text } from '../config-values.ts';
-import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
@@ -72,7 +71,7 @@ and no store.
       isOpen: () => true,
       verify: async () => null,
       limiter,
-      accounts: createAccounts({ limiter, connections: CONNECTIONS }),
+      connections: CONNECTIONS,
       sessions: new Sessions(monotonic),
       suits: (upstream, kind) => prover?.suits(upstream, kind) ?? true,
       namedSites: sitesByName(config.PROXY_TARGETS ?? []),

@@ -1,7 +1,8 @@
 import { AppError } from '../errors.ts';
-import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
+import type { Bucket } from '../lib/rate-limiter.ts';
 import type { LoginParts } from '../proxy/login.ts';
-import type { Account, createAccounts } from './accounts.ts';
+import { Account, type AccountOptions } from './account.ts';
 import { GatewayFault } from './fault.ts';
 import type { Rotation, Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -38,7 +39,7 @@ interface Pass {
   quota: Bucket | null;
 }
 
-interface AdmitOptions {
+interface AdmitOptions extends AccountOptions {
   /** Returns true while no login is needed. */
   isOpen: () => boolean;
   /** Ask for a login even then, except on ports with options. Default: false. */
@@ -47,8 +48,6 @@ interface AdmitOptions {
   verify: (token: string) => Promise<Pass | null>;
   /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
   calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
-  limiter: Pick<RateLimiter, 'take'>;
-  accounts: ReturnType<typeof createAccounts>;
   sessions: Sessions;
   /** Which upstreams may be used at all. */
   suits: Suits;
@@ -57,15 +56,21 @@ interface AdmitOptions {
   namedSources?: NamedSources;
 }
 
+/** Above this number, the user who was admitted longest ago is forgotten. */
+const MOST_USERS = 10_000;
+
 /** Reads logins: the password is a token, and the user name contains options. */
-export function createAdmit(options: AdmitOptions): Admit {
-  const { isOpen, asks, verify, calm, limiter, accounts, sessions, suits, namedSites, namedSources } =
-    options;
+export function createAdmit(settings: AdmitOptions): Admit {
+  const { isOpen, asks, verify, calm, limiter, sessions, suits, namedSites, namedSources } = settings;
+
+  const accounts = new BoundedMap<string, Account>(MOST_USERS);
 
   function admission(id: string, quota: Bucket | null, options: UserOptions, isOwn = false): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
+    const account = accounts.get(id) ?? new Account(id, settings);
+    accounts.set(id, account);
     return {
-      account: accounts.of(id, quota, isOwn),
+      account: Object.assign(account, { quota, speaksForAll: isOwn }),
       suits: narrowed(suits, options),
       sources: options.sources,
       site: options.site ?? null,

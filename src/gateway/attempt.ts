@@ -3,6 +3,7 @@ import { CheckFault } from '../proxy/check/fault.ts';
 import { Inbox, type Reader } from '../proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.ts';
 import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import type { Member } from './lane.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -32,10 +33,16 @@ export interface Plan {
   idle?: TcpSocket | undefined;
 }
 
+interface AttemptOptions {
+  tcp: Pick<Tcp, 'dial'>;
+  monotonic: () => number;
+}
+
 interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: Doubt | null): void;
-  failed(attempt: Attempt, failure: Failure): void;
+  /** `stale`: the connection was an idle one that had ended unnoticed, which is not a failure. */
+  failed(attempt: Attempt, failure: Failure | 'stale'): void;
 }
 
 /** Maximum number of bytes read before the answer is judged. */
@@ -51,49 +58,50 @@ interface Turn {
  * client.
  */
 export class Attempt implements TcpListener {
-  readonly upstream: Upstream;
+  readonly member: Member;
   readonly startedAt: number;
+  /** Until the answer, in ms. */
+  tookMs = 0;
   /** Called when the other side speaks or ends after the answer, before the connection is handed over. */
   onNews: ((news: 'spoken' | 'ended') => void) | null = null;
   readonly plan: Plan;
+  readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
-  /** Starts over with a new connection. */
-  readonly #dial: () => TcpSocket;
-  readonly #turnsToTarget: () => readonly Turn[];
-  #turns: readonly Turn[] = [];
-  #socket: TcpSocket;
+  readonly #turns: readonly Turn[];
+  readonly #socket: TcpSocket;
   /** True if the connection was used before, so that it may have ended unnoticed. */
   #used = false;
   #turn = -1;
   /** What has arrived and was not part of asking for the tunnel. */
-  #inbox = new Inbox();
+  readonly #inbox = new Inbox();
   /** Repeats the end of the connection, if it came after the answer. */
   #end: ((listener: TcpListener) => void) | null = null;
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
   constructor(
-    tcp: Pick<Tcp, 'dial'>,
-    upstream: Upstream,
-    target: Target,
-    { plan, events, now }: { plan: Plan; events: AttemptEvents; now: number },
+    { tcp, monotonic }: AttemptOptions,
+    member: Member,
+    { target, plan, events }: { target: Target; plan: Plan; events: AttemptEvents },
   ) {
+    const { upstream } = member;
     const { idle } = plan;
-    this.upstream = upstream;
-    this.startedAt = now;
+    this.member = member;
+    this.startedAt = monotonic();
     this.plan = plan;
+    this.#monotonic = monotonic;
     this.#events = events;
-    this.#turnsToTarget = () => (plan.tunnel ? turnsTo(upstream, target) : []);
-    this.#dial = () => tcp.dial(upstream.ip, upstream.port, this, upstream);
+    this.#turns = plan.tunnel ? turnsTo(upstream, target) : [];
+    member.busy++;
     if (idle && plan.payload !== null) {
       this.#used = true;
       this.#phase = 'waiting';
       this.#socket = idle;
       idle.listener = this;
       idle.write(plan.payload);
-    } else this.#socket = this.#begin();
+    } else this.#socket = tcp.dial(upstream.ip, upstream.port, this, upstream);
   }
 
-  /** Hands over the connection, with everything received that was not part of asking for it. */
+  /** Hands over the connection, of which the member stays busy, with everything received that was not part of asking for it. */
   release(): { socket: TcpSocket; received: Buffer } {
     this.#phase = 'over';
     return { socket: this.#socket, received: this.#inbox.remainder() };
@@ -114,6 +122,7 @@ export class Attempt implements TcpListener {
   cancel(): void {
     if (this.#phase === 'over') return;
     this.#phase = 'over';
+    this.member.busy--;
     this.#socket.listener = NOBODY;
     this.#socket.destroy();
   }
@@ -156,14 +165,6 @@ export class Attempt implements TcpListener {
     } else if (this.#phase !== 'over') this.#fail('closed');
   }
 
-  #begin(): TcpSocket {
-    this.#phase = 'connecting';
-    this.#turn = -1;
-    this.#turns = this.#turnsToTarget();
-    this.#inbox = new Inbox();
-    return this.#dial();
-  }
-
   /** Continues asking for a tunnel with the data that is there. */
   #goOn(): void {
     try {
@@ -203,22 +204,15 @@ export class Attempt implements TcpListener {
 
   #answer(doubt: Doubt | null): void {
     this.#phase = 'answered';
+    this.tookMs = this.#monotonic() - this.startedAt;
     this.#events.answered(this, doubt);
     // Unless the connection was handed over, further data waits in the system.
     if (this.#phase === 'answered') this.#socket.pause();
   }
 
   #fail(failure: Failure): void {
-    if (this.#used && failure === 'closed') {
-      // It had already ended, which is not a failure.
-      this.#used = false;
-      this.#socket.listener = NOBODY;
-      this.#socket.destroy();
-      this.#socket = this.#begin();
-      return;
-    }
     this.cancel();
-    this.#events.failed(this, failure);
+    this.#events.failed(this, this.#used && failure === 'closed' ? 'stale' : failure);
   }
 }
 

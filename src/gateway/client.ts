@@ -1,8 +1,7 @@
 import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
-import type { LoginParts } from '../proxy/login.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
-import type { Account } from './accounts.ts';
+import type { Account } from './account.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
 import {
@@ -14,9 +13,8 @@ import {
   type Voice,
   voiceFor,
 } from './fault.ts';
-import { type PlainRequest, readRequest } from './http-request.ts';
+import { type Ask, readRequest } from './http-request.ts';
 import { socksReader } from './socks-ask.ts';
-import type { Target } from './target.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
@@ -39,11 +37,10 @@ function speakOtherwise(): never {
   );
 }
 
-/** What a client asks for. */
-export type Work = { login: LoginParts | null; voice: Voice; target: Target } & (
-  | { kind: 'tunnel' }
-  | { kind: 'plain'; request: PlainRequest }
-);
+/** What a client asks for, and how it is answered. */
+export interface Work extends Ask {
+  voice: Voice;
+}
 
 /** Hears of a client while its request is being served. */
 export interface Served {
@@ -228,8 +225,8 @@ export class Client implements TcpListener {
         const ask = read(this.inbox);
         // It was asked for a login before, and has none.
         const nobody = { user: '', password: '' };
-        if (ask)
-          this.#work({ kind: 'tunnel', voice: SOCKS_VOICE, target: ask.target, login: ask.login ?? nobody });
+        const { target, login } = ask ?? {};
+        if (target) this.#work({ voice: SOCKS_VOICE, target, login: login ?? nobody, request: null });
       });
     };
   }
@@ -243,11 +240,7 @@ export class Client implements TcpListener {
       if (head === undefined) return;
       this.#readHead = headReader();
       this.take(head.bytes);
-      const ask = readRequest(head);
-      const { login } = ask;
-      if (ask.kind === 'plain')
-        this.#work({ ...ask, voice: voiceFor(ask.request.method), target: ask.request.target });
-      else this.#work({ kind: 'tunnel', login, voice: HTTP_VOICE, target: ask.target });
+      this.#work({ ...readRequest(head), voice: voiceFor(method) });
     });
   }
 
@@ -273,7 +266,7 @@ export class Client implements TcpListener {
       host.noStranger(network);
     }
     this.#admission = admission;
-    const filled = host.filled(work.kind, admission);
+    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission, () => this.#gone);
     if (filled === null) host.serve(this, work, admission);
     else this.#later(filled, work.voice, () => host.serve(this, work, admission));
   }

@@ -1,16 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admission, Admit } from './admission.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { GatewayFault } from './fault.ts';
+import { GatewayFault, sessionLost } from './fault.ts';
 import { Idle } from './idle.ts';
 import { type Asked, type Entry, Journal, type Result } from './journal.ts';
 import type { Meter, Outcome } from './meter.ts';
 import { formatTarget, refusedTarget, type Target, type TargetRules } from './target.ts';
 import type { Kind } from './upstream.ts';
 
-export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
+export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   tcp: Tcp;
   hostname: string;
   port: number;
@@ -34,9 +33,6 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp' | 'bans'> {
   connections: number;
 }
 
-/** Why a carrier is ended from outside: nothing has moved, it is too old, or the gateway stops. */
-export type Cut = 'idle' | 'lifetime' | 'stop';
-
 /** Carries bytes between a client and an upstream. */
 export interface Carrier {
   readonly startedAt: number;
@@ -46,8 +42,8 @@ export interface Carrier {
   readonly patienceMs: number;
   /** Called about once a second while it stands. */
   look?(now: number): void;
-  /** Ends both connections. */
-  cut(why: Cut): void;
+  /** Ends both connections. `idle`: because nothing has moved. */
+  cut(idle?: boolean): void;
 }
 
 /** How often it is looked whether clients wait no longer for an upstream. */
@@ -57,7 +53,6 @@ const WAKE_MS = 100;
 export class Desk {
   readonly options: GatewayOptions;
   readonly engine: Engine;
-  readonly bans: Bans;
   readonly journal = new Journal(Date.now);
   /** Connections to proxies that can be reused. */
   readonly idle: Idle;
@@ -66,8 +61,7 @@ export class Desk {
 
   constructor(options: GatewayOptions) {
     this.options = options;
-    this.bans = createBans(options.monotonic);
-    this.engine = new Engine({ ...options, bans: this.bans });
+    this.engine = new Engine(options);
     this.idle = new Idle(options.monotonic);
   }
 
@@ -83,26 +77,31 @@ export class Desk {
     this.options.onSettled?.(entry);
   }
 
-  /** Resolves once an upstream suits, or none is about to be found; `null` if there is nothing to wait for. */
-  filled(kind: Kind, { account, suits }: Admission): Promise<void> | null {
+  /**
+   * Resolves once an upstream suits, or none is about to be found, or the client has left; `null` if there is nothing to
+   * wait for.
+   */
+  filled(kind: Kind, { account, suits }: Admission, hasLeft: () => boolean): Promise<void> | null {
     const { monotonic, timeoutMs } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.evidenceOf(account).lanes[kind].has(suits);
-    const isWaiting = () => this.#isFilling && monotonic() < until && !has();
+    const has = () => this.engine.evidenceOf(kind, account).lane.has(suits);
+    const isWaiting = () => this.#isFilling && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);
     };
     return isWaiting() ? wait() : null;
   }
 
-  /** Returns why a request was not answered. */
-  unanswered(kind: Kind, target: Target, tries: number): GatewayFault {
+  /** Notes a request that was not answered, and returns why. `lost`: the exit that its session is locked to. */
+  unanswered(asked: Asked, tries: number, lost = false): GatewayFault {
+    this.settled(asked, 'no_answer', { tries });
+    if (lost) return sessionLost();
     if (tries > 0)
       return new GatewayFault(
         'no_answer',
-        `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
+        `None of ${tries} proxies returned a response from ${formatTarget(asked.target)}.`,
       );
-    const works = [...this.engine.upstreams(kind)].length;
+    const works = [...this.engine.upstreams(asked.kind)].length;
     const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
     const sentence =
       works > 0

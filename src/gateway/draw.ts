@@ -1,14 +1,12 @@
-/** Things by a key of their own, from which random ones can be drawn in constant time. */
-export class Draw<T extends object> {
+/** Things with a key, from which random ones can be drawn in constant time. */
+export class Draw<T extends { readonly key: string }> {
   readonly #items: T[] = [];
   readonly #places = new Map<string, number>();
-  readonly #keyOf: (item: T) => string;
   readonly #random: () => number;
 
   /** `random`: 0 to 1. */
-  constructor(random: () => number, keyOf: (item: T) => string) {
+  constructor(random: () => number) {
     this.#random = random;
-    this.#keyOf = keyOf;
   }
 
   get size(): number {
@@ -22,9 +20,8 @@ export class Draw<T extends object> {
 
   /** Adds an item, or replaces the one with its key. */
   set(item: T): void {
-    const key = this.#keyOf(item);
-    const place = this.#places.get(key) ?? this.#items.length;
-    this.#places.set(key, place);
+    const place = this.#places.get(item.key) ?? this.#items.length;
+    this.#places.set(item.key, place);
     this.#items[place] = item;
   }
 
@@ -35,17 +32,25 @@ export class Draw<T extends object> {
     const last = this.#items.pop();
     if (last === undefined || place === this.#items.length) return;
     this.#items[place] = last;
-    this.#places.set(this.#keyOf(last), place);
+    this.#places.set(last.key, place);
   }
 
-  /** Returns up to `most` items that pass the test, from a random one on; if no more pass, all that do. */
-  some(most: number, test: (item: T) => boolean): T[] {
-    const found: T[] = [];
+  /**
+   * Returns up to `most` items, from a random one on, of the lowest rank that any has. `rankOf`: 0 or more, or
+   * `undefined` for what is left out. It looks no further once there are enough of rank 0.
+   */
+  some(most: number, rankOf: (item: T) => number | undefined): T[] {
+    let found: T[] = [];
+    let lowest = Number.POSITIVE_INFINITY;
     const { length } = this.#items;
     const start = Math.floor(this.#random() * length);
-    for (let n = 0; n < length && found.length < most; n++) {
+    for (let n = 0; n < length && (lowest > 0 || found.length < most); n++) {
       const item = this.#items[(start + n) % length];
-      if (item !== undefined && test(item)) found.push(item);
+      const rank = item && rankOf(item);
+      if (item === undefined || rank === undefined || rank > lowest) continue;
+      if (rank < lowest) found = [];
+      lowest = rank;
+      if (found.length < most) found.push(item);
     }
     return found;
   }

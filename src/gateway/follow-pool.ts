@@ -28,8 +28,6 @@ const EMPTY_LOOK_MS = 500;
 const MOST_UPSTREAMS = 20_000;
 /** A proxy is reported at most this often. */
 const REPORT_GAP_MS = 60_000;
-/** These say more about the target than about the proxy. */
-const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
 
 /** Keeps the gateway's upstreams in step with the pool. */
 export function followPool({ store, engine, report, paid, monotonic, onError }: FollowPoolOptions) {
@@ -72,7 +70,8 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
     },
 
     failed({ key }: Upstream, failure: Failure): void {
-      if (NO_NEWS.has(failure)) return;
+      // That says more about the target than about the proxy.
+      if (failure === 'declined') return;
       paid.doubt(key);
       const now = monotonic();
       if (reported.size > MOST_UPSTREAMS) reported = new Map();
@@ -92,30 +91,23 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
   const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
-  // The proof of what is paid for is checked where it is found.
-  const exitIp = 'proof' in record ? provenExit(record) : record.exitIp;
-  const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
-  const ids = id === null ? [] : [id];
-  const upstream = unknownUpstream(record);
-  const known = found.get(upstream.key);
-  if (known) {
-    known.ids.push(...ids);
-    const { tunnel, plain } = known.upstream.carries;
-    known.upstream.carries = { tunnel: tunnel || carries.tunnel, plain: plain || carries.plain };
-    known.upstream.proven = known.upstream.carries;
-    known.upstream.exitIp ??= exitIp;
-    return;
-  }
+  const unknown = unknownUpstream(record);
   const facts = {
-    id: ids[0] ?? null,
+    id,
     country,
     source,
     anonymity,
-    exitIp,
     prior,
     latencyMs,
-    carries,
-    proven: carries,
+    carries: { tunnel: false, plain: false },
   };
-  found.set(upstream.key, { ids, upstream: { ...upstream, ...facts } });
+  const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
+  const { upstream, ids } = one;
+  found.set(unknown.key, one);
+  if (id !== null) ids.push(id);
+  // The proof of what is paid for is checked where it is found.
+  upstream.exitIp ??= 'proof' in record ? provenExit(record) : record.exitIp;
+  upstream.carries.tunnel ||= protocol !== 'http';
+  upstream.carries.plain ||= protocol !== 'https';
+  upstream.proven = upstream.carries;
 }

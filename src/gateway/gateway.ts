@@ -68,13 +68,14 @@ export class Gateway extends Desk implements Host {
     for (const timer of this.#timers) clearInterval(timer);
     this.#close();
     this.idle.close();
-    for (const carrier of this.carriers) carrier.cut('stop');
+    for (const carrier of this.carriers) carrier.cut();
     for (const client of this.#clients) client.socket.destroy();
   }
 
   serve(client: Client, work: Work, admission: Admission): void {
-    if (work.kind === 'plain') sendPlain({ client, desk: this, request: work.request, admission });
-    else openTunnel({ client, desk: this, target: work.target, voice: work.voice, admission });
+    const { request, target, voice } = work;
+    if (request) sendPlain({ client, desk: this, request, admission });
+    else openTunnel({ client, desk: this, target, voice, admission });
   }
 
   noStranger(network: string): void {
@@ -128,8 +129,8 @@ export class Gateway extends Desk implements Host {
     const now = monotonic();
     this.idle.sweep();
     for (const carrier of this.carriers) {
-      if (now - carrier.movedAt > Math.min(carrier.patienceMs, idleMs)) carrier.cut('idle');
-      else if (now - carrier.startedAt > lifetimeMs) carrier.cut('lifetime');
+      if (now - carrier.movedAt > Math.min(carrier.patienceMs, idleMs)) carrier.cut(true);
+      else if (now - carrier.startedAt > lifetimeMs) carrier.cut();
       else carrier.look?.(now);
     }
     for (const client of this.#clients) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type Framing,
   framingOf,
@@ -7,9 +8,10 @@ import {
   MAX_HEAD_BYTES,
   MessageFault,
 } from '../lib/http-message.ts';
-import type { Verdict } from './attempt.ts';
-import { endToEnd } from './http-request.ts';
-import type { Failure } from './upstream.ts';
+import type { Plan, Verdict } from './attempt.ts';
+import { endToEnd, plainRequest } from './http-request.ts';
+import type { Target } from './target.ts';
+import type { Failure, Upstream } from './upstream.ts';
 
 /** The head of an answer. */
 export interface Answer {
@@ -118,4 +120,16 @@ function verdictOn(answer: Answer, certain: boolean, retry: boolean): Verdict {
   if (certain) return 'good';
   const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
   return { doubt: { look: `${status} ${look.join(' ')}`, mayBeOwn: true, refusal } };
+}
+
+/**
+ * Returns a request for a host that does not exist. What answers even that as it answers others sends pages of its own.
+ * `tunnel`: within a tunnel.
+ */
+export function canaryFor(upstream: Upstream, tunnel: boolean): { target: Target; plan: Plan } {
+  // A name that is never resolved (RFC 6761), and a new one each time.
+  const uri = `http://${randomUUID()}.invalid/`;
+  const request = plainRequest({ line: '', fields: [], bytes: 0 }, { method: 'GET', uri, old: false });
+  const payload = tunnel ? request.forServer : request.forProxy(upstream.login);
+  return { target: request.target, plan: { tunnel, payload, judge: answerJudge('GET', false) } };
 }

@@ -1,5 +1,6 @@
 import { type Framing, framingOf, type Head, listOf } from '../lib/http-message.ts';
-import type { LoginParts } from '../proxy/login.ts';
+import { loginLine } from '../proxy/check/exchange.ts';
+import type { Login, LoginParts } from '../proxy/login.ts';
 import { badRequest, GatewayFault } from './fault.ts';
 import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
 
@@ -8,9 +9,10 @@ export interface PlainRequest {
   method: string;
   target: Target;
   framing: Framing;
-  /** The head for proxies (absolute form) and for servers (origin form). */
-  forProxy: Buffer;
+  /** The head for servers, in origin form. */
   forServer: Buffer;
+  /** Returns the head for a proxy that forwards it, in absolute form. */
+  forProxy(login: Login | null): Buffer;
   /** Whether the client's connection can carry another request after the answer. */
   keepAlive: boolean;
   /** Whether it names the user; some servers remember that for the whole connection. */
@@ -19,9 +21,12 @@ export interface PlainRequest {
   expectsContinue: boolean;
 }
 
-type HttpAsk =
-  | { kind: 'tunnel'; target: Target; login: LoginParts | null }
-  | { kind: 'plain'; request: PlainRequest; login: LoginParts | null };
+/** What a client asks for: one request, or a tunnel if there is none. */
+export interface Ask {
+  target: Target;
+  login: LoginParts | null;
+  request: PlainRequest | null;
+}
 
 const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) ([^ \t]+) HTTP\/1\.([01])$/;
 
@@ -29,7 +34,7 @@ const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) ([^ \t]+) HTTP\/1\.([01])$/;
  * Parses what the head of a request to a proxy asks for.
  * @throws {GatewayFault} `bad_request`
  */
-export function readRequest(head: Head): HttpAsk {
+export function readRequest(head: Head): Ask {
   const [, method, uri, minor] = REQUEST_LINE.exec(head.line) ?? [];
   if (method === undefined || uri === undefined)
     throw badRequest('The first line is not an HTTP/1.1 request line.');
@@ -37,14 +42,15 @@ export function readRequest(head: Head): HttpAsk {
   if (method === 'CONNECT') {
     const target = readAuthority(asUtf8(uri));
     if (target === null) throw badRequest('CONNECT needs a host and a port, such as example.com:443.');
-    return { kind: 'tunnel', target, login };
+    return { target, login, request: null };
   }
   if (!/^http:\/\//i.test(uri)) {
     throw badRequest(
       'This is a proxy: it accepts CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
     );
   }
-  return { kind: 'plain', request: plainRequest(head, { method, uri, old: minor === '0' }), login };
+  const request = plainRequest(head, { method, uri, old: minor === '0' });
+  return { target: request.target, login, request };
 }
 
 /** Returns the request that a head with this method and URL makes; `old`: of HTTP/1.0. */
@@ -61,14 +67,18 @@ export function plainRequest(
   const isForAll = method === 'OPTIONS' && /^http:\/\/[^/?#]*$/i.test(uri);
   // An answer to HTTP/1.0 is never chunked, because such a client would not understand it.
   const version = old ? 'HTTP/1.0' : 'HTTP/1.1';
-  const rest = `${version}\r\nHost: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: ${old ? 'close' : 'keep-alive'}\r\n\r\n`;
+  const rest = `Host: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: ${old ? 'close' : 'keep-alive'}\r\n\r\n`;
   const wishes = [...listOf(head, 'connection'), ...listOf(head, 'proxy-connection')];
   return {
     method,
     target,
     framing,
-    forProxy: Buffer.from(`${method} http://${authority}${isForAll ? '' : path} ${rest}`, 'latin1'),
-    forServer: Buffer.from(`${method} ${isForAll ? '*' : path} ${rest}`, 'latin1'),
+    forServer: Buffer.from(`${method} ${isForAll ? '*' : path} ${version}\r\n${rest}`, 'latin1'),
+    forProxy: (login) =>
+      Buffer.from(
+        `${method} http://${authority}${isForAll ? '' : path} ${version}\r\n${loginLine(login)}${rest}`,
+        'latin1',
+      ),
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
     personal: fields.some(([name]) => name.toLowerCase() === 'authorization'),
     expectsContinue: listOf(head, 'expect').includes('100-continue'),

@@ -29,7 +29,7 @@ export interface Entry {
 export interface Asked {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'account' | 'session'>;
+  admission: Admission;
   /** On the monotonic clock. */
   startedAt: number;
 }

@@ -1,9 +1,11 @@
+import type { OwnedMap } from '../lib/owned-map.ts';
 import { Draw } from './draw.ts';
-import { exitOf, type Failure, type Kind, type Roster, type Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 import { NEVER_SEEN, type Visits } from './visits.ts';
 
 /** An upstream, with the results for one kind of traffic. Counts fade, so that the last dozen results matter. */
 export interface Member {
+  readonly key: string;
   upstream: Upstream;
   good: number;
   bad: number;
@@ -20,16 +22,19 @@ export interface Member {
   ejectedUntil: number;
 }
 
-interface LaneOptions {
+/** What the lanes of all accounts share. */
+export interface LaneCommon {
   kind: Kind;
   /** 0 to 1. */
   random: () => number;
   /** A monotonic clock in ms. */
   monotonic: () => number;
-  /** The upstreams, which several lanes may share. */
-  roster: Roster;
-  /** Returns what several others have seen of an upstream. Default: nothing. */
-  opinion?: (key: string) => Opinion | null;
+  /** All upstreams that carry this kind, whatever anyone has seen of them. */
+  roster: Draw<Upstream>;
+  /** Those with results, and those that are being tried, by account. Those chosen longest ago are forgotten. */
+  known: OwnedMap<Member>;
+  /** Returns what several accounts have seen of an upstream. */
+  opinion: (key: string) => Opinion | null;
 }
 
 /** What several users of the gateway have seen of an upstream. */
@@ -51,8 +56,6 @@ const LATER = -2 * NEVER_SEEN;
 const FADING = 0.9;
 /** What the opinion of others makes of the prior of one without results. */
 const OPINION_PRIOR: Record<Opinion, number> = { good: 0.9, bad: 0.02 };
-/** Upstreams whose results are remembered. */
-const MOST_KNOWN = 2_000;
 /** Weight of the prior, as a number of results. */
 const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
@@ -61,12 +64,12 @@ const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Failures after which another try cannot help. */
 const HOPELESS: ReadonlySet<Failure> = new Set(['auth_required', 'page', 'distrusted']);
-/** Number of candidates that `fast` compares if it is known who reaches the target, otherwise two. */
+/** Number of candidates that `fast` compares. With two, it would use whatever is known to work, however slow. */
 const RACED = 6;
 
 /**
- * How the next one is chosen of those that work: the one that the site has not seen for longest, any, or the better of
- * two.
+ * How the next one is chosen of those that work: the one that the site has not seen for longest, any, or the best of
+ * a few.
  */
 export const ROTATIONS = ['spread', 'random', 'fast'] as const;
 export type Rotation = (typeof ROTATIONS)[number];
@@ -79,10 +82,10 @@ export interface Leaning {
   visits?: Visits;
   /** Returns the chance, 0 to 1, that a member reaches the target. Default: as that of any target. */
   chance?: ((member: Member) => number) | undefined;
-  /** Reports which exits should be taken only if no other one that works is left. */
+  /** Reports which exits should be chosen only if no other one that works is left. Default: none. */
   avoid?: ((exit: string) => boolean) | undefined;
-  /** The same for exits that are taken before those to avoid. */
-  taken?: ((exit: string) => boolean) | null | undefined;
+  /** The same for exits that are chosen before those to avoid. */
+  taken?: ((exit: string) => boolean) | undefined;
   /** True if an untried upstream must have passed a check to be tried before those that work. */
   careful?: boolean;
 }
@@ -90,22 +93,25 @@ export interface Leaning {
 /** Decides which upstreams may be chosen. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
 
+/** Returns how late an upstream is chosen, from 0 to 2; `undefined` if it may not be. */
+type Rank = (upstream: Upstream) => number | undefined;
+
 /**
  * All upstreams that carry one kind of traffic, and the results of one user's traffic. Those that worked recently are
  * `trusted`; untried ones have no results, or may be tried again; the rest are left out for a while, longer each time,
  * unless no others are left.
  */
 export class Lane {
-  /** Those with results, and those that are being tried. */
-  readonly #known = new Map<string, Member>();
   readonly #trusted: Draw<Member>;
-  readonly #options: LaneOptions;
+  readonly #common: LaneCommon;
+  readonly #account: string;
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
 
-  constructor(options: LaneOptions) {
-    this.#options = options;
-    this.#trusted = new Draw(options.random, ({ upstream }) => upstream.key);
+  constructor(common: LaneCommon, account: string) {
+    this.#common = common;
+    this.#account = account;
+    this.#trusted = new Draw(common.random);
   }
 
   /** True once an upstream is known to work, so that trying one at a time is enough. */
@@ -115,8 +121,8 @@ export class Lane {
 
   /** Reports whether any upstream is suitable, in whatever state. */
   has(suits: Suits): boolean {
-    for (const upstream of this.#options.roster) if (suits(upstream, this.#options.kind)) return true;
-    return false;
+    const { roster, kind } = this.#common;
+    return roster.some(1, (upstream) => (suits(upstream, kind) ? 0 : undefined)).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
@@ -129,13 +135,12 @@ export class Lane {
     const { size } = this.#trusted;
     const { least, most, known, fast } = EXPLORE;
     const share = rotation === 'fast' ? fast : Math.max(least, Math.min(most, known / size));
-    return size < Math.min(PLENTY, this.#options.roster.size) && this.#options.random() < share;
+    return size < Math.min(PLENTY, this.#common.roster.size) && this.#common.random() < share;
   }
 
-  /** Returns the upstream with this key, whatever is known about it, or `undefined` if there is none. */
-  take(key: string): Member | undefined {
-    const upstream = this.#options.roster.get(key);
-    return upstream && this.#remember(this.#memberFor(upstream));
+  /** Returns an upstream as a member, whatever is known about it. */
+  take(upstream: Upstream): Member {
+    return this.#remember(this.#memberFor(upstream));
   }
 
   /**
@@ -148,22 +153,26 @@ export class Lane {
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
     const { avoid, taken, careful, visits } = leaning;
-    const { roster, kind } = this.#options;
-    const allowed: Suits = avoid ? (one) => !avoid(exitOf(one)) && suits(one, kind) : suits;
-    const free: Suits = taken ? (one) => !taken(exitOf(one)) && allowed(one, kind) : allowed;
+    const { roster, kind } = this.#common;
+    const rankOf: Rank = (one) => {
+      if (!suits(one, kind)) return undefined;
+      return avoid?.(exitOf(one)) ? 2 : taken?.(exitOf(one)) ? 1 : 0;
+    };
+    const checked: Rank = (one) => (one.proven[kind] ? rankOf(one) : undefined);
+    const first = () => this.#drawUntried(careful ? checked : rankOf, leaning);
+    const others = [() => this.#drawTrusted(rankOf, leaning), () => this.#drawUntried(rankOf, leaning, true)];
     let found: Member | undefined;
-    for (const fitting of new Set([free, allowed, suits])) {
-      const checked: Suits = (one) => one.proven[kind] && fitting(one, kind);
-      if (unknown !== 'last') found ??= this.#drawUntried(careful ? checked : fitting, leaning);
-      if (unknown !== 'only')
-        found ??= this.#drawTrusted(fitting, leaning) ?? this.#drawUntried(fitting, leaning, true);
+    let least = Number.POSITIVE_INFINITY;
+    for (const draw of [...(unknown === 'last' ? [] : [first]), ...(unknown === 'only' ? [] : others)]) {
+      const member = least > 0 ? draw() : undefined;
+      const rank = (member && rankOf(member.upstream)) ?? Number.POSITIVE_INFINITY;
+      if (rank < least) found = member;
+      least = Math.min(least, rank);
     }
-    if (unknown !== 'only' && found === undefined) {
-      const drawn = few(() => roster.some(1, (one) => suits(one, kind)), leaning.chance);
-      found = this.#bestOf(
-        drawn.map((one) => this.#memberFor(one)),
-        leaning,
-      );
+    if (unknown !== 'only') {
+      const isSuitable: Rank = (one) => (suits(one, kind) ? 0 : undefined);
+      const drawOne = () => roster.some(1, isSuitable).map((one) => this.#memberFor(one));
+      found ??= this.#bestOf(few(drawOne), leaning);
     }
     if (found === undefined) return undefined;
     visits?.note(exitOf(found.upstream));
@@ -209,26 +218,26 @@ export class Lane {
 
   /** Returns the estimated share of successful attempts. */
   score({ upstream, good, bad }: Member): number {
-    const opinion = good + bad === 0 ? this.#options.opinion?.(upstream.key) : undefined;
+    const opinion = good + bad === 0 ? this.#common.opinion?.(upstream.key) : undefined;
     const prior = opinion ? OPINION_PRIOR[opinion] : upstream.prior;
     return (good + PRIOR_WEIGHT * prior) / (good + bad + PRIOR_WEIGHT);
   }
 
   /** Returns the one whose turn it is of those whose expected time is not much longer than that of the best. */
-  #drawTrusted(suits: Suits, leaning: Leaning): Member | undefined {
+  #drawTrusted(rankOf: Rank, leaning: Leaning): Member | undefined {
     const { rotation, visits, chance } = leaning;
-    const { kind, random } = this.#options;
+    const { kind, random } = this.#common;
     const gone: Member[] = [];
-    const fits = (member: Member) => {
-      if (member.upstream.carries[kind]) return suits(member.upstream, kind);
+    const rankOfMember = (member: Member) => {
+      if (member.upstream.carries[kind]) return rankOf(member.upstream);
       gone.push(member);
-      return false;
+      return undefined;
     };
     const isFast = rotation === 'fast';
     const members = isFast
-      ? few(() => this.#trusted.some(1, fits), chance)
-      : this.#trusted.some(COMPARED, fits);
-    for (const member of gone) this.#forget(member);
+      ? few(() => this.#trusted.some(1, rankOfMember))
+      : this.#trusted.some(COMPARED, rankOfMember);
+    for (const { key } of gone) this.forget(key);
     if (isFast) return this.#bestOf(members, leaning);
     // The best quarter, because a single one that is much faster than all others must not get all requests.
     const costs = Float64Array.from(members, (member) => this.#cost(member)).sort();
@@ -252,47 +261,42 @@ export class Lane {
    * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
    * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
    */
-  #drawUntried(suits: Suits, { chance }: Leaning, shared = false): Member | undefined {
-    const { roster, kind, opinion, monotonic } = this.#options;
+  #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false): Member | undefined {
+    const { roster, known, opinion, monotonic } = this.#common;
     if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
-    const isUntried = (upstream: Upstream) =>
-      !this.trusts(upstream) &&
-      (this.#known.get(upstream.key)?.ejectedUntil ?? 0) <= now &&
-      suits(upstream, kind);
-    const isIdle = (upstream: Upstream) =>
-      isUntried(upstream) && !this.#known.get(upstream.key)?.busy && opinion?.(upstream.key) !== 'bad';
-    const idle = roster.some(2, isIdle).map((upstream) => this.#memberFor(upstream));
+    const busyRank = (upstream: Upstream) => {
+      const { ejectedUntil = 0, busy = 0 } = known.get(this.#account, upstream.key) ?? {};
+      const rank =
+        this.trusts(upstream) || ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
+      // Others may be wrong about those, and several requests may need the same one.
+      return rank === undefined
+        ? undefined
+        : 3 * rank + (busy > 0 ? 2 : opinion(upstream.key) === 'bad' ? 1 : 0);
+    };
+    const draw = (most: number) => roster.some(most, busyRank).map((upstream) => this.#memberFor(upstream));
+    const idle = draw(2).filter(({ busy }) => busy === 0);
     if (idle.length > 0) return leastOf(idle, (member) => this.#cost(member, chance?.(member)));
-    // Others may be wrong about those, and several requests may need the same one.
-    const rest = roster.some(COMPARED, isUntried).map((upstream) => this.#memberFor(upstream));
-    const least = leastOf(rest, ({ unproven, busy }) => unproven * 1_000 + busy);
-    return shared || least?.busy === 0 ? least : undefined;
+    return shared ? leastOf(draw(COMPARED), ({ unproven, busy }) => unproven * 1_000 + busy) : undefined;
+  }
+
+  /** Drops what is known of an upstream. */
+  forget(key: string): void {
+    this.#common.known.delete(this.#account, key);
+    this.#trusted.delete(key);
   }
 
   #memberFor(upstream: Upstream): Member {
-    const known = this.#known.get(upstream.key);
+    const known = this.#common.known.get(this.#account, upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
     const results = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 };
-    return known ?? { upstream, latencyMs, ...results };
+    return known ?? { key: upstream.key, upstream, latencyMs, ...results };
   }
 
-  /** Above the limit, what was chosen longest ago is forgotten. */
   #remember(member: Member): Member {
-    const { key } = member.upstream;
-    this.#known.delete(key);
-    this.#known.set(key, member);
-    if (this.#known.size > MOST_KNOWN) {
-      const [oldest] = this.#known.values();
-      if (oldest) this.#forget(oldest);
-    }
+    this.#common.known.set(this.#account, member.key, member);
     return member;
-  }
-
-  #forget({ upstream: { key } }: Member): void {
-    this.#known.delete(key);
-    this.#trusted.delete(key);
   }
 
   /** Returns the expected time to an answer with all the tries that it takes, roughly. */
@@ -301,20 +305,21 @@ export class Lane {
   }
 
   #trust(member: Member): void {
-    if (this.#known.get(member.upstream.key) === member) this.#trusted.set(member);
+    const isKnown = this.#common.known.get(this.#account, member.key) === member;
+    if (isKnown && member.upstream.carries[this.#common.kind]) this.#trusted.set(member);
   }
 
   #eject(member: Member, hopeless = false): void {
-    const { key } = member.upstream;
+    const { key } = member;
     const { firstMs, mostMs } = EJECTION;
     const restMs = hopeless ? mostMs : Math.min(mostMs, firstMs * ++member.ejections);
-    member.ejectedUntil = this.#options.monotonic() + restMs;
+    member.ejectedUntil = this.#common.monotonic() + restMs;
     if (this.#trusted.get(key) === member) this.#trusted.delete(key);
   }
 }
 
-function few<T>(draw: () => T[], chance: Leaning['chance']): T[] {
-  return Array.from({ length: chance ? RACED : 2 }, draw).flat();
+function few<T>(draw: () => T[]): T[] {
+  return Array.from({ length: RACED }, draw).flat();
 }
 
 /** Returns the first of those with the least value. */

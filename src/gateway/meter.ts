@@ -2,7 +2,7 @@ import type { Metrics } from '../lib/metrics.ts';
 import type { Failure, Kind } from './upstream.ts';
 
 /** How serving a client ended. */
-export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left' | 'cut';
+export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left';
 
 const SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
 

@@ -1,12 +1,25 @@
 import { framingOf, type HeadReader, headReader, listOf } from '../lib/http-message.ts';
-import { readOpening } from './tls.ts';
+
+const HANDSHAKE = 22;
+const ALERT = 21;
+const CLIENT_HELLO = 1;
+const SERVER_HELLO = 2;
+const EARLY_DATA = 42;
+const RECORD_HEADER = 5;
+/** Maximum size in bytes of one record. */
+const MAX_RECORD = 16_384 + 256;
+
+/** Maximum size in bytes of a ClientHello; with post-quantum keys they take about 2 KB. */
+const MAX_HELLO_BYTES = 32 * 1024;
+/** Maximum number of records that it comes in. Some clients split it to get past filters, into a handful. */
+const MOST_RECORDS = 64;
 
 /** Methods whose requests may be sent to several proxies. */
 const METHOD = /^(GET|HEAD) /;
 
 /** The first data of a client in a tunnel, as far as it may be sent to several proxies. */
-export type TunnelOpening =
-  /** A whole ClientHello without early data. */
+export type Opening =
+  /** A whole ClientHello without early data, which would contain a request. */
   | { kind: 'hello'; bytes: number }
   /** The whole head of a request that may be sent twice. */
   | { kind: 'request'; bytes: number; method: string }
@@ -15,18 +28,15 @@ export type TunnelOpening =
   | { kind: 'other' };
 
 /** Returns a function that examines the first bytes of a client, to be called with all of them whenever more arrive. */
-export function openingReader(): (bytes: Buffer) => TunnelOpening {
+export function openingReader(): (bytes: Buffer) => Opening {
   const readHead = headReader();
   return (bytes) => {
     const method = METHOD.exec(bytes.toString('latin1', 0, 5))?.[1];
-    if (method !== undefined) return readRequestOpening(bytes, method, readHead);
-    const opening = readOpening(bytes);
-    if (opening.kind !== 'hello') return opening;
-    return opening.earlyData ? { kind: 'other' } : { kind: 'hello', bytes: opening.bytes };
+    return method === undefined ? readHello(bytes) : readRequestOpening(bytes, method, readHead);
   };
 }
 
-function readRequestOpening(bytes: Buffer, method: string, readHead: HeadReader): TunnelOpening {
+function readRequestOpening(bytes: Buffer, method: string, readHead: HeadReader): Opening {
   try {
     const head = readHead(bytes);
     if (head === undefined) return { kind: 'partial' };
@@ -36,4 +46,63 @@ function readRequestOpening(bytes: Buffer, method: string, readHead: HeadReader)
     // Unknown data may be another protocol, and is forwarded unchanged.
     return { kind: 'other' };
   }
+}
+
+/** Detects whether a client speaks TLS. Oversized or malformed data counts as other traffic. */
+function readHello(bytes: Buffer): Opening {
+  if (bytes[0] !== HANDSHAKE || (bytes.length > 1 && bytes[1] !== 3)) return { kind: 'other' };
+  if (bytes.length > 5 && bytes[5] !== CLIENT_HELLO) return { kind: 'other' };
+  const parts: Buffer[] = [];
+  let at = 0;
+  let have = 0;
+  let wanted = 4;
+  while (have < wanted) {
+    if (at > MAX_HELLO_BYTES || parts.length >= MOST_RECORDS) return { kind: 'other' };
+    if (bytes.length < at + RECORD_HEADER) return { kind: 'partial' };
+    const length = bytes.readUInt16BE(at + 3);
+    if (bytes[at] !== HANDSHAKE || length === 0 || length > MAX_RECORD) return { kind: 'other' };
+    if (bytes.length < at + RECORD_HEADER + length) return { kind: 'partial' };
+    const part = bytes.subarray(at + RECORD_HEADER, at + RECORD_HEADER + length);
+    parts.push(part);
+    have += length;
+    at += RECORD_HEADER + length;
+    if (wanted === 4 && have >= 4) wanted = 4 + Buffer.concat(parts).readUIntBE(1, 3);
+  }
+  const hasRequest = extensions(Buffer.concat(parts)).includes(EARLY_DATA);
+  return hasRequest ? { kind: 'other' } : { kind: 'hello', bytes: at };
+}
+
+/** Returns the types of a ClientHello's extensions, none if it is malformed, which the server will report. */
+function extensions(message: Buffer): number[] {
+  // Type and length, version, random.
+  let at = 4 + 2 + 32;
+  at += 1 + (message[at] ?? 0);
+  at += 2 + (message.length >= at + 2 ? message.readUInt16BE(at) : 0);
+  at += 1 + (message[at] ?? 0);
+  if (message.length < at + 2) return [];
+  const end = Math.min(message.length, at + 2 + message.readUInt16BE(at));
+  at += 2;
+  const found: number[] = [];
+  while (at + 4 <= end) {
+    found.push(message.readUInt16BE(at));
+    at += 4 + message.readUInt16BE(at + 2);
+  }
+  return found;
+}
+
+/** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */
+type Greeting = 'hello' | 'alert' | 'partial' | 'other';
+
+/** Judges the first bytes of the answer to a ClientHello. */
+export function readGreeting(bytes: Buffer): Greeting {
+  const type = bytes[0];
+  if (type !== HANDSHAKE && type !== ALERT) return bytes.length === 0 ? 'partial' : 'other';
+  if (bytes.length > 1 && bytes[1] !== 3) return 'other';
+  if (bytes.length < RECORD_HEADER) return 'partial';
+  const length = bytes.readUInt16BE(3);
+  if (type === ALERT) return length === 2 ? 'alert' : 'other';
+  if (length < 4 || length > MAX_RECORD) return 'other';
+  // Type, length, version and random of the message are enough to tell, without waiting for certificates.
+  if (bytes.length < RECORD_HEADER + 4 + 2 + 32) return 'partial';
+  return bytes[5] === SERVER_HELLO && bytes[9] === 3 ? 'hello' : 'other';
 }

@@ -4,11 +4,10 @@ import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import { headForProxy } from './canary.ts';
 import { type Client, NOTHING, type Served } from './client.ts';
-import type { Carrier, Cut, Desk } from './desk.ts';
+import type { Carrier, Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { badRequest, type GatewayFault, maybeSent, sessionLost, voiceFor } from './fault.ts';
+import { badRequest, type GatewayFault, maybeSent, voiceFor } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -22,7 +21,7 @@ import {
 import type { PlainRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import type { Outcome } from './meter.ts';
-import type { RaceResult, Running } from './race.ts';
+import type { Race, RaceResult } from './race.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
 interface PlainOptions {
@@ -47,9 +46,9 @@ export function sendPlain(options: PlainOptions): void {
   const { method, target, framing } = request;
   const { monotonic, retry } = desk.options;
   const asked: Asked = { kind: 'plain', target, admission, startedAt: monotonic() };
-  const evidence = desk.engine.evidenceOf(admission.account);
+  const evidence = desk.engine.evidenceOf('plain', admission.account);
   const repeatable = framing === 'none' && (method === 'GET' || method === 'HEAD');
-  let running: Running | null = null;
+  let running: Race | null = null;
   client.serving = {
     ...NOTHING,
     left() {
@@ -62,7 +61,7 @@ export function sendPlain(options: PlainOptions): void {
     },
   };
   const planFor = (upstream: Upstream): Plan => {
-    const certain = upstream.proven.plain || evidence.lanes.plain.trusts(upstream);
+    const certain = evidence.knows(upstream);
     return {
       tunnel: isTunnelled(upstream),
       payload: repeatable ? headFor(request, upstream) : null,
@@ -71,12 +70,14 @@ export function sendPlain(options: PlainOptions): void {
       idle: repeatable ? desk.idle.take(upstream, target) : undefined,
     };
   };
-  const wish = { kind: 'plain', target, admission, planFor, wide: repeatable } as const;
-  running = desk.engine.find(wish, (result, tries, lost) => {
-    const settle = (outcome: Outcome) => desk.settled(asked, outcome, { tries, member: result?.member });
-    if (result !== null) return new Exchange(options, evidence, result, settle).begin(repeatable);
-    settle('no_answer');
-    client.refuse(voiceFor(method), lost ? sessionLost() : desk.unanswered('plain', target, tries));
+  running = desk.engine.find({ ...asked, planFor, wide: repeatable }, (result, tries, lost) => {
+    if (result === null) {
+      client.refuse(voiceFor(method), desk.unanswered(asked, tries, lost));
+      return;
+    }
+    const settle = (outcome: Outcome) =>
+      desk.settled(asked, outcome, { tries, member: result.attempt.member });
+    new Exchange(options, evidence, result, settle).begin(repeatable);
   });
 }
 
@@ -92,7 +93,7 @@ function isWhole({ framing }: PlainRequest, { inbox }: Client): boolean {
 }
 
 function headFor(request: PlainRequest, upstream: Upstream): Buffer {
-  return isTunnelled(upstream) ? request.forServer : headForProxy(request, upstream);
+  return isTunnelled(upstream) ? request.forServer : request.forProxy(upstream.login);
 }
 
 /** An HTTP proxy that does not forward requests may still open a tunnel to port 80. */
@@ -114,8 +115,7 @@ class Exchange implements Carrier, Served {
   /** The beginning of the answer, until its head is whole. */
   readonly #received = new Inbox();
   readonly #readAnswer: AnswerReader;
-  #answer: Answer | null = null;
-  #answerBody: Relay | null = null;
+  #answer: (Answer & { body: Relay }) | null = null;
   /** True if the proxy has sent more than the answer. */
   #surplus = false;
   /** When the request was sent, unless it had been sent before. */
@@ -158,7 +158,7 @@ class Exchange implements Carrier, Served {
     if (!this.#spend('up', request.forServer.length)) return;
     if (!sent) {
       this.#sentAt = this.startedAt;
-      this.#upstream.write(headFor(request, this.#result.attempt.upstream));
+      this.#upstream.write(headFor(request, this.#result.attempt.member.upstream));
       if (request.expectsContinue) client.socket.write(CONTINUE);
       this.#sendBody();
     }
@@ -191,8 +191,8 @@ class Exchange implements Carrier, Served {
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
-  cut(why: Cut): void {
-    const isSilent = why === 'idle' && this.#requestBody.done && this.#answerBody === null;
+  cut(idle = false): void {
+    const isSilent = idle && this.#requestBody.done && this.#answer === null;
     this.#fail(maybeSent(), isSilent ? 'timeout' : null);
   }
 
@@ -217,12 +217,11 @@ class Exchange implements Carrier, Served {
   #onBytes(bytes: Buffer): void {
     if (this.#over) return;
     this.#moved();
-    if (this.#answerBody !== null) {
-      this.#sendAnswer(bytes);
-      return;
+    if (this.#answer !== null) this.#sendAnswer(this.#answer.body, bytes);
+    else {
+      this.#received.add(bytes);
+      this.#readHead();
     }
-    this.#received.add(bytes);
-    this.#readHead();
   }
 
   #readHead(): void {
@@ -243,9 +242,9 @@ class Exchange implements Carrier, Served {
   }
 
   #beginAnswer(answer: Answer, rest: Buffer): void {
-    const { member, tookMs, doubtful, slower } = this.#result;
-    this.#answer = answer;
-    this.#answerBody = relay(answer.framing);
+    const { attempt, doubtful, slower } = this.#result;
+    const { member, tookMs } = attempt;
+    this.#answer = { ...answer, body: relay(answer.framing) };
     this.#settle('served');
     const { admission, request, desk } = this.#options;
     const evidence = this.#evidence;
@@ -253,14 +252,13 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
-    if (!doubtful && !PROXY_TROUBLE.has(answer.status))
-      evidence.worked('plain', member, { site, tookMs: ms, slower });
+    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) evidence.worked(member, { site, tookMs: ms, slower });
     // What several exits got is the site's answer to everyone.
     if (!refused || !doubtful) evidence.reached(site, member.upstream, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     added.push(...(admission.session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
-    this.#sendAnswer(rest, head);
+    this.#sendAnswer(this.#answer.body, rest, head);
   }
 
   /** The client's connection can be reused if both bodies have a known end. */
@@ -287,19 +285,16 @@ class Exchange implements Carrier, Served {
   }
 
   /** `head` is sent with it in one write. */
-  #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
+  #sendAnswer(answer: Relay, bytes: Buffer, head: Buffer | null = null): void {
     const { client } = this.#options;
     try {
-      const { count, piece: body } = this.#answerBody?.take(bytes) ?? {
-        count: 0,
-        piece: bytes.subarray(0, 0),
-      };
+      const { count, piece: body } = answer.take(bytes);
       if (!this.#spend('down', count + (head?.length ?? 0))) return;
       // Anything that a proxy sends beyond the answer is discarded.
       this.#surplus = count < bytes.length;
       const piece = head === null ? body : Buffer.concat([head, body]);
       if (piece.length > 0 && !client.socket.write(piece)) this.#upstream.pause();
-      if (this.#answerBody?.done) this.#end('done');
+      if (answer.done) this.#end('done');
     } catch {
       this.#end('broken', 'protocol_error');
     }
@@ -314,7 +309,7 @@ class Exchange implements Carrier, Served {
 
   /** The client gets an error, if there is no answer yet. `blame`: what the proxy did, or `null` if it was not at fault. */
   #fail(fault: GatewayFault, blame: Failure | null): void {
-    if (this.#answerBody !== null) {
+    if (this.#answer !== null) {
       this.#end('broken', blame);
       return;
     }
@@ -328,13 +323,13 @@ class Exchange implements Carrier, Served {
     const { client, desk, request } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
-    if (this.#answerBody === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
+    if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
-    this.#result.member.busy--;
+    this.#result.attempt.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {
-      desk.idle.put(this.#result.member.upstream, request.target, this.#upstream);
+      desk.idle.put(this.#result.attempt.member.upstream, request.target, this.#upstream);
     } else this.#upstream.destroy();
-    if (blame !== null) this.#evidence.failed('plain', this.#result.member, blame);
+    if (blame !== null) this.#evidence.failed(this.#result.attempt.member, blame);
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {

@@ -39,13 +39,8 @@ export function startProver(options: ProverOptions) {
   /** Checks each kind of traffic. One check is enough for both if the proxy handles both in the same way. */
   async function prove(upstream: Upstream): Promise<void> {
     const { protocol, ip, port, login, tls } = upstream;
-    const ways: [Protocol, Kind[]][] =
-      protocol === 'http'
-        ? [
-            ['http', ['plain']],
-            ['https', ['tunnel']],
-          ]
-        : [[protocol, ['plain', 'tunnel']]];
+    const forwards: [Protocol, Kind[]] = [protocol, protocol === 'http' ? ['plain'] : ['plain', 'tunnel']];
+    const ways: [Protocol, Kind[]][] = protocol === 'http' ? [forwards, ['https', ['tunnel']]] : [forwards];
     await Promise.all(
       ways.map(async ([as, kinds]) => {
         const result = await options.check({ protocol: as, ip, port, login, tls }, signal);

@@ -1,44 +1,34 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Tcp } from '../runtime/tcp.ts';
-import type { Admission } from './admission.ts';
 import { Attempt, type Doubt, type Plan } from './attempt.ts';
-import { canaryFor } from './canary.ts';
 import type { Evidence } from './evidence.ts';
+import { canaryFor } from './http-answer.ts';
+import type { Asked } from './journal.ts';
 import type { Leaning, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
-import type { Target } from './target.ts';
-import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
+import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
 /** What a client needs an upstream for. */
-export interface Wish {
-  kind: Kind;
-  target: Target;
-  admission: Pick<Admission, 'account' | 'suits' | 'sources' | 'session' | 'site' | 'rotation'>;
+export interface Wish extends Omit<Asked, 'startedAt'> {
   planFor: (upstream: Upstream) => Plan;
   /** Whether several may be tried at once. */
   wide: boolean;
 }
 
-interface RaceOptions {
+export interface RaceOptions {
   tcp: Pick<Tcp, 'dial'>;
   monotonic: () => number;
   meter: Pick<Meter, 'tried' | 'hedged'>;
-  evidence: Evidence;
-  wish: Wish;
-  suits: Suits;
-  /** The keys of those that were tried before. */
-  tried: Set<string>;
-  /** Maximum number of upstreams tried. */
+  /** Maximum number of upstreams tried for one request, of each group of lists. */
   tries: number;
   /** Time limit for an answer. */
   timeoutMs: number;
+  /** Returns the upstream with a key, whatever it carries. */
+  upstreamOf: (key: string) => Upstream | undefined;
 }
 
 export interface RaceResult {
   attempt: Attempt;
-  member: Member;
-  /** Since the winner was dialled. */
-  tookMs: number;
   /** True if the answer proves nothing of this upstream: it may be its own, or only equal to that of another. */
   doubtful: boolean;
   /** Those that were slower, although they had enough time. */
@@ -47,11 +37,6 @@ export interface RaceResult {
 
 /** Called once with the winner or `null`, the number of attempts, and whether a session has lost the exit it is locked to. */
 export type OnEnd = (result: RaceResult | null, tries: number, lost: boolean) => void;
-
-export interface Running {
-  /** Ends everything, without further callbacks. */
-  cancel(): void;
-}
 
 /** Number of upstreams tried at once until one is known to work. */
 const COLD_WIDTH = 3;
@@ -64,83 +49,98 @@ const ALIKE = 2;
 /** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
 const REFUSED_ALIKE = 3;
 
-interface Doubtful {
-  attempt: Attempt;
-  member: Member;
-  doubt: Doubt;
-  tookMs: number;
-  /** Whether it is being found out whether the answer is the proxy's own. */
-  isAsked: boolean;
-}
-
 /**
  * Tries upstreams until one delivers an answer. A failed attempt is replaced at once; without any answer, one more is
- * added from time to time. A session begins with its exit. If that is lost, the upstream that answers first becomes its
- * exit, also for those of its requests that are looking for one at the same time.
+ * added from time to time. Groups of lists are tried in order, each but the last in half of the time that is left. A
+ * session begins with its exit. If that is lost, the upstream that answers first becomes its exit, also for those of
+ * its requests that are looking for one at the same time.
  */
-export class Race implements Running {
+export class Race {
   readonly #options: RaceOptions;
+  readonly #evidence: Evidence;
+  readonly #wish: Wish;
   readonly #onEnd: OnEnd;
   readonly #leaning: Leaning;
   readonly #site: string;
   readonly #hedgeMs: number;
-  readonly #deadline: number;
-  readonly #running = new Map<Attempt, Member>();
-  /** Answers that may be the proxy's own, with their look. */
-  readonly #doubtful: Doubtful[] = [];
-  /** Questions for a host that does not exist. */
-  readonly #canaries = new Set<Attempt>();
+  readonly #running = new Set<Attempt>();
+  /** Answers that may be the proxy's own. */
+  readonly #doubtful = new Map<Attempt, Doubt>();
+  /** Questions for a host that does not exist, by the answer that they are about. */
+  readonly #canaries = new Map<Attempt, Attempt>();
   /** The exit of the session when the race began, and when it was last looked at. */
   readonly #own: string | null;
   #pinned: string | null;
+  /** Names of the lists that are left to try, group by group, and those of the current group; `null`: all. */
+  readonly #groups: (ReadonlySet<string> | null)[];
+  #group: ReadonlySet<string> | null = null;
+  /** When all groups must have answered, and the current one. */
+  readonly #endsAt: number;
+  #deadline = 0;
+  /** Number of upstreams that may still be tried of this group. */
+  #left = 0;
+  readonly #tried = new Set<string>();
+  #tries = 0;
   /** Whether one more may be tried without a token, because the session's exit keeps its request waiting. */
   #mayMove = false;
-  #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Those that have not answered after this time had enough of it. */
   #enoughMs: number;
   #over = false;
 
-  constructor(options: RaceOptions, onEnd: OnEnd) {
-    const { evidence, timeoutMs, monotonic, wish } = options;
-    const { kind, target, admission, wide } = wish;
-    const { session, rotation } = admission;
+  constructor(options: RaceOptions, evidence: Evidence, wish: Wish, onEnd: OnEnd) {
+    const { target, admission, wide } = wish;
+    const { session, rotation, sources = [null] } = admission;
     const site = siteOf(target.host);
     this.#options = options;
+    this.#evidence = evidence;
+    this.#wish = wish;
     this.#onEnd = onEnd;
     this.#site = site;
     this.#leaning = {
       rotation,
-      visits: evidence.visits(site),
-      chance: evidence.chanceAt(admission.site ?? site, kind),
-      avoid: evidence.shutOutAt(site),
-      taken: session && ((exit) => session.isTaken(exit)),
+      ...evidence.leaningAt(site, admission.site ?? site),
+      taken: session ? (exit) => session.isTaken(exit) : undefined,
       // What is sent only once must not be lost to find out more.
       careful: !wide,
     };
     this.#own = session?.pinned ?? null;
     this.#pinned = this.#own;
-    this.#deadline = monotonic() + timeoutMs;
-    this.#hedgeMs = evidence.hedges[kind].afterMs(site);
+    // The only exit that may be tried has all of the time, whatever list it is from.
+    this.#groups = this.#isLocked ? [null] : [...sources];
+    this.#endsAt = options.monotonic() + options.timeoutMs;
+    this.#hedgeMs = evidence.hedges.afterMs(site);
     this.#enoughMs = this.#hedgeMs;
+    evidence.hedges.request();
     this.#begin();
+  }
+
+  /** Begins with the next group. */
+  #begin(): void {
+    const { monotonic, tries } = this.#options;
+    const now = monotonic();
+    this.#group = this.#groups.shift() ?? null;
+    this.#deadline = this.#groups.length > 0 ? (now + this.#endsAt) / 2 : this.#endsAt;
+    this.#left = tries;
+    this.#pinned = this.#wish.admission.session?.pinned ?? null;
+    this.#enoughMs = this.#hedgeMs;
+    this.#tryFirst(this.#deadline - now);
     if (this.#running.size === 0) this.#settle(false);
     else this.#wait(this.#enoughMs);
   }
 
-  #begin(): void {
-    const { evidence, timeoutMs, wish } = this.#options;
-    const { kind, wide, admission } = wish;
+  #tryFirst(limitMs: number): void {
+    const { kind, wide, admission } = this.#wish;
     const { session, rotation } = admission;
-    const lane = evidence.lanes[kind];
+    const { lane, hedges } = this.#evidence;
     const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
-    if (first !== undefined && first.upstream.key === this.#own) {
-      this.#enoughMs = timeoutMs * PATIENCE;
+    if (first !== undefined && first.key === this.#pinned) {
+      this.#enoughMs = limitMs * PATIENCE;
       this.#mayMove = session?.locked === false;
     } else if (lane.learned) {
       // Another tunnel costs the target nothing; a second request does.
       const joins = kind === 'tunnel' && wide && first !== undefined && !lane.trusts(first.upstream);
-      if (joins && !session) this.#enoughMs = HEAD_START * evidence.hedges[kind].usualMs(this.#site);
+      if (joins && !session) this.#enoughMs = HEAD_START * hedges.usualMs(this.#site);
     } else {
       for (let place = 1; wide && place < COLD_WIDTH; place++) this.#try('only');
     }
@@ -151,35 +151,33 @@ export class Race implements Running {
   }
 
   answered(attempt: Attempt, doubt: Doubt | null): void {
-    const member = this.#running.get(attempt);
-    if (this.#over || !member) return;
+    if (this.#over || !this.#running.delete(attempt)) return;
     if (doubt === null) {
-      this.#win(attempt, member);
+      this.#win(attempt);
       return;
     }
     const { mayBeOwn, look, refusal } = doubt;
-    const tookMs = this.#options.monotonic() - attempt.startedAt;
-    const doubtful = { attempt, member, doubt, tookMs, isAsked: mayBeOwn };
-    const alike = [doubtful, ...this.#doubtful].filter((other) => other.doubt.look === look);
+    const alike = [...this.#doubtful].filter(([, other]) => other.look === look).map(([other]) => other);
     // A session keeps its exit, whatever the site answers.
-    const isPinned = member.upstream.key === this.#pinned;
-    if (!mayBeOwn && (isPinned || this.#isTargets(alike, refusal))) {
-      this.#win(attempt, member, { doubtful: true });
+    const isPinned = attempt.member.key === this.#pinned;
+    if (!mayBeOwn && (isPinned || this.#isTargets([attempt, ...alike], refusal))) {
+      this.#win(attempt, { doubtful: true });
       return;
     }
-    this.#running.delete(attempt);
-    this.#doubtful.push(doubtful);
-    if (mayBeOwn) this.#prove(doubtful);
+    this.#doubtful.set(attempt, doubt);
+    if (mayBeOwn) this.#prove(attempt, doubt);
     else this.#replace();
   }
 
-  failed(attempt: Attempt, failure: Failure): void {
-    const member = this.#running.get(attempt);
-    if (this.#over || !member) return;
-    this.#running.delete(attempt);
-    member.busy--;
+  failed(attempt: Attempt, failure: Failure | 'stale'): void {
+    if (this.#over || !this.#running.delete(attempt)) return;
+    const { member, plan } = attempt;
+    if (failure === 'stale') {
+      this.#start(member, { ...plan, idle: undefined });
+      return;
+    }
     this.#blame(member, failure);
-    if (member.upstream.key === this.#pinned) {
+    if (member.key === this.#pinned) {
       // What comes in its place gets the usual time.
       clearTimeout(this.#timer);
       this.#wait(this.#hedgeMs);
@@ -188,30 +186,24 @@ export class Race implements Running {
   }
 
   #blame(member: Member, failure: Failure): void {
-    const { evidence, wish } = this.#options;
-    const { kind, admission } = wish;
+    const { kind, admission } = this.#wish;
     admission.session?.drop(member.upstream);
     // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
-    if (kind === 'plain' && evidence.lanes.plain.trusts(member.upstream))
-      evidence.reached(this.#site, member.upstream, false);
-    evidence.failed(kind, member, failure);
+    if (kind === 'plain' && this.#evidence.lane.trusts(member.upstream))
+      this.#evidence.reached(this.#site, member.upstream, false);
+    this.#evidence.failed(member, failure);
   }
 
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
-  #prove(doubtful: Doubtful): void {
-    const { tcp, monotonic } = this.#options;
-    const { attempt, member, doubt, tookMs } = doubtful;
-    const { look, refusal } = doubt;
+  #prove(attempt: Attempt, { look, refusal }: Doubt): void {
+    const { member, plan } = attempt;
     const learn = (canary: Attempt, isOwn: boolean) => {
       canary.cancel();
-      if (!this.#canaries.delete(canary)) return;
-      const at = this.#doubtful.indexOf(doubtful);
-      if (at < 0) return;
-      this.#doubtful.splice(at, 1);
-      this.#running.set(attempt, member);
+      if (!this.#canaries.delete(attempt) || !this.#doubtful.delete(attempt)) return;
+      this.#running.add(attempt);
       // It is the target's, and may still be meant for this exit alone.
-      if (!isOwn && refusal) this.answered(attempt, { look: look.slice(0, 3), mayBeOwn: false, refusal });
-      else if (!isOwn) this.#win(attempt, member, { tookMs });
+      if (!isOwn)
+        this.answered(attempt, refusal ? { look: look.slice(0, 3), mayBeOwn: false, refusal } : null);
       else {
         attempt.cancel();
         this.failed(attempt, 'page');
@@ -220,10 +212,10 @@ export class Race implements Running {
     const events = {
       answered: (canary: Attempt, seen: Doubt | null) =>
         learn(canary, seen === null || seen.look === look || Number.parseInt(seen.look, 10) < 400),
-      failed: (canary: Attempt, failure: Failure) => learn(canary, failure === 'page'),
+      failed: (canary: Attempt, failure: Failure | 'stale') => learn(canary, failure === 'page'),
     };
-    const { target, plan } = canaryFor(member.upstream, attempt.plan.tunnel);
-    this.#canaries.add(new Attempt(tcp, member.upstream, target, { plan, events, now: monotonic() }));
+    const canary = canaryFor(member.upstream, plan.tunnel);
+    this.#canaries.set(attempt, new Attempt(this.#options, member, { ...canary, events }));
   }
 
   #replace(): void {
@@ -232,45 +224,53 @@ export class Race implements Running {
   }
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
-    const { tries, tried, wish, tcp, monotonic, meter } = this.#options;
-    const { kind, target, planFor, admission } = wish;
-    if (this.#tries >= tries) return undefined;
-    const member = this.#next(unknown);
+    const { meter } = this.#options;
+    const { kind, planFor, admission } = this.#wish;
+    const member = this.#left > 0 ? this.#next(unknown) : undefined;
     if (!member) return undefined;
     const { upstream } = member;
+    this.#left--;
     this.#tries++;
-    tried.add(upstream.key);
-    member.busy++;
+    this.#tried.add(upstream.key);
     admission.session?.hold(upstream);
     meter.tried(kind);
     if (this.#running.size > 0) meter.hedged(kind);
-    const plan = planFor(upstream);
-    this.#running.set(new Attempt(tcp, upstream, target, { plan, events: this, now: monotonic() }), member);
+    this.#start(member, planFor(upstream));
     return member;
+  }
+
+  #start(member: Member, plan: Plan): void {
+    const { target } = this.#wish;
+    this.#running.add(new Attempt(this.#options, member, { target, plan, events: this }));
   }
 
   /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
   #next(unknown: 'last' | 'first' | 'only'): Member | undefined {
-    const { evidence, suits, tried, wish } = this.#options;
-    const { kind, admission } = wish;
-    const { session } = admission;
+    const { suits, session } = this.#wish.admission;
+    const { lane } = this.#evidence;
+    const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
-      const exit = evidence.lanes[kind].take(key) ?? evidence.lanes.tunnel.take(key);
+      const exit = this.#options.upstreamOf(key);
       if (exit) {
-        this.#leaning.visits?.note(exitOf(exit.upstream));
-        return exit;
+        this.#leaning.visits?.note(exitOf(exit));
+        return lane.take(exit);
       }
       // It has left the pool. Another request may already try one in its place.
       tried.add(key);
     }
     if (this.#isLocked) return undefined;
-    const untried: Suits = (upstream) => !tried.has(upstream.key) && suits(upstream, kind);
-    return evidence.lanes[kind].choose(untried, this.#leaning, unknown);
+    const fits: Suits = (one, kind) =>
+      !tried.has(one.key) &&
+      this.#group?.has(one.source) !== false &&
+      // The exit of a session must carry whatever comes next.
+      (!session || one.carries.tunnel) &&
+      suits(one, kind);
+    return lane.choose(fits, this.#leaning, unknown);
   }
 
   /** Whether nothing but the exit of the session may be tried. */
   get #isLocked(): boolean {
-    return this.#options.wish.admission.session?.locked === true && this.#pinned !== null;
+    return this.#wish.admission.session?.locked === true && this.#pinned !== null;
   }
 
   /** Sets the timer to the next hedge or the end. */
@@ -280,32 +280,34 @@ export class Race implements Running {
   }
 
   #tick(): void {
-    const { monotonic, tries, evidence, wish } = this.#options;
     if (this.#over) return;
-    if (monotonic() >= this.#deadline) {
+    if (this.#options.monotonic() >= this.#deadline) {
       const late = [...this.#running];
       this.#running.clear();
-      for (const [attempt, member] of late) {
+      for (const attempt of late) {
         attempt.cancel();
-        member.busy--;
-        this.#blame(member, 'timeout');
+        this.#blame(attempt.member, 'timeout');
       }
       this.#settle(true);
       return;
     }
-    if (this.#tries < tries && !this.#isLocked && (this.#mayMove || evidence.hedges[wish.kind].take())) {
+    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#evidence.hedges.take())) {
       this.#mayMove = false;
       this.#try('last');
     }
     this.#wait(this.#hedgeMs);
   }
 
-  /** Nothing is pending any more: a doubtful answer is better than none. */
+  /** Nothing is pending any more: a doubtful answer is better than none, and than the next group. */
   #settle(timedOut: boolean): void {
-    const best = this.#doubtful.shift();
+    const [best] = this.#doubtful.keys();
     if (best) {
-      this.#running.set(best.attempt, best.member);
-      this.#win(best.attempt, best.member, { doubtful: true }, true);
+      this.#win(best, { doubtful: true, isLast: true });
+      return;
+    }
+    clearTimeout(this.#timer);
+    if (this.#groups.length > 0) {
+      this.#begin();
       return;
     }
     this.#end();
@@ -313,83 +315,45 @@ export class Race implements Running {
   }
 
   /** Reports whether equal answers are the target's. Proxies of which nothing is known may all answer with their own. */
-  #isTargets(alike: readonly Doubtful[], refusal: boolean): boolean {
-    const { evidence, wish } = this.#options;
-    const { kind } = wish;
+  #isTargets(alike: readonly Attempt[], refusal: boolean): boolean {
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
-    const isKnown = (upstream: Upstream) => upstream.proven[kind] || evidence.lanes[kind].trusts(upstream);
-    return upstreams.length >= ALIKE && upstreams.some(isKnown);
+    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#evidence.knows(upstream));
   }
 
   /** `isLast`: nothing else can be delivered. */
-  #win(attempt: Attempt, member: Member, facts: Partial<RaceResult> = {}, isLast = false): void {
-    const { monotonic, evidence, wish } = this.#options;
-    const { session } = wish.admission;
-    const now = monotonic();
-    this.#running.delete(attempt);
+  #win(attempt: Attempt, { doubtful = false, isLast = false } = {}): void {
+    const { session } = this.#wish.admission;
+    const { member } = attempt;
+    this.#doubtful.delete(attempt);
     // What its own exit has answered is delivered, even if the session has left it meanwhile.
-    const hasLeft = member.upstream.key === this.#own && session?.pinned !== this.#own;
+    const hasLeft = member.key === this.#own && session?.pinned !== this.#own;
     if (session && !hasLeft && !session.pin(member.upstream, this.#pinned) && !isLast) {
       // Another request of the session has found an exit meanwhile, which is now that of all.
       attempt.cancel();
-      member.busy--;
       this.#pinned = session.pinned;
       this.#replace();
       return;
     }
     // What they answered was not the target's, or for themselves alone.
-    for (const { member: other, isAsked, doubt } of facts.doubtful ? [] : this.#doubtful) {
-      if (isAsked) continue;
-      if (doubt.refusal) evidence.refused(this.#site, other.upstream);
-      else this.#blame(other, 'declined');
+    for (const [other, { refusal }] of doubtful ? [] : this.#doubtful) {
+      if (this.#canaries.has(other)) continue;
+      if (refusal) this.#evidence.refused(this.#site, other.member.upstream);
+      else this.#blame(other.member, 'declined');
     }
-    const slower = [...this.#running]
-      .filter(([other]) => now - other.startedAt >= this.#enoughMs)
-      .map(([, slow]) => slow);
+    const enough = this.#options.monotonic() - this.#enoughMs;
+    const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
     this.#end();
-    const result = { tookMs: now - attempt.startedAt, doubtful: false, ...facts };
-    this.#onEnd({ attempt, member, slower, ...result }, this.#tries, false);
+    this.#onEnd({ attempt, doubtful, slower: slower.map((slow) => slow.member) }, this.#tries, false);
   }
 
   #end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
-    for (const { attempt, member } of this.#doubtful) this.#running.set(attempt, member);
-    for (const [attempt, member] of this.#running) {
+    for (const attempt of [...this.#doubtful.keys(), ...this.#running, ...this.#canaries.values()])
       attempt.cancel();
-      member.busy--;
-    }
-    for (const canary of this.#canaries) canary.cancel();
     this.#running.clear();
-    this.#doubtful.length = 0;
+    this.#doubtful.clear();
     this.#canaries.clear();
   }
-}
-
-/**
- * Races one group after the other until an upstream answers. Each but the last has half of the time that is left.
- * `begin`: starts the race of a group with a limit in ms.
- */
-export function raceInTurn<Group>(
-  [group, ...others]: readonly Group[],
-  leftMs: number,
-  begin: (group: Group, limitMs: number, onEnd: OnEnd) => Running,
-  onEnd: OnEnd,
-  triedBefore = 0,
-): Running {
-  let next: Running | null = null;
-  let cancelled = false;
-  const limitMs = others.length === 0 ? leftMs : leftMs / 2;
-  const first = begin(group as Group, limitMs, (result, tried, lost) => {
-    const tries = triedBefore + tried;
-    if (result !== null || others.length === 0) onEnd(result, tries, lost);
-    else if (!cancelled) next = raceInTurn(others, leftMs - limitMs, begin, onEnd, tries);
-  });
-  return {
-    cancel() {
-      cancelled = true;
-      (next ?? first).cancel();
-    },
-  };
 }

@@ -1,5 +1,5 @@
 import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
-import type { Gateway } from './gateway.ts';
+import type { Engine } from './engine.ts';
 import type { Sessions } from './sessions.ts';
 import { exitOf, type Upstream } from './upstream.ts';
 
@@ -25,7 +25,7 @@ export type Verdict =
   | { counted: true; exit: string; rest_seconds: number; for_all: boolean; moved: boolean };
 
 interface ReportsOptions {
-  gateway: Pick<Gateway, 'engine' | 'bans'>;
+  engine: Engine;
   sessions: Sessions;
   testimony: Pick<Testimony, 'observe'>;
   /** Called with the ID of each proxy that was meant. Default: nobody is told. */
@@ -36,7 +36,7 @@ interface ReportsOptions {
 const MOST_OF_EXIT = 20;
 
 /** Returns what takes reports about exits. */
-export function takeReports({ gateway: { engine, bans }, sessions, testimony, onReport }: ReportsOptions) {
+export function takeReports({ engine, sessions, testimony, onReport }: ReportsOptions) {
   return (witness: Witness, report: ExitReport): Verdict => {
     const { session: name, exit, id, site, ok } = report;
     const session = name === undefined ? undefined : sessions.find(witness.id, name);
@@ -46,8 +46,7 @@ export function takeReports({ gateway: { engine, bans }, sessions, testimony, on
       (session === undefined || upstream.key === session.pinned) &&
       (exit === undefined || exitOf(upstream) === exit) &&
       (id === undefined || upstream.id === id);
-    const all = new Set([...engine.upstreams('tunnel'), ...engine.upstreams('plain')]);
-    const meant = [...all].filter(isMeant).slice(0, MOST_OF_EXIT);
+    const meant = [...engine.upstreams()].filter(isMeant).slice(0, MOST_OF_EXIT);
     const [first] = meant;
     if (first === undefined) {
       const reason = session
@@ -59,8 +58,8 @@ export function takeReports({ gateway: { engine, bans }, sessions, testimony, on
     for (const { key } of meant) testimony.observe(witness, site, key, ok);
     const moved = !ok && session?.move() === true;
     const { restMs, forAll } = ok
-      ? { restMs: 0, ...bans.accepted(witness, site, found) }
-      : bans.refused(witness, site, found, report.restMs);
+      ? { restMs: 0, ...engine.bans.accepted(witness, site, found) }
+      : engine.bans.refused(witness, site, found, report.restMs);
     for (const upstream of meant) if (upstream.id !== null) onReport?.(upstream.id, report);
     return { counted: true, exit: found, rest_seconds: Math.round(restMs / 1000), for_all: forAll, moved };
   };

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
@@ -86,68 +86,61 @@ const entryExample = {
   proxy: 4711,
 };
 
-const reporting: Description = {
-  id: 'reportExit',
-  tag,
-  summary: 'Report an exit that a site refuses',
-  description:
-    'Name the exit by `session`, `exit` or `id`. After a failure, your requests to the site leave it out for 10 minutes, twice as long each time up to a day, while any other works; a session that you name moves. Others leave it out once several accounts have reported it. Needs a token of the role `gateway`; without such tokens, only programs on the same machine may report.',
-  answers: {
-    200: {
-      description: 'Whether the report counted, and if not, why.',
-      schema: Type.Object({
-        success: Type.Literal(true),
-        counted: Type.Boolean(),
-        reason: Type.Optional(Type.String({ description: 'Why it did not count.' })),
-        exit: Type.Optional(Type.String({ description: 'The exit that was meant.' })),
-        rest_seconds: Type.Optional(
-          Type.Integer({ description: 'For how long it is left out; 0 after a success.' }),
-        ),
-        for_all: Type.Optional(Type.Boolean({ description: 'Whether it counts for all accounts.' })),
-        moved: Type.Optional(Type.Boolean({ description: 'Whether the session gets another exit.' })),
-      }),
-      example: {
-        success: true,
-        counted: true,
-        exit: '203.0.113.9',
-        rest_seconds: 600,
-        for_all: false,
-        moved: true,
-      },
-    },
-  },
-  errors: [400, 401, 403, 404, 413],
-};
+/** Describes a route that answers with these fields. */
+function describe(
+  about: Omit<Description, 'tag' | 'answers'>,
+  description: string,
+  [fields, example]: [TProperties, object],
+): Description {
+  const schema = Type.Object({ success: Type.Literal(true), ...fields });
+  return { ...about, tag, answers: { 200: { description, schema, example: { success: true, ...example } } } };
+}
 
-const showingLast: Description = {
-  id: 'getLastExit',
-  tag,
-  summary: 'Get the exit of your last request',
-  description: 'Of the session, if you name one. Who may ask is the same as for reports.',
-  answers: {
-    200: {
-      description: 'The last request that was answered.',
-      schema: Type.Object({ success: Type.Literal(true), request: entrySchema }),
-      example: { success: true, request: entryExample },
-    },
+const reporting = describe(
+  {
+    id: 'reportExit',
+    summary: 'Report an exit that a site refuses',
+    description:
+      'Name the exit by `session`, `exit` or `id`. After a failure, your requests to the site leave it out for 10 minutes, twice as long each time up to a day, while any other works; a session that you name moves. Others leave it out once several accounts have reported it. Needs a token of the role `gateway`; without such tokens, only programs on the same machine may report.',
+    errors: [400, 401, 403, 404, 413],
   },
-  errors: [400, 401, 403, 404],
-};
+  'Whether the report counted, and if not, why.',
+  [
+    {
+      counted: Type.Boolean(),
+      reason: Type.Optional(Type.String({ description: 'Why it did not count.' })),
+      exit: Type.Optional(Type.String({ description: 'The exit that was meant.' })),
+      rest_seconds: Type.Optional(
+        Type.Integer({ description: 'For how long it is left out; 0 after a success.' }),
+      ),
+      for_all: Type.Optional(Type.Boolean({ description: 'Whether it counts for all accounts.' })),
+      moved: Type.Optional(Type.Boolean({ description: 'Whether the session gets another exit.' })),
+    },
+    { counted: true, exit: '203.0.113.9', rest_seconds: 600, for_all: false, moved: true },
+  ],
+);
 
-const showingLatest: Description = {
-  id: 'listGatewayRequests',
-  tag,
-  summary: 'List the latest requests',
-  description: 'The last 200 that the gateway of this server has carried, newest first.',
-  answers: {
-    200: {
-      description: 'The requests.',
-      schema: Type.Object({ success: Type.Literal(true), requests: Type.Array(entrySchema) }),
-      example: { success: true, requests: [entryExample] },
-    },
+const showingLast = describe(
+  {
+    id: 'getLastExit',
+    summary: 'Get the exit of your last request',
+    description: 'Of the session, if you name one. Who may ask is the same as for reports.',
+    errors: [400, 401, 403, 404],
   },
-  errors: [404],
-};
+  'The last request that was answered.',
+  [{ request: entrySchema }, { request: entryExample }],
+);
+
+const showingLatest = describe(
+  {
+    id: 'listGatewayRequests',
+    summary: 'List the latest requests',
+    description: 'The last 200 that the gateway of this server has carried, newest first.',
+    errors: [404],
+  },
+  'The requests.',
+  [{ requests: Type.Array(entrySchema) }, { requests: [entryExample] }],
+);
 
 const lastQuery = Type.Object({ session: Type.Optional(session) }, { additionalProperties: true });
 

@@ -4,15 +4,14 @@ import type { Plan, Verdict } from './attempt.ts';
 import type { Client, Served } from './client.ts';
 import type { Desk } from './desk.ts';
 import type { Evidence } from './evidence.ts';
-import { sessionLost, type Voice } from './fault.ts';
+import type { Voice } from './fault.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
 import type { Asked } from './journal.ts';
-import { openingReader, type TunnelOpening } from './opening.ts';
-import type { RaceResult, Running } from './race.ts';
+import { type Opening, openingReader, readGreeting } from './opening.ts';
+import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
 import type { Target } from './target.ts';
-import { readGreeting } from './tls.ts';
 import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
@@ -24,7 +23,7 @@ const SOON_MS = 1_000;
 /** When a tunnel in which nobody has spoken is treated like any other. */
 const BOTH_SILENT_MS = 60_000;
 
-type Repeatable = Extract<TunnelOpening, { bytes: number }>;
+type Repeatable = Extract<Opening, { bytes: number }>;
 
 interface TunnelOptions {
   client: Client;
@@ -41,18 +40,18 @@ interface TunnelOptions {
  * connects.
  */
 export function openTunnel(options: TunnelOptions): void {
-  new Opening(options).begin();
+  new Tunnel(options).begin();
 }
 
 /** A tunnel until bytes pass. A class, because there is one for each connection. */
-class Opening implements Served {
+class Tunnel implements Served {
   readonly #options: TunnelOptions;
   readonly #evidence: Evidence;
   readonly #asked: Asked;
   readonly #read = openingReader();
   /** What the upstreams compete for; `null`: a connection is enough. */
   #opening: Repeatable | null = null;
-  #running: Running | null = null;
+  #running: Race | null = null;
   /** An upstream that has connected, while neither side has spoken. */
   #found: RaceResult | null = null;
   #tries = 0;
@@ -62,21 +61,20 @@ class Opening implements Served {
   constructor(options: TunnelOptions) {
     const { desk, target, admission } = options;
     this.#options = options;
-    this.#evidence = desk.engine.evidenceOf(admission.account);
+    this.#evidence = desk.engine.evidenceOf('tunnel', admission.account);
     this.#asked = { kind: 'tunnel', target, admission, startedAt: desk.options.monotonic() };
   }
 
   begin(): void {
-    const { client, desk, voice, target, admission } = this.#options;
+    const { client, desk, voice, admission } = this.#options;
     client.serving = this;
     if (desk.options.strict) {
       this.#connect(null);
       return;
     }
     // A hopeless request is refused while its client can still be told why.
-    if (!this.#evidence.lanes.tunnel.has(admission.suits)) {
-      desk.settled(this.#asked, 'no_answer');
-      client.refuse(voice, desk.unanswered('tunnel', target, 0));
+    if (!this.#evidence.lane.has(admission.suits)) {
+      client.refuse(voice, desk.unanswered(this.#asked, 0));
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
@@ -126,15 +124,14 @@ class Opening implements Served {
     this.#running?.cancel();
     this.#running = null;
     if (this.#found === null) return;
-    const { attempt, member } = this.#found;
+    const { attempt } = this.#found;
     this.#found = null;
     attempt.onNews = null;
     attempt.cancel();
-    member.busy--;
   }
 
   #connect(opening: Repeatable | null): void {
-    const { client, desk, target, admission } = this.#options;
+    const { client, desk, voice } = this.#options;
     const evidence = this.#evidence;
     clearTimeout(this.#timer);
     this.#opening = opening;
@@ -142,38 +139,32 @@ class Opening implements Served {
     const planFor = (upstream: Upstream): Plan => ({
       tunnel: true,
       payload,
-      judge: opening?.kind === 'request' ? judgeOf(evidence, upstream, opening.method) : judgeGreeting,
+      // A proxy that relays plain requests may still answer CONNECT with its own page.
+      judge:
+        opening?.kind === 'request' ? answerJudge(opening.method, evidence.knows(upstream)) : judgeGreeting,
     });
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
     const wide = payload !== null || desk.options.strict;
     let isOver = false;
-    const running = desk.engine.find(
-      { kind: 'tunnel', target, admission, planFor, wide },
-      (result, tries, lost) => {
-        isOver = true;
-        this.#running = null;
-        this.#tries = tries;
-        if (result === null) this.#fail(lost);
-        else if (opening !== null || desk.options.strict) this.#carry(result);
-        else this.#awaitFirst(result);
-      },
-    );
+    const running = desk.engine.find({ ...this.#asked, planFor, wide }, (result, tries, lost) => {
+      isOver = true;
+      this.#running = null;
+      this.#tries = tries;
+      if (result === null) {
+        const fault = desk.unanswered(this.#asked, tries, lost);
+        if (desk.options.strict) client.refuse(voice, fault);
+        else client.socket.destroy();
+      } else if (opening !== null || desk.options.strict) this.#carry(result);
+      else this.#awaitFirst(result);
+    });
     if (!isOver) this.#running = running;
-  }
-
-  #fail(lost: boolean): void {
-    const { client, desk, voice, target } = this.#options;
-    const tries = this.#tries;
-    desk.settled(this.#asked, 'no_answer', { tries });
-    if (!desk.options.strict) client.socket.destroy();
-    else client.refuse(voice, lost ? sessionLost() : desk.unanswered('tunnel', target, tries));
   }
 
   /** Waits until either side speaks. */
   #awaitFirst(result: RaceResult): void {
     const { client, desk } = this.#options;
     const { monotonic } = desk.options;
-    const { attempt, member } = result;
+    const { attempt } = result;
     const startedAt = monotonic();
     this.#found = result;
     this.#timer = setTimeout(() => this.#carry(result), BOTH_SILENT_MS);
@@ -182,7 +173,7 @@ class Opening implements Served {
       this.#giveUp();
       client.socket.destroy();
       // Later, the target may have had enough of a silent client.
-      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed('tunnel', member, 'closed');
+      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed(attempt.member, 'closed');
     };
     const spoken = attempt.resume();
     if (!spoken && !client.inbox.isEmpty) this.received();
@@ -190,7 +181,8 @@ class Opening implements Served {
   }
 
   /** Hands both connections to a relay, and learns from what passes. */
-  #carry({ attempt, member, tookMs, doubtful, slower }: RaceResult): void {
+  #carry({ attempt, doubtful, slower }: RaceResult): void {
+    const { member, tookMs } = attempt;
     const { client, desk, target, voice, admission } = this.#options;
     const { account, session } = admission;
     const { strict, monotonic } = desk.options;
@@ -210,7 +202,7 @@ class Opening implements Served {
     };
     const prove = () => {
       settle();
-      evidence.worked('tunnel', member, { site: siteOf(target.host), tookMs, slower });
+      evidence.worked(member, { site: siteOf(target.host), tookMs, slower });
     };
     // The answer to a request was judged when it came.
     if (opening?.kind === 'request' && !doubtful) prove();
@@ -221,7 +213,7 @@ class Opening implements Served {
             greeted: opening !== null,
             now: monotonic(),
             onProven: prove,
-            onFailed: (why) => evidence.failed('tunnel', member, why),
+            onFailed: (why) => evidence.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
     const relay: Relay = new Relay({
@@ -253,12 +245,6 @@ class Opening implements Served {
 /** An alert that two proxies delivered is the target's. It says nothing about them. */
 function isAlert(received: Buffer): boolean {
   return readGreeting(received) === 'alert';
-}
-
-function judgeOf({ lanes }: Evidence, upstream: Upstream, method: string): Plan['judge'] {
-  // A proxy that relays plain requests may still answer CONNECT with its own page.
-  const certain = upstream.proven.tunnel || lanes.tunnel.trusts(upstream);
-  return answerJudge(method, certain);
 }
 
 function judgeGreeting(received: Buffer): Verdict {

@@ -1,7 +1,6 @@
 import type { Login } from '../proxy/login.ts';
 import { type Anonymity, type Dialled, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
 import { loginTag, proxyKeyOf } from '../proxy/targets/site.ts';
-import { Draw } from './draw.ts';
 
 /** What carries a client's connection: a tunnel to the target, or a single request over plain HTTP. */
 export type Kind = 'tunnel' | 'plain';
@@ -58,8 +57,6 @@ export type Failure =
   | 'protocol_error'
   /** It sent its own answer instead of the target's. */
   | 'page'
-  /** It delivered a TLS alert. */
-  | 'alert'
   /** The client did not trust that the answer came from the target. */
   | 'distrusted'
   | 'timeout';
@@ -100,12 +97,4 @@ export function unknownUpstream({ protocol, ip, port, login = null, tls = null }
     carries: { tunnel: true, plain: protocol !== 'https' },
     works: false,
   };
-}
-
-/** All upstreams that carry one kind of traffic, whatever anyone has seen of them. */
-export type Roster = Draw<Upstream>;
-
-/** `random`: 0 to 1. */
-export function createRoster(random: () => number): Roster {
-  return new Draw(random, ({ key }) => key);
 }

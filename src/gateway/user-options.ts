@@ -33,84 +33,68 @@ export type NamedSites = ReadonlyMap<string, string>;
 /** Names of lists by the words that stand for them; see `sourcesByWord`. */
 export type NamedSources = ReadonlyMap<string, ReadonlySet<string>>;
 
+interface Names {
+  sites: NamedSites;
+  sources: NamedSources;
+}
+
 interface Reader {
   /** Describes valid values. */
   form: string;
   /** Sets the option. Returns false for an invalid value. */
-  read(value: string, options: UserOptions, named: NamedSites, sources: NamedSources): boolean;
+  read(value: string, options: UserOptions, names: Names): boolean;
 }
 
 const MOST_SOURCES = 8;
 /** In characters. */
 const LONGEST_SOURCES = 256;
-const COUNTRIES = /^[a-z]{2}(\.[a-z]{2}){0,249}$/i;
 
-function countryReader(field: 'countries' | 'notCountries'): Reader {
-  return {
-    form: 'two letters, or several such codes with dots between them',
-    read(value, options) {
-      options[field] = value.toUpperCase().split('.');
-      return COUNTRIES.test(value);
-    },
-  };
-}
-
-/** `field`: what is set to the one that is named. */
-function choiceReader<K extends 'anonymity' | 'rotation'>(
+/** `parse`: returns `undefined` for an invalid value. */
+function option<K extends keyof UserOptions>(
   field: K,
-  choices: readonly NonNullable<UserOptions[K]>[],
+  form: string,
+  parse: (value: string, names: Names) => UserOptions[K] | undefined,
 ): Reader {
   return {
-    form: `one of ${choices.join(', ')}`,
-    read(value, options) {
-      const found = choices.find((known) => known === value.toLowerCase());
-      options[field] = found as UserOptions[K];
-      return found !== undefined;
+    form,
+    read(value, options, names) {
+      const parsed = parse(value, names);
+      if (parsed !== undefined) options[field] = parsed;
+      return parsed !== undefined;
     },
   };
 }
 
+function oneOf<K extends 'anonymity' | 'rotation'>(field: K, all: readonly NonNullable<UserOptions[K]>[]) {
+  const find = (value: string) => all.find((known) => known === value.toLowerCase());
+  return option(field, `one of ${all.join(', ')}`, find);
+}
+
+const COUNTRIES = /^[a-z]{2}(\.[a-z]{2}){0,249}$/i;
+const COUNTRY_FORM = 'two letters, or several such codes with dots between them';
+const readCountries = (value: string) => (COUNTRIES.test(value) ? value.toUpperCase().split('.') : undefined);
+
 const READERS: Record<string, Reader> = {
-  country: countryReader('countries'),
-  not: countryReader('notCountries'),
-  source: {
-    form: 'the names of lists, with dots between them',
-    read: (value, options, _, sources) => {
-      options.sources = readSources(value.toLowerCase(), sources);
-      return options.sources !== undefined;
-    },
-  },
-  anonymity: choiceReader('anonymity', ANONYMITIES),
-  max_latency: {
-    form: 'milliseconds',
-    read: (value, options) => {
-      options.maxLatencyMs = Number(value);
-      return /^\d{1,6}$/.test(value);
-    },
-  },
-  rotate: choiceReader('rotation', ROTATIONS),
-  session: {
-    form: '1 to 64 letters, digits and underscores',
-    read: (value, options) => {
-      options.session = value;
-      return /^\w{1,64}$/.test(value);
-    },
-  },
-  target: {
-    form: 'a domain, or the name of one of the PROXY_TARGETS',
-    read: (value, options, named) => {
-      const text = value.toLowerCase();
-      options.site = named.get(text) ?? siteOf(text);
-      return named.has(text) || /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text);
-    },
-  },
-  sesstime: {
-    form: `minutes from 1 to ${MOST_SESSION_MIN}`,
-    read: (value, options) => {
-      options.sessionMs = Number(value) * 60_000;
-      return /^\d{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_SESSION_MIN;
-    },
-  },
+  country: option('countries', COUNTRY_FORM, readCountries),
+  not: option('notCountries', COUNTRY_FORM, readCountries),
+  source: option('sources', 'the names of lists, with dots between them', readSources),
+  anonymity: oneOf('anonymity', ANONYMITIES),
+  max_latency: option('maxLatencyMs', 'milliseconds', (value) =>
+    /^[1-9]\d{0,5}$/.test(value) ? Number(value) : undefined,
+  ),
+  rotate: oneOf('rotation', ROTATIONS),
+  session: option('session', '1 to 64 letters, digits and underscores', (value) =>
+    /^\w{1,64}$/.test(value) ? value : undefined,
+  ),
+  target: option('site', 'a domain, or the name of one of the PROXY_TARGETS', (value, { sites }) => {
+    const text = value.toLowerCase();
+    return sites.get(text) ?? (/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text) ? siteOf(text) : undefined);
+  }),
+  sesstime: option('sessionMs', `minutes from 1 to ${MOST_SESSION_MIN}`, (value) =>
+    /^\d{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_SESSION_MIN
+      ? Number(value) * 60_000
+      : undefined,
+  ),
 };
 
 /** Domains and names of lists may themselves contain hyphens. */
@@ -125,10 +109,10 @@ function isOption(word: string): boolean {
 }
 
 /** Splits names of lists, which may contain dots: of two that fit, the longer one counts. */
-function readSources(text: string, known: NamedSources): ReadonlySet<string>[] | undefined {
+function readSources(value: string, { sources: known }: Names): ReadonlySet<string>[] | undefined {
   const found: ReadonlySet<string>[] = [];
-  if (text.length > LONGEST_SOURCES) return undefined;
-  for (let parts = text.split('.'); parts.length > 0; ) {
+  if (value.length > LONGEST_SOURCES) return undefined;
+  for (let parts = value.toLowerCase().split('.'); parts.length > 0; ) {
     let count = parts.length;
     while (count > 0 && !known.has(parts.slice(0, count).join('.'))) count--;
     const names = known.get(parts.slice(0, count).join('.'));
@@ -140,13 +124,13 @@ function readSources(text: string, known: NamedSources): ReadonlySet<string>[] |
 }
 
 /**
- * Parses `user-country-de-session-abc-sesslock`: the name, followed by options. A target is one of `named`, or a
+ * Parses `user-country-de-session-abc-sesslock`: the name, followed by options. A target is one of `sites`, or a
  * domain; sources are words of `sources`.
  * @throws {GatewayFault} `bad_request` for an unknown option or an invalid value.
  */
 export function readUser(
   text: string,
-  named: NamedSites,
+  sites: NamedSites,
   sources: NamedSources = new Map(),
 ): { user: string; options: UserOptions } {
   const [user = '', ...words] = text.split('-');
@@ -166,9 +150,13 @@ export function readUser(
     let value = words[++at] ?? '';
     while (HYPHENATED.has(name) && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
-    if (!reader.read(value, options, named, sources)) {
+    if (!reader.read(value, options, { sites, sources })) {
       throw badRequest(`${word} in the user name must be ${reader.form}.`);
     }
   }
+  const { countries, notCountries = [] } = options;
+  // Waiting for a pool that is being filled would be in vain.
+  if (countries?.every((country) => notCountries.includes(country)))
+    throw badRequest('country and not in the user name exclude each other.');
   return { user, options };
 }

@@ -4,11 +4,14 @@
  */
 export class OwnedMap<V> {
   readonly #most: number;
+  readonly #onForgotten: (owner: string, value: V) => void;
   readonly #books = new Map<string, Map<string, V>>();
   #size = 0;
 
-  constructor(most: number) {
+  /** `onForgotten`: called with what is lost above the limit. Default: nobody is told. */
+  constructor(most: number, onForgotten: (owner: string, value: V) => void = () => {}) {
     this.#most = most;
+    this.#onForgotten = onForgotten;
   }
 
   get(owner: string, key: string): V | undefined {
@@ -29,6 +32,12 @@ export class OwnedMap<V> {
     if (book.size === 0) this.#books.delete(owner);
   }
 
+  /** Deletes all entries of one owner. */
+  clear(owner: string): void {
+    this.#size -= this.#books.get(owner)?.size ?? 0;
+    this.#books.delete(owner);
+  }
+
   /** Returns the entries of one owner, or `undefined` without any. */
   of(owner: string): ReadonlyMap<string, V> | undefined {
     return this.#books.get(owner);
@@ -43,8 +52,9 @@ export class OwnedMap<V> {
     let largest: [owner: string, size: number] = ['', 0];
     for (const [owner, { size }] of this.#books) if (size > largest[1]) largest = [owner, size];
     const [owner] = largest;
-    for (const oldest of this.#books.get(owner)?.keys() ?? []) {
+    for (const [oldest, value] of this.#books.get(owner) ?? []) {
       this.delete(owner, oldest);
+      this.#onForgotten(owner, value);
       return;
     }
   }

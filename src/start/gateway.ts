@@ -3,7 +3,6 @@ import type { Tokens } from '../access/tokens.ts';
 import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
-import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
@@ -119,11 +118,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       verify: (token) => tokens.verify(token, 'gateway'),
       calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
       limiter,
-      accounts: createAccounts({
-        limiter,
-        connections: config.GATEWAY_CONNECTIONS,
-        onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
-      }),
+      connections: config.GATEWAY_CONNECTIONS,
+      onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
       sessions,
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
       namedSites: names[0],
@@ -164,7 +160,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
-      gateway,
+      engine: gateway.engine,
       sessions,
       testimony,
       onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
@@ -198,14 +194,14 @@ function rulesOf(config: Config): TargetRules {
 }
 
 /** Shows how many exits there are to choose from, and how many were chosen. */
-function countExits({ engine, bans, journal }: Gateway, metrics: Metrics): void {
+function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
   metrics.gauge({
     name: 'picpool_gateway_exits',
     help: 'Exits that have worked for anyone, those that have not yet, and those that any site is kept from.',
     labelNames: ['state'],
     read() {
       const { trusted, unproven } = engine.exits();
-      const counts = { trusted, unproven, shut_out: bans.count() };
+      const counts = { trusted, unproven, shut_out: engine.bans.count() };
       return Object.entries(counts).map(([state, value]) => ({ labels: [state], value }));
     },
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createAccounts } from '../../src/gateway/accounts.ts';
+import { Account } from '../../src/gateway/account.ts';
 
 const QUOTA = { capacity: 100 * 1024 * 1024, perSecond: 1 };
 
@@ -12,25 +12,24 @@ function createWorld(connections: number) {
       return { allowed: true, remaining: 1, resetMs: 0, retryAfterMs: 0 };
     },
   };
-  return { accounts: createAccounts({ limiter, connections }), taken: () => taken };
+  return { account: new Account('user', { limiter, connections }), taken: () => taken };
 }
 
 describe('the account of a user', () => {
   test('counts connections that were admitted at the same moment together', () => {
-    const { accounts } = createWorld(2);
-    const [one, two, three] = [1, 2, 3].map(() => accounts.of('user', null));
-    one?.enter();
-    two?.enter();
-    expect(() => three?.enter()).toThrow('2 connections are open already');
-    one?.leave();
-    expect(() => accounts.of('user', null).enter()).not.toThrow();
-    expect(() => three?.enter()).toThrow();
+    const { account } = createWorld(2);
+    account.enter();
+    account.enter();
+    expect(() => account.enter()).toThrow('2 connections are open already');
+    account.leave();
+    expect(() => account.enter()).not.toThrow();
+    expect(() => account.enter()).toThrow();
   });
 
   test('is charged for the bytes that passed, however many connections they took', async () => {
-    const { accounts, taken } = createWorld(2);
+    const { account, taken } = createWorld(2);
+    account.quota = QUOTA;
     for (let connection = 0; connection < 20; connection++) {
-      const account = accounts.of('user', QUOTA);
       account.enter();
       expect(account.spend(1000)).toBe(true);
       await new Promise(setImmediate);
@@ -42,12 +41,10 @@ describe('the account of a user', () => {
   test('is asked again after the quota was used up', async () => {
     let allowed = false;
     const verdict = { remaining: 1, resetMs: 0, retryAfterMs: 0 };
-    const accounts = createAccounts({
-      limiter: { take: async () => ({ allowed, ...verdict }) },
-      connections: 2,
-    });
+    const limiter = { take: async () => ({ allowed, ...verdict }) };
+    const account = new Account('user', { limiter, connections: 2 });
+    account.quota = QUOTA;
     const spendTwice = async () => {
-      const account = accounts.of('user', QUOTA);
       account.enter();
       account.spend(1000);
       await new Promise(setImmediate);
@@ -56,13 +53,11 @@ describe('the account of a user', () => {
       return goesOn;
     };
     expect(await spendTwice()).toBe(false);
-    await expect(accounts.of('user', QUOTA).demandQuota()).rejects.toThrow(
-      'The quota of this token is used up',
-    );
+    await expect(account.demandQuota()).rejects.toThrow('The quota of this token is used up');
     expect(await spendTwice()).toBe(false);
     await new Promise(setImmediate);
     allowed = true;
-    await accounts.of('user', QUOTA).demandQuota();
+    await account.demandQuota();
     expect(await spendTwice()).toBe(true);
   });
 });

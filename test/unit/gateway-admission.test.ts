@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-import { createAccounts } from '../../src/gateway/accounts.ts';
 import { createAdmit } from '../../src/gateway/admission.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
 
@@ -9,7 +8,7 @@ test('a limiter that does not respond refuses clients in words', async () => {
     isOpen: () => false,
     verify: async (id) => ({ id, rate: { capacity: 60, perSecond: 1 }, quota: null }),
     limiter,
-    accounts: createAccounts({ limiter, connections: 1 }),
+    connections: 1,
     sessions: new Sessions(() => 0),
     suits: () => true,
     namedSites: new Map(),

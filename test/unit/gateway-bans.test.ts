@@ -54,7 +54,7 @@ describe('over plain http', () => {
     const world = await startWorld(12, (exit, path) => (path === '/private' ? 403 : half(exit)));
     expect((await ask(world, { path: '/private' })).status).toBe(403);
     expect(new Set(world.site.seen).size).toBe(3);
-    expect(world.gateway.bans.count()).toBe(0);
+    expect(world.gateway.engine.bans.count()).toBe(0);
   });
 
   test('only methods that change nothing are repeated', async () => {
@@ -87,12 +87,12 @@ describe('a report', () => {
   test('counts for its account alone until another account says the same', async () => {
     const { gateway } = await startWorld(5, () => 200, true);
     const exit = '127.41.0.1';
-    const isOut = (witness: typeof one) => gateway.bans.at(witness, site)?.(exit) ?? false;
+    const isOut = (witness: typeof one) => gateway.engine.bans.at(witness, site)?.(exit) ?? false;
     expect(gateway.report(one, { ...failed, exit })).toMatchObject({ counted: true, for_all: false });
     expect([one, two, { id: 'three', speaksForAll: false }].map(isOut)).toEqual([true, false, false]);
     expect(gateway.report(two, { ...failed, exit })).toMatchObject({ counted: true, for_all: true });
     expect(isOut({ id: 'three', speaksForAll: false })).toBe(true);
-    expect(gateway.bans.at(one, 'other.example')?.(exit)).toBe(false);
+    expect(gateway.engine.bans.at(one, 'other.example')?.(exit)).toBe(false);
   });
 
   test('moves its session, unless that is locked, and one about an exit that it has left does not count', async () => {

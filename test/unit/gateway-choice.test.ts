@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test';
-import type { Account } from '../../src/gateway/accounts.ts';
+import type { Account } from '../../src/gateway/account.ts';
+import { Draw } from '../../src/gateway/draw.ts';
 import { Engine } from '../../src/gateway/engine.ts';
 import { Hedges } from '../../src/gateway/hedges.ts';
-import { Lane } from '../../src/gateway/lane.ts';
+import { Lane, type Member } from '../../src/gateway/lane.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
-import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
-import { createBans } from '../../src/proxy/targets/bans.ts';
+import { OwnedMap } from '../../src/lib/owned-map.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
@@ -14,8 +15,10 @@ import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
-  const roster = createRoster(random);
-  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0, roster });
+  const roster = new Draw<Upstream>(random);
+  const known = new OwnedMap<Member>(1_000);
+  const monotonic = () => 0;
+  const lane = new Lane({ kind: 'tunnel', random, monotonic, roster, known, opinion: () => null }, 'me');
   const sites = createSites({ random });
   for (let n = 1; n <= 60; n++)
     roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
@@ -38,33 +41,54 @@ test('proxies that reach a site are chosen for it', () => {
   expect(blocked).toBeLessThan(10);
 });
 
-test('a request that may try no further proxy uses up no attempts of others', async () => {
-  // Each look at the clock moves it, so that a slow machine changes nothing.
-  let now = 0;
-  const monotonic = () => (now += 5);
-  const silent: TcpSocket = {
-    peer: '',
-    listener: NOBODY,
-    write: () => true,
-    pause() {},
-    resume() {},
-    end() {},
-    destroy() {},
-  };
-  const engine = new Engine({
+const silent: TcpSocket = {
+  peer: '',
+  listener: NOBODY,
+  write: () => true,
+  pause() {},
+  resume() {},
+  end() {},
+  destroy() {},
+};
+
+function startEngine(more: Partial<ConstructorParameters<typeof Engine>[0]> = {}) {
+  const monotonic = () => performance.now();
+  return new Engine({
     tcp: { dial: () => silent },
     testimony: createTestimony({ random: Math.random, monotonic }),
-    bans: createBans(monotonic),
     tries: 2,
-    timeoutMs: 2_000,
+    timeoutMs: 200,
     random: Math.random,
     monotonic,
     meter: createMeter(createMetrics()),
     onFailure: () => {},
+    ...more,
   });
+}
+
+test('what accounts know is bounded over all of them, and the one that knows most forgets its oldest', () => {
+  const engine = startEngine();
+  const [small, big] = ['small', 'big'].map(
+    (id) => engine.evidenceOf('tunnel', { id, speaksForAll: false }).lane,
+  ) as [Lane, Lane];
+  const numbered = (n: number) => {
+    const ip = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+    return unknownUpstream({ protocol: 'http', ip, port: 1 });
+  };
+  small.succeeded(small.take(numbered(0)), 100);
+  for (let n = 0; n < 100_000; n++) big.succeeded(big.take(numbered(n)), 100);
+  const known = [small.trusts(numbered(0)), big.trusts(numbered(0)), big.trusts(numbered(1))];
+  expect(known).toEqual([true, false, true]);
+});
+
+test('a request that may try no further proxy uses up no attempts of others', async () => {
+  // Each look at the clock moves it, so that a slow machine changes nothing.
+  let now = 0;
+  const monotonic = () => (now += 5);
+  const engine = startEngine({ monotonic });
   for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const account = { id: 'me', speaksForAll: true } as Account;
-  const hedges = engine.evidenceOf(account).hedges.tunnel;
+  const hedges = engine.evidenceOf('tunnel', account).hedges;
   for (let n = 0; n < 100; n++) hedges.observe('a.example', 1);
   let taken = 0;
   hedges.take = () => ++taken > 0;

@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test';
+import { Draw } from '../../src/gateway/draw.ts';
 import { Lane, type Leaning, type Member } from '../../src/gateway/lane.ts';
-import { createRoster, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createVisits } from '../../src/gateway/visits.ts';
+import { OwnedMap } from '../../src/lib/owned-map.ts';
 import { createRandom } from '../support/random.ts';
 
 const anybody = () => true;
@@ -9,8 +11,10 @@ const anybody = () => true;
 function laneOf(count: number, exitIpOf: (n: number) => string | null = () => null) {
   let now = 0;
   const random = createRandom(7);
-  const roster = createRoster(random);
-  const lane = new Lane({ kind: 'tunnel', random, monotonic: () => now, roster });
+  const roster = new Draw<Upstream>(random);
+  const known = new OwnedMap<Member>(1_000);
+  const monotonic = () => now;
+  const lane = new Lane({ kind: 'tunnel', random, monotonic, roster, known, opinion: () => null }, 'me');
   const members = Array.from({ length: count }, (_, n) => {
     const ip = `127.0.0.${n + 1}`;
     roster.set({ ...unknownUpstream({ protocol: 'http', ip, port: 1 }), exitIp: exitIpOf(n) });
@@ -49,7 +53,7 @@ test('each site gets the exit that it has not seen for longest', () => {
   prove(3);
   const visits = createVisits();
   for (const site of ['a.example', 'b.example']) {
-    const counts = chosen(lane, 60, { visits: visits(site) });
+    const counts = chosen(lane, 60, { visits: visits('me', site) });
     expect([counts.size, most(counts)]).toEqual([30, 2]);
   }
 });
@@ -60,7 +64,7 @@ test('a site that is new gets the exits that other sites have not seen for longe
   const visits = createVisits();
   const counts = new Map<Member | undefined, number>();
   for (let n = 0; n < 30; n++) {
-    const member = lane.choose(anybody, { visits: visits(`s${n}.example`) });
+    const member = lane.choose(anybody, { visits: visits('me', `s${n}.example`) });
     counts.set(member, (counts.get(member) ?? 0) + 1);
   }
   expect(counts.size).toBe(30);
@@ -69,7 +73,7 @@ test('a site that is new gets the exits that other sites have not seen for longe
 test('proxies with the same exit get the share of one', () => {
   const { lane, members, prove } = laneOf(20, (n) => (n < 11 ? '192.0.2.1' : `192.0.2.${n}`));
   prove(3);
-  const counts = chosen(lane, 100, { visits: createVisits()('a.example') });
+  const counts = chosen(lane, 100, { visits: createVisits()('me', 'a.example') });
   const shared = members.slice(0, 11).map((member) => counts.get(member) ?? 0);
   expect(shared.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(11);
 });
@@ -77,7 +81,7 @@ test('proxies with the same exit get the share of one', () => {
 test('one that is much faster than all others does not get all requests, and slow ones get none', () => {
   const { lane, members, prove } = laneOf(20);
   prove(5, (n) => (n === 0 ? 1 : n < 15 ? 300 : 5_000));
-  const counts = chosen(lane, 150, { visits: createVisits()('a.example') });
+  const counts = chosen(lane, 150, { visits: createVisits()('me', 'a.example') });
   expect([counts.size, most(counts)]).toEqual([15, 10]);
   expect(counts.has(members[19])).toBe(false);
   const random = chosen(lane, 150, { rotation: 'random' });
@@ -88,7 +92,7 @@ test('one that has worked once gets its turn like those that have worked often',
   const { lane, members, prove } = laneOf(20);
   prove(1);
   for (const member of members.slice(1)) for (let n = 0; n < 20; n++) lane.succeeded(member, 100);
-  expect(chosen(lane, 20, { visits: createVisits()('a.example') }).size).toBe(20);
+  expect(chosen(lane, 20, { visits: createVisits()('me', 'a.example') }).size).toBe(20);
 });
 
 test('those to avoid come after the untried, those that others hold after the rest, and none is left out', () => {
@@ -113,7 +117,7 @@ test('one with tunnels that have proven nothing yet waits for its proof while ot
   silent.unproven = 2;
   expect(chosen(lane, 40).has(silent)).toBe(false);
   for (const member of members) member.unproven = 2;
-  expect(chosen(lane, 40, { visits: createVisits()('a.example') }).has(silent)).toBe(true);
+  expect(chosen(lane, 40, { visits: createVisits()('me', 'a.example') }).has(silent)).toBe(true);
 });
 
 test('an untried one is tried for one request at a time', () => {
@@ -127,7 +131,7 @@ test('an untried one is tried for one request at a time', () => {
   expect(lane.choose(anybody, {}, 'only')).toBeUndefined();
 });
 
-test('fast: proxies that worked are chosen, the faster and less busy of two', () => {
+test('fast: proxies that worked are chosen, the fastest and least busy of a few', () => {
   const { lane, members } = laneOf(10);
   const [fast, slow, busy] = members as [Member, Member, Member];
   for (let n = 0; n < 20; n++) {
@@ -137,8 +141,15 @@ test('fast: proxies that worked are chosen, the faster and less busy of two', ()
   }
   busy.busy = 50;
   const counts = chosen(lane, 900, { rotation: 'fast' });
-  expect(counts.size).toBe(3);
-  expect(counts.get(fast) ?? 0).toBeGreaterThan(400);
+  expect(counts.get(fast) ?? 0).toBeGreaterThan(700);
+});
+
+test('fast: of proxies that all work, the slower half gets hardly anything', () => {
+  const { lane, members, prove } = laneOf(20);
+  prove(5, (n) => 100 * (n + 1));
+  const counts = chosen(lane, 300, { rotation: 'fast' });
+  const slower = members.slice(10).map((member) => counts.get(member) ?? 0);
+  expect(slower.reduce((sum, one) => sum + one, 0)).toBeLessThan(20);
 });
 
 test('a failed proxy is left out for a while', () => {

@@ -3,9 +3,9 @@ import { createServer } from 'node:net';
 import { connect } from 'node:tls';
 import { answerHead, answerReader } from '../../src/gateway/http-answer.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
+import { openingReader, readGreeting } from '../../src/gateway/opening.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
-import { readGreeting, readOpening } from '../../src/gateway/tls.ts';
 import { bodyEnd, framingOf, headReader, relay } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 
@@ -17,14 +17,14 @@ function headOf(text: string) {
 
 function plainOf(text: string) {
   const ask = readRequest(headOf(text));
-  if (ask.kind !== 'plain') throw new Error('not plain');
+  if (ask.request === null) throw new Error('not plain');
   return ask.request;
 }
 
 describe('the head of a request', () => {
   test('is sent on in absolute form to proxies and in origin form to servers, with the host of the URL', () => {
     const request = plainOf('GET http://Example.com/a?b HTTP/1.1\r\nHost: other.example\r\nX: 1\r\n\r\n');
-    expect(request.forProxy.toString()).toBe(
+    expect(request.forProxy(null).toString()).toBe(
       'GET http://example.com/a?b HTTP/1.1\r\nHost: example.com\r\nX: 1\r\nConnection: keep-alive\r\n\r\n',
     );
     expect(request.forServer.toString()).toStartWith('GET /a?b HTTP/1.1\r\nHost: example.com\r\n');
@@ -67,17 +67,14 @@ describe('the head of a request', () => {
   test('may name a host in UTF-8, as some clients do', () => {
     for (const line of ['GET http://bücher.example/ HTTP/1.1', 'CONNECT bücher.example:443 HTTP/1.1']) {
       const ask = readRequest(headOf(`${line}\r\n\r\n`));
-      const target = ask.kind === 'plain' ? ask.request.target : ask.target;
-      expect(target.host).toBe('xn--bcher-kva.example');
+      expect(ask.target.host).toBe('xn--bcher-kva.example');
     }
   });
 
   test('of OPTIONS may be about the whole server', () => {
-    const ask = readRequest(headOf('OPTIONS http://a.example HTTP/1.1\r\n\r\n'));
-    if (ask.kind !== 'plain') throw new Error('it is a tunnel');
-    const { forServer, forProxy } = ask.request;
-    expect(forServer.toString()).toStartWith('OPTIONS * HTTP/1.1\r\n');
-    expect(forProxy.toString()).toStartWith('OPTIONS http://a.example HTTP/1.1\r\n');
+    const request = plainOf('OPTIONS http://a.example HTTP/1.1\r\n\r\n');
+    expect(request.forServer.toString()).toStartWith('OPTIONS * HTTP/1.1\r\n');
+    expect(request.forProxy(null).toString()).toStartWith('OPTIONS http://a.example HTTP/1.1\r\n');
   });
 
   test('is at most 64 KB', () => {
@@ -326,13 +323,13 @@ describe('SOCKS5', () => {
 describe('TLS', () => {
   test('the ClientHello of a real client is complete, and cut ones are partial', async () => {
     const hello = await realHello();
-    expect(readOpening(hello)).toEqual({ kind: 'hello', bytes: hello.length, earlyData: false });
+    expect(openingReader()(hello)).toEqual({ kind: 'hello', bytes: hello.length });
     for (let length = 1; length < hello.length; length++) {
-      expect(readOpening(hello.subarray(0, length)).kind).toBe('partial');
+      expect(openingReader()(hello.subarray(0, length)).kind).toBe('partial');
     }
   });
 
-  test('early data is detected', async () => {
+  test('one with early data, which contains a request, is sent once', async () => {
     const hello = await realHello();
     const extension = Buffer.from([0, 42, 0, 0]);
     const longer = Buffer.concat([hello, extension]);
@@ -342,16 +339,15 @@ describe('TLS', () => {
     const suites = session + 2 + hello.readUInt16BE(session);
     const extensions = suites + 1 + (hello[suites] ?? 0);
     longer.writeUInt16BE(hello.readUInt16BE(extensions) + 4, extensions);
-    expect(readOpening(longer)).toMatchObject({ kind: 'hello', earlyData: true });
+    expect(openingReader()(longer)).toEqual({ kind: 'other' });
   });
 
   test.each([
-    ['GET / HTTP/1.1\r\n', 'other'],
     ['SSH-2.0-x', 'other'],
     ['\x16\x03\x01\x00\x00', 'other'],
     ['\x16\x02\x01', 'other'],
   ])('%j is %s', (text, kind) => {
-    expect(readOpening(Buffer.from(text, 'latin1')).kind).toBe(kind as 'other');
+    expect(openingReader()(Buffer.from(text, 'latin1')).kind).toBe(kind as 'other');
   });
 
   test('a ServerHello, an alert and a page are distinguished', () => {
@@ -389,8 +385,7 @@ async function realHello(): Promise<Buffer> {
 
 test('what is forwarded means the same to every reader', () => {
   const forwarded = (head: string) => {
-    const ask = readRequest(headOf(head));
-    return ask.kind === 'plain' ? ask.request.forServer.toString('latin1') : '';
+    return plainOf(head).forServer.toString('latin1');
   };
   const host = 'Host: a.example\r\n';
   // The second byte of this letter counts as a blank in JavaScript.

@@ -69,6 +69,20 @@ test('a request waits for the first proxy while the pool is being filled', async
   );
 });
 
+test('nobody looks for the first proxy of a client that has left', async () => {
+  let looks = 0;
+  const { gateway } = await startWorld({ limits: { filling: () => ++looks > 0 } });
+  const socket = connect(gateway.port, '127.0.0.1');
+  socket.write('GET http://a.example/ HTTP/1.1\r\n\r\n');
+  await until(() => looks > 0);
+  socket.resetAndDestroy();
+  await gateway.empty();
+  const before = looks;
+  // Long enough for several looks.
+  await Bun.sleep(350);
+  expect(looks - before).toBeLessThanOrEqual(1);
+});
+
 test('a request gives up waiting after its time limit, and is told that more may be found', async () => {
   const { ask } = await startWorld({ limits: { filling: () => true, timeoutMs: 200 } });
   expect(statusLine(await ask())).toContain('503 No proxy is known to work. The pool is still being filled');

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect, createServer, type Socket } from 'node:net';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { createAccounts } from '../../src/gateway/accounts.ts';
 import { createAdmit } from '../../src/gateway/admission.ts';
 import type { GatewayOptions } from '../../src/gateway/desk.ts';
 import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
@@ -76,7 +75,7 @@ async function createWorld(
       isOpen: () => verify === null,
       verify: verify ?? (async () => null),
       limiter,
-      accounts: createAccounts({ limiter, connections: 100 }),
+      connections: 100,
       sessions: new Sessions(monotonic),
       suits: () => true,
       namedSites: new Map(),

@@ -2,30 +2,15 @@ import { expect, test } from 'bun:test';
 import { Engine } from '../../src/gateway/engine.ts';
 import { type Asked, Journal } from '../../src/gateway/journal.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
-import { type OnEnd, type RaceResult, raceInTurn } from '../../src/gateway/race.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
-import { createBans } from '../../src/proxy/targets/bans.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import type { TcpListener } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
 import { until } from '../support/stores/services.ts';
 
-/** A race that ends when the test says so. */
-class Running {
-  cancelled = false;
-  readonly end: OnEnd;
-  constructor(end: OnEnd) {
-    this.end = end;
-  }
-  cancel(): void {
-    this.cancelled = true;
-  }
-}
-
 const upstream = (key: string) => ({ key, ip: '192.0.2.1', exitIp: null, login: null, id: null }) as Upstream;
-const wonBy = (key: string) => ({ member: { upstream: upstream(key) } }) as RaceResult;
 
 /** A connection to a proxy, which connects or fails when the test says so. */
 class Dial {
@@ -65,11 +50,13 @@ function startSession({
   pinned,
   locked = false,
   timeoutMs = 60_000,
+  sources,
 }: {
   ips?: string[];
   pinned?: string;
   locked?: boolean;
   timeoutMs?: number;
+  sources?: Set<string>[] | undefined;
 }) {
   const monotonic = () => performance.now();
   const random = createRandom(1);
@@ -83,7 +70,6 @@ function startSession({
       },
     },
     testimony: createTestimony({ random, monotonic }),
-    bans: createBans(monotonic),
     tries: 8,
     timeoutMs,
     random,
@@ -94,9 +80,9 @@ function startSession({
   const sessions = new Sessions(() => 0);
   const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
   const session = open('a');
-  const add = (ip: string, exitIp: string | null = null) => {
+  const add = (ip: string, exitIp: string | null = null, source = '') => {
     const proven = { tunnel: true, plain: true };
-    const proxy = { ...unknownUpstream({ protocol: 'http', ip, port: 1 }), proven, exitIp };
+    const proxy = { ...unknownUpstream({ protocol: 'http', ip, port: 1 }), proven, exitIp, source };
     engine.set(proxy);
     return proxy;
   };
@@ -114,16 +100,18 @@ function startSession({
           account: { id: 'me', speaksForAll: true } as Asked['admission']['account'],
           suits: () => true,
           session,
+          sources,
           site: null,
           rotation: 'spread',
         },
         planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
         wide: false,
       },
-      (result, tries, lost) => found.push({ exit: result?.member.upstream.ip, tries, lost }),
+      (result, tries, lost) => found.push({ exit: result?.attempt.member.upstream.ip, tries, lost }),
     );
   /** What the account has seen. */
-  const evidence = () => engine.evidenceOf({ id: 'me', speaksForAll: true } as Asked['admission']['account']);
+  const evidence = () =>
+    engine.evidenceOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
   return { session, open, add, found, dials, start, evidence };
 }
 
@@ -180,12 +168,15 @@ test.each([
   expect([exitOf(session.pinned), found.length, dials[1 - first]?.cancelled]).toEqual([exit, 1, true]);
 });
 
-test('the exit of a locked session is not lost if only the time was too short', async () => {
-  const { found, start } = startSession({ pinned: A, locked: true, timeoutMs: 2 });
-  start();
-  await until(() => found.length > 0);
-  expect(found).toEqual([{ exit: undefined, tries: 1, lost: false }]);
-});
+test.each([[undefined], [[new Set(['paid']), new Set(['free'])]]])(
+  'the exit of a locked session is not lost if only the time was too short, with lists in order %p',
+  async (sources) => {
+    const { found, start } = startSession({ pinned: A, locked: true, timeoutMs: 2, sources });
+    start();
+    await until(() => found.length > 0);
+    expect(found).toEqual([{ exit: undefined, tries: 1, lost: false }]);
+  },
+);
 
 test('requests that have lost the same exit try the same ones after it, and all get the one that answers', () => {
   const { session, found, dials, start } = startSession({ ips: [A, B, C], pinned: A });
@@ -241,7 +232,7 @@ test('requests whose exit has left the pool try the same one after it', () => {
 test('a session whose exit is silent moves even if its account has no attempts left, and a locked one uses none', async () => {
   for (const locked of [false, true]) {
     const { dials, start, evidence } = startSession({ pinned: A, locked, timeoutMs: 300 });
-    const { tunnel: hedges } = evidence().hedges;
+    const { hedges } = evidence();
     while (!locked && hedges.take());
     const before = locked ? hedges.take() : false;
     const ended = until(() => dials.length > 0 && dials.every(({ cancelled }) => cancelled));
@@ -258,8 +249,8 @@ test('the rotation knows which exits the sessions of its account use', () => {
   const { dials, start, evidence } = startSession({ pinned: A });
   start();
   dials[0]?.answer();
-  const { latest } = evidence().visits('a.example');
-  expect(latest(A)).toBeGreaterThan(latest(B));
+  const { visits } = evidence().leaningAt('a.example', 'a.example');
+  expect(visits?.latest(A)).toBeGreaterThan(visits?.latest(B) ?? 0);
 });
 
 test('a session tells of the address that its exit has now, and keeps other sessions from it', () => {
@@ -313,33 +304,22 @@ test('exits that were used before the clock was set back do not count as used ju
   expect(journal.exitsUsed()).toBe(0);
 });
 
-test('groups of lists are raced in order, the next only if none of the first answers, in the same time', () => {
-  const begun: [string, number, Running][] = [];
-  const ended: [RaceResult | null, number][] = [];
-  const start = () =>
-    raceInTurn(
-      ['paid', 'mine', 'free'],
-      8_000,
-      (group, ms, onEnd) => {
-        const race = new Running(onEnd);
-        begun.push([group, ms, race]);
-        return race;
-      },
-      (result, tries) => ended.push([result, tries]),
-    );
+test('groups of lists are raced in order, the next only if none of the first answers, in the same time', async () => {
+  const sources = [new Set(['paid']), new Set(['mine']), new Set(['free'])];
+  const { add, found, dials, start } = startSession({ ips: [], sources, timeoutMs: 400 });
+  add(A, null, 'paid');
+  add(B, null, 'mine');
+  add(C, null, 'free');
+  const begun = performance.now();
   start();
-  begun[0]?.[2].end(null, 3, false);
-  begun[1]?.[2].end(wonBy('b'), 2, false);
-  expect(begun.map(([group, ms]) => [group, ms])).toEqual([
-    ['paid', 4_000],
-    ['mine', 2_000],
-  ]);
-  expect(ended).toEqual([[wonBy('b'), 5]]);
-  const race = start();
-  begun[2]?.[2].end(null, 1, false);
-  begun[3]?.[2].end(null, 1, false);
-  race.cancel();
-  expect(begun.map(([, , { cancelled }]) => cancelled)).toEqual([false, false, false, false, true]);
-  begun[4]?.[2].end(null, 1, false);
-  expect(ended.at(-1)).toEqual([null, 3]);
+  dials[0]?.fail();
+  expect(dials.map(({ ip }) => ip)).toEqual([A, B]);
+  // The second of three groups has half of what is left.
+  await until(() => dials.length === 3);
+  expect(performance.now() - begun).toBeGreaterThan(190);
+  expect([dials[1]?.cancelled, dials[2]?.ip]).toEqual([true, C]);
+  dials[2]?.answer();
+  expect(found).toEqual([{ exit: C, tries: 3, lost: false }]);
+  start().cancel();
+  expect(dials.slice(3).map(({ cancelled }) => cancelled)).toEqual([true]);
 });

@@ -28,6 +28,12 @@ test('a user name has options in any order', () => {
   expect(readUser('')).toEqual({ user: '', options: DEFAULTS });
 });
 
+test('what no proxy can ever fit is refused', () => {
+  expect(() => readUser('me-country-de.fr-not-fr.de')).toThrow('exclude each other');
+  expect(() => readUser('me-max_latency-0')).toThrow('max_latency');
+  expect(readUser('me-country-de.fr-not-fr').options.notCountries).toEqual(['FR']);
+});
+
 test('the way to choose an exit is an option', () => {
   expect(readUser('me-rotate-FAST-country-de').options).toEqual({
     ...DEFAULTS,

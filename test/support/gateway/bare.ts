@@ -1,5 +1,4 @@
 import { createLocalRateLimiter } from '../../../adapters/local/rate-limiter.ts';
-import { createAccounts } from '../../../src/gateway/accounts.ts';
 import { createAdmit } from '../../../src/gateway/admission.ts';
 import type { GatewayOptions } from '../../../src/gateway/desk.ts';
 import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
@@ -90,7 +89,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       isOpen: () => !withTokens,
       verify: options.verify ?? (async (token) => ({ id: token, rate: null, quota: null })),
       limiter,
-      accounts: createAccounts({ limiter, connections: each }),
+      connections: each,
       sessions,
       suits: () => true,
       namedSites: new Map(),
@@ -103,7 +102,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
   }
   return Object.assign(gateway, {
     sites: testimony.common,
-    report: takeReports({ gateway, sessions, testimony }),
+    report: takeReports({ engine: gateway.engine, sessions, testimony }),
     open: () => open,
     empty: () => (open === 0 ? Promise.resolve() : new Promise<void>((resolve) => (onEmpty = resolve))),
   });

@@ -1,9 +1,8 @@
-import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
 import { GatewayFault } from './fault.ts';
 
-interface AccountsOptions {
+export interface AccountOptions {
   limiter: Pick<RateLimiter, 'take'>;
   /** Maximum number of connections of one user. */
   connections: number;
@@ -13,8 +12,6 @@ interface AccountsOptions {
 
 /** Bytes are taken from the quota in steps of this size, because all copies of the server share it. */
 const STEP = 1024 * 1024;
-/** Above this number, the user who was admitted longest ago is forgotten. */
-const MOST_USERS = 10_000;
 
 /** Counts the usage of a token or an address. */
 export class Account implements Witness {
@@ -22,13 +19,13 @@ export class Account implements Witness {
   speaksForAll = false;
   /** Bytes in a period; `null` without a limit. */
   quota: Bucket | null = null;
-  readonly #options: AccountsOptions;
+  readonly #options: AccountOptions;
   #open = 0;
   #paid = 0;
   #empty = false;
   #asking: Promise<void> | null = null;
 
-  constructor(id: string, options: AccountsOptions) {
+  constructor(id: string, options: AccountOptions) {
     this.id = id;
     this.#options = options;
   }
@@ -85,19 +82,4 @@ export class Account implements Witness {
       // A store that does not respond must not cut tunnels.
     }
   }
-}
-
-/**
- * Returns what finds the account of a user. `quota`: bytes in a period, `null` without a limit. `speaksForAll`: what it
- * sees of upstreams counts for all.
- */
-export function createAccounts(options: AccountsOptions) {
-  const accounts = new BoundedMap<string, Account>(MOST_USERS);
-  return {
-    of(user: string, quota: Bucket | null, speaksForAll = false): Account {
-      const account = accounts.get(user) ?? new Account(user, options);
-      accounts.set(user, account);
-      return Object.assign(account, { quota, speaksForAll });
-    },
-  };
 }
