@@ -63,7 +63,7 @@ ${pagination(site, {
 </div>
 <div class="album-link">
 ${snippet(site, 'copy-page', words.albums.link, url)}
-<p class="actions"><a class="button quiet" rel="nofollow" href="${site.path}/report?album=${album.id}">${words.reports.report}</a></p>
+<p class="actions"><a class="button quiet plain" rel="nofollow" href="${site.path}/report?album=${album.id}">${words.reports.report}</a></p>
 </div>`,
   });
 }

@@ -209,7 +209,7 @@ function actions(
   const { id } = image;
   const isProtected = visibilityOf(image) === 'protected';
   return html`<p class="actions">
-${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a>${
+${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet plain" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a>${
     isProtected &&
     html`
 <button class="quiet" form="lock">${icon('lock')}${pictures.lockAgain}</button>`
