@@ -105,7 +105,7 @@ export async function qualityFor(
   return qualityFrom(factorsOf(sample, made, bytes, picture.width * picture.height), format);
 }
 
-/** Least quality with which a file is made as small as its source. */
+/** Least quality with which a file is made as small as its source, unless that has the same format. */
 const LEAST_QUALITY: Record<Lossy, number> = { webp: 30, jpeg: 35, avif: 28 };
 /** By how much one step of quality changes the logarithm of the bytes, above a quality; in photos. */
 const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]> = {
@@ -123,9 +123,10 @@ const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]
 };
 
 /** Returns the quality at which about `share` of the bytes are left. */
-export function lowered(quality: number, share: number, format: Lossy): number {
+export function lowered(quality: number, share: number, format: Lossy, isSame: boolean): number {
+  const least = isSame ? 1 : LEAST_QUALITY[format];
   let [lower, excess] = [quality, -Math.log(share * 0.97)];
-  for (; excess > 0 && lower > LEAST_QUALITY[format]; lower--)
+  for (; excess > 0 && lower > least; lower--)
     excess -= STEPS[format].find(([above]) => lower > above)?.[1] ?? 0;
   return lower;
 }

@@ -93,5 +93,7 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
     drawn += lengths[code] ?? 0;
     previous = code;
   }
-  return drawn >= pixels ? Math.ceil(at / 8) : null;
+  if (drawn < pixels) return null;
+  // Some decoders need the bits of half a code behind the last one.
+  return data.length * 8 < at + width ? data.length : Math.ceil(at / 8);
 }
