@@ -9,7 +9,7 @@ const PROGRESSIVE = 0xc2;
 const FRAMES = [0xc0, 0xc1, PROGRESSIVE];
 const ICC = 'ICC_PROFILE\0';
 const MOST_SCANS = 32;
-/** Version 1.1, square pixels, no thumbnail: with it, every reader takes three components for YCbCr. */
+/** Version 1.1, square pixels, no thumbnail. It says that three components are YCbCr, as their names 1, 2 and 3 do without it. */
 const JFIF_HEAD = Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1');
 
 /** Returns the one frame of a file in grey or YCbCr, the tables that its scans use, and the profile. */
@@ -22,7 +22,7 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
   /** Positions of their data in `parts`. */
   const scans: number[] = [];
   const [coded, quantised] = [new Set<number>(), new Set<number>()];
-  let [frame, kind, isYcc, isOther]: [Buffer | null, number, boolean, boolean] = [null, 0, false, false];
+  let [frame, kind, isNamed, isOther]: [Buffer | null, number, boolean, boolean] = [null, 0, false, false];
   for (let at = 2; ; ) {
     if (file.readUInt8(at) !== 0xff) return null;
     const marker = file.readUInt8(at + 1);
@@ -47,9 +47,9 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     else if (FRAMES.includes(marker)) {
       const components = data.readUInt8(5);
       const isUsual = data.readUInt8(0) === 8 && data.readUInt16BE(1) > 0 && [1, 3].includes(components);
-      if (frame || !isUsual || data.length !== 6 + 3 * components) return null;
+      const isNumbered = components === 1 || [1, 2, 3].every((name, index) => data[6 + 3 * index] === name);
+      if (frame || !isUsual || !isNumbered || data.length !== 6 + 3 * components) return null;
       [frame, kind] = [data, marker];
-      isYcc ||= components === 1 || [0, 1, 2].every((index) => data[6 + 3 * index] === index + 1);
       parts.push(segment(marker, data));
     } else if (marker === SOS) {
       const used = frame && tablesOf(data, frame, kind, coded);
@@ -62,9 +62,9 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
       const end = endOfScan(file, at);
       scans.push(parts.push(segment(SOS, data), file.subarray(at, end)) - 1);
       at = end;
-    } else if (marker === JFIF && text.startsWith('JFIF\0')) isYcc = true;
+    } else if (marker === JFIF && text.startsWith('JFIF\0')) isNamed = true;
     else if (marker === ADOBE && text.startsWith('Adobe')) {
-      if (data.readUInt8(11) === 1) isYcc = true;
+      if (data.readUInt8(11) === 1) isNamed = true;
       else isOther = true;
     } else if (marker === PROFILE && text === ICC) {
       if (data[12] !== profile.length + 1) return null;
@@ -74,12 +74,12 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
   }
   const icc = profile.length > 0 ? bareIcc(Buffer.concat(profile)) : null;
   if (!frame || coded.size !== frame[5] || (profile.length > 0 && !icc)) return null;
-  if (!isYcc || (isOther && frame[5] === 3)) return null;
+  if (isOther && frame[5] === 3) return null;
   const colours = icc ? [segment(PROFILE, Buffer.from(`${ICC}\x01\x01`, 'latin1'), icc)] : [];
   const written = (body: readonly Buffer[]) =>
     Buffer.concat([
       Buffer.from([0xff, SOI]),
-      segment(JFIF, JFIF_HEAD),
+      ...(isNamed ? [segment(JFIF, JFIF_HEAD)] : []),
       ...told,
       ...colours,
       ...body,
