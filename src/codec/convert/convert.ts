@@ -70,7 +70,9 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   let made = await encodedAs(plan);
   const kept = made.data.length < source.bytes ? null : await keptAs(source, plan, job, sharp);
   if (kept) made = kept;
-  for (let tries = 0; tries < MOST_TRIES && job.quality === undefined; tries++) {
+  // Instead of a version that is not smaller, the stored file is sent.
+  const isOpen = job.quality === undefined && job.smallest !== true;
+  for (let tries = animated ? 1 : MOST_TRIES; tries > 0 && isOpen; tries--) {
     const smaller = smallerPlan(source, plan, made);
     const again = smaller && (await encodedAs(smaller));
     if (!again || again.data.length >= made.data.length) break;
@@ -234,7 +236,7 @@ function qualityOf(
       quality,
     }).toBuffer();
     const decoded = await sharp(encoded, INPUT).removeAlpha().toColourspace('srgb').raw().toBuffer();
-    return { made: { data: decoded, width, height }, bytes: encoded.length };
+    return { data: decoded, width, height };
   });
 }
 
