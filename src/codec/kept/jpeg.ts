@@ -3,7 +3,7 @@ import { bareIcc } from './icc.ts';
 
 /** Markers of ITU-T T.81, table B.1. */
 const [SOI, EOI, SOS, DQT, DHT, DRI] = [0xd8, 0xd9, 0xda, 0xdb, 0xc4, 0xdd];
-const [JFIF, EXIF, PROFILE, IPTC, ADOBE] = [0xe0, 0xe1, 0xe2, 0xed, 0xee];
+const [JFIF, PROFILE, ADOBE] = [0xe0, 0xe2, 0xee];
 const PROGRESSIVE = 0xc2;
 /** With Huffman codes: baseline, extended and progressive. */
 const FRAMES = [0xc0, 0xc1, PROGRESSIVE];
@@ -69,7 +69,7 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     } else if (marker === PROFILE && text === ICC) {
       if (data[12] !== profile.length + 1) return null;
       profile.push(data.subarray(14));
-    } else if (keepsExif && (marker === EXIF || marker === IPTC)) told.push(segment(marker, data));
+    } else if (keepsExif && /^(Exif\0|http:\/\/|Photoshop )/.test(text)) told.push(segment(marker, data));
     else if ((marker & 0xf0) !== 0xe0 && marker !== 0xfe) return null;
   }
   const icc = profile.length > 0 ? bareIcc(Buffer.concat(profile)) : null;
