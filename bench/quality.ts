@@ -15,7 +15,7 @@ import { BOUNDS, factorsOf, type Lossy, SAMPLE_QUALITY, sampleOf } from '../src/
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
 const AIM = 74.7;
-/** A blank picture looks like itself at any quality, and is no photo. */
+/** A blank picture, which looks like itself at any quality, is left out. */
 const BLANK = 95;
 const FORMATS = Object.keys(SAMPLE_QUALITY) as Lossy[];
 /** What the server did before quality followed from the picture. */

@@ -1,6 +1,6 @@
 import { type Box, boxesIn, boxIn, propertiesOf } from '../decoders/heif-boxes.ts';
-import type { Bare } from './bare.ts';
 import { bareIcc } from './icc.ts';
+import type { Bare } from './trials.ts';
 
 /** Properties that a picture may have (ISO/IEC 23008-12, section 6.5), and whether a reader must understand them. */
 const PROPERTIES: Record<string, boolean> = {

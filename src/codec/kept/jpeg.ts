@@ -1,5 +1,5 @@
-import { type Bare, withOtherEnd } from './bare.ts';
 import { bareIcc } from './icc.ts';
+import { type Bare, withOtherEnd } from './trials.ts';
 
 /** Markers of ITU-T T.81, table B.1. */
 const [SOI, EOI, SOS, DQT, DHT, DRI] = [0xd8, 0xd9, 0xda, 0xdb, 0xc4, 0xdd];
@@ -69,7 +69,8 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     } else if (marker === PROFILE && text === ICC) {
       if (data[12] !== profile.length + 1) return null;
       profile.push(data.subarray(14));
-    } else if (keepsExif && /^(Exif\0|http:\/\/|Photoshop )/.test(text)) told.push(segment(marker, data));
+    } else if (keepsExif && (marker & 0xf0) === 0xe0 && /^(Exif\0|http:\/\/|Photoshop )/.test(text))
+      told.push(segment(marker, data));
     else if ((marker & 0xf0) !== 0xe0 && marker !== 0xfe) return null;
   }
   const icc = profile.length > 0 ? bareIcc(Buffer.concat(profile)) : null;

@@ -1,5 +1,5 @@
-import { type Bare, withOtherEnd } from './bare.ts';
 import { bareIcc } from './icc.ts';
+import { type Bare, withOtherEnd } from './trials.ts';
 
 interface Chunk {
   type: string;
