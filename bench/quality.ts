@@ -52,7 +52,7 @@ function encode(picture: Sharp, format: Lossy, quality: number, pixels: number):
 }
 
 const upright = (path: string) =>
-  sharp(path, { limitInputPixels: false })
+  sharp(path, { limitInputPixels: false, failOn: 'error' })
     .autoOrient()
     .resize({ width: 4096, height: 4096, fit: 'inside', withoutEnlargement: true });
 

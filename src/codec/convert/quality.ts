@@ -19,10 +19,12 @@ export function isLossy(format: Format): format is Lossy {
 const TILE = 128;
 /** Tiles begin where blocks of an earlier JPEG do: encoding in the same blocks loses less. */
 const GRID = 16;
-/** JPEG is the hardest to predict, and takes the longest to encode. */
-const MOST_TILES: Record<Lossy, number> = { webp: 12, jpeg: 24, avif: 12 };
-/** A sample of fewer says too little. */
-const LEAST_TILES = 8;
+/** JPEG is the hardest to predict and takes the longest to encode, WebP the shortest. */
+const TILES: Record<Lossy, readonly [least: number, most: number]> = {
+  webp: [6, 8],
+  jpeg: [8, 24],
+  avif: [8, 12],
+};
 /** The share of the pixels in a sample, between these limits. */
 const SHARE = 1 / 16;
 /** Smaller pictures have no sample: it would cost nearly as much as the picture. */
@@ -32,7 +34,7 @@ const LEAST_PIXELS = 1e6;
  * Coefficients of the factors that `factorsOf` returns, for SSIMULACRA2 of 74.7. Fitted by `bun bench/quality.ts tune` to some 60 photos of cameras.
  */
 const MODELS: Record<Lossy, readonly number[]> = {
-  webp: [172.9, 6.041, -0.9334, 7.356, 0.5929, -1.306, 3.063, 0.5283, -1.063, -1.278, 0.1653],
+  webp: [177.7, 4.911, -1.21, 5.936, 0.473, 0.001882, 5.113, 0.4343, -1.21, -2.38, 0.4236],
   jpeg: [123.9, 4.467, 0.04285, 5.112, 1.689, -2.068, -1.395, 4.582, -2.467, -9.098, -0.4613],
   avif: [161.6, 9.342, -0.7751, -1.702, 2.666, -2.901, 9.82, 1.063, -0.4816, -4.691, -0.04678],
 };
@@ -46,7 +48,8 @@ export const BOUNDS: Record<Lossy, readonly [least: number, most: number]> = {
 /** Returns tiles from all over a picture as one picture, or `null` if it is too small for that. */
 export function sampleOf({ data, width, height, channels }: Pixels, format: Lossy): Rgb | null {
   if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
-  const count = Math.min(MOST_TILES[format], Math.max(LEAST_TILES, (width * height * SHARE) / TILE ** 2));
+  const [least, most] = TILES[format];
+  const count = Math.min(most, Math.max(least, (width * height * SHARE) / TILE ** 2));
   const across = Math.max(
     1,
     Math.min(Math.floor(width / TILE), Math.round(Math.sqrt((count * width) / height))),
