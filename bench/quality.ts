@@ -95,7 +95,9 @@ async function tune(): Promise<void> {
     avif: [],
   };
   for (const path of paths) {
-    const { data, info } = await raw(upright(path));
+    const whole = await raw(upright(path)).catch(() => null);
+    if (whole === null) continue;
+    const { data, info } = whole;
     await writeFile(original, data);
     const pixels = info.width * info.height;
     for (const format of FORMATS) {
@@ -219,7 +221,9 @@ async function judge(): Promise<void> {
   );
   for (const [index, path] of paths.entries()) {
     if (index > 0 && index % 8 === 0) report();
-    await writeFile(original, (await raw(upright(path))).data);
+    const whole = await raw(upright(path)).catch(() => null);
+    if (whole === null) continue;
+    await writeFile(original, whole.data);
     if ((await scoreOf(await encode(upright(path), 'webp', 50, 0))) > BLANK) continue;
     let webp = 0;
     for (const format of FORMATS) {

@@ -163,7 +163,10 @@ async function keptAs(
   // Many viewers do not read the colours of a picture that our own code has to draw.
   const isUsual = typeof source.input === 'string' || job.format === 'auto';
   const mayStay = isWhole && isUsual && format === kindOf(source) && (job.stripExif || isPlain(source));
-  const data = mayStay && (await keptFile(job.input, { format, animated, keepsExif: !job.stripExif }, sharp));
+  const frame = source.upright.width * source.upright.height;
+  const pixels = { frame, all: animated ? frame * source.frames : frame };
+  const asked = { format, animated, keepsExif: !job.stripExif, pixels };
+  const data = mayStay ? await keptFile(job.input, asked, sharp) : null;
   if (!data) return null;
   const { exif, xmp, iptc } = await sharp(data).metadata();
   return {
