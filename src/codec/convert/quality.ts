@@ -34,7 +34,7 @@ const LEAST_PIXELS = 1e6;
  * Coefficients of the factors that `factorsOf` returns, for SSIMULACRA2 of 74.7. Fitted by `bun bench/quality.ts tune` to some 60 photos of cameras.
  */
 const MODELS: Record<Lossy, readonly number[]> = {
-  webp: [177.7, 4.911, -1.21, 5.936, 0.473, 0.001882, 5.113, 0.434, -1.21, -2.38, 0.4236],
+  webp: [177.7, 4.911, -1.21, 5.936, 0.473, 0.001882, 5.113, 0.44, -1.21, -2.38, 0.4236],
   jpeg: [123.9, 4.467, 0.04285, 5.112, 1.689, -2.068, -1.395, 4.582, -2.467, -9.098, -0.4613],
   avif: [161.6, 9.342, -0.7751, -1.702, 2.666, -2.901, 9.82, 1.063, -0.4816, -4.691, -0.04678],
 };
