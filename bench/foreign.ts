@@ -1,16 +1,16 @@
 /**
  * Pictures of others: how many are stored larger than they came, without options and with `format=auto`, and what is left of mutated ones.
- * `bun bench/foreign.ts FOLDER [COUNT] [MUTANTS]`: the folder holds pictures of any kind, also in folders below; a folder of its own for each source
- * makes the sample even.
+ * `bun bench/foreign.ts FOLDER [COUNT] [MUTANTS] [KEPT]`: the folder holds pictures of any kind, also in folders below; a folder of its own for each source
+ * makes the sample even. KEPT: a folder that gets kept files and what they were uploaded as, so that other readers can compare them.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseHeader } from '../src/codec/convert/header.ts';
 import { startCodec } from '../test/support/codec/codec.ts';
 import { mutant } from '../test/support/images/mutants.ts';
 import { needlessBytes } from '../test/support/images/needless-bytes.ts';
 
-const [folder = '.', count = '298', mutants = '2000'] = process.argv.slice(2);
+const [folder = '.', count = '298', mutants = '2000', keptFolder] = process.argv.slice(2);
 const [LEAST, MOST] = [5000, 3_000_000];
 /** Of each format, in proportion to what people send. */
 const SHARES: Record<string, number> = {
@@ -37,6 +37,14 @@ const chosen = [...found].flatMap(([kind, paths]) =>
 );
 
 const bench = await startCodec();
+if (keptFolder) await mkdir(keptFolder, { recursive: true });
+let written = 0;
+async function compare(name: string, uploaded: Buffer, { bytes, format }: { bytes: Buffer; format: string }) {
+  if (!keptFolder) return;
+  const path = join(keptFolder, `${name}-${written++}`);
+  await writeFile(`${path}.uploaded.${format}`, uploaded);
+  await writeFile(`${path}.kept.${format}`, bytes);
+}
 const kept: { bytes: Buffer; format: string }[] = [];
 for (const format of ['webp', 'auto'] as const) {
   let [stored, larger, silent, asItCame] = [0, 0, 0, 0];
@@ -45,7 +53,10 @@ for (const format of ['webp', 'auto'] as const) {
     const made = await bench.convert(file, { format, look: true }).catch(() => null);
     if (!made) continue;
     stored++;
-    if (made.original.kept) asItCame++;
+    if (made.original.kept) {
+      asItCame++;
+      await compare(format, file, made);
+    }
     if (made.original.kept && file.length < 200_000) kept.push({ bytes: file, format: made.format });
     if (made.size <= file.length) continue;
     larger++;
@@ -60,11 +71,13 @@ for (const format of ['webp', 'auto'] as const) {
 let [stored, keptMutants, needless] = [0, 0, 0];
 for (let seed = 0; seed < Number(mutants) && kept.length > 0; seed++) {
   const { bytes, format } = kept[seed % kept.length] as (typeof kept)[number];
-  const made = await bench.convert(mutant(bytes, format, seed), { format: 'auto' }).catch(() => null);
+  const upload = mutant(bytes, format, seed);
+  const made = await bench.convert(upload, { format: 'auto' }).catch(() => null);
   if (!made) continue;
   stored++;
   if (!made.original.kept) continue;
   keptMutants++;
+  await compare('mutant', upload, made);
   const bytesLeft = needlessBytes(made.bytes, made.format);
   needless += bytesLeft;
   if (bytesLeft > 0) console.log(`  seed ${seed}: ${bytesLeft} bytes in ${made.format}`);

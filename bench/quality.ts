@@ -11,17 +11,19 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import sharp, { type Sharp } from 'sharp';
 import { convert } from '../src/codec/convert/convert.ts';
-import { factorsOf, type Lossy, SAMPLE_QUALITY, sampleOf } from '../src/codec/convert/quality.ts';
+import { BOUNDS, factorsOf, type Lossy, SAMPLE_QUALITY, sampleOf } from '../src/codec/convert/quality.ts';
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
-const AIM = 74.5;
+const AIM = 74.7;
+/** A blank picture, which looks like itself at any quality, is left out. */
+const BLANK = 95;
 const FORMATS = Object.keys(SAMPLE_QUALITY) as Lossy[];
 /** What the server did before quality followed from the picture. */
 const BEFORE: Record<Lossy, number> = { webp: 80, jpeg: 82, avif: 50 };
 /** Qualities around the usual ones, for the line through the scores. */
 const TRIED: Record<Lossy, readonly number[]> = {
-  webp: [70, 80, 88],
-  jpeg: [58, 70, 82],
+  webp: [72, 82, 88],
+  jpeg: [56, 68, 80],
   avif: [46, 57, 66],
 };
 
@@ -50,7 +52,7 @@ function encode(picture: Sharp, format: Lossy, quality: number, pixels: number):
 }
 
 const upright = (path: string) =>
-  sharp(path, { limitInputPixels: false })
+  sharp(path, { limitInputPixels: false, failOn: 'error' })
     .autoOrient()
     .resize({ width: 4096, height: 4096, fit: 'inside', withoutEnlargement: true });
 
@@ -93,48 +95,38 @@ async function tune(): Promise<void> {
     avif: [],
   };
   for (const path of paths) {
-    // Parts as they are, and the whole at their size: photos come from cameras and from editors.
-    const { autoOrient: size } = await sharp(path).metadata();
-    const shrunk = Math.min(1, Math.sqrt(1.3e6 / (size.width * size.height)));
-    for (const picture of [
-      upright(path).resize(Math.round(size.width * shrunk)),
-      upright(path).extract({
-        left: 0,
-        top: 0,
-        width: Math.min(size.width, 1216),
-        height: Math.min(size.height, 960),
-      }),
-    ]) {
-      const { data, info } = await raw(picture);
-      const sample = sampleOf({ data, width: info.width, height: info.height, channels: info.channels });
+    const whole = await raw(upright(path)).catch(() => null);
+    if (whole === null) continue;
+    const { data, info } = whole;
+    await writeFile(original, data);
+    const pixels = info.width * info.height;
+    for (const format of FORMATS) {
+      const sample = sampleOf(
+        { data, width: info.width, height: info.height, channels: info.channels },
+        format,
+      );
       if (!sample) continue;
-      await writeFile(original, data);
-      const pixels = info.width * info.height;
-      for (const format of FORMATS) {
-        const points: [number, number][] = [];
-        for (const quality of TRIED[format])
-          points.push([
-            quality,
-            await scoreOf(await encode(sharp(data, { raw: info }), format, quality, pixels)),
-          ]);
-        const made = await encode(
-          sharp(sample.data, { raw: { ...sample, channels: 3 } }),
-          format,
-          SAMPLE_QUALITY[format],
-          pixels,
-        );
-        const factors = factorsOf(
-          sample,
-          { ...sample, data: (await raw(sharp(made))).data },
-          made.length,
-          pixels,
-        );
-        const [low, middle, high] = points as [[number, number], [number, number], [number, number]];
-        const [from, to] = middle[1] > AIM ? [low, middle] : [middle, high];
-        const slope = Math.max(0.3, (to[1] - from[1]) / (to[0] - from[0]));
-        const quality = Math.min(high[0] + 6, Math.max(low[0] - 12, from[0] + (AIM - from[1]) / slope));
-        rows[format].push({ factors, quality, slope });
-      }
+      const points: [number, number][] = [];
+      for (const quality of TRIED[format])
+        points.push([
+          quality,
+          await scoreOf(await encode(sharp(data, { raw: info }), format, quality, pixels)),
+        ]);
+      const [low, middle, high] = points as [[number, number], [number, number], [number, number]];
+      if (low[1] > BLANK) continue;
+      const made = await encode(
+        sharp(sample.data, { raw: { ...sample, channels: 3 } }),
+        format,
+        SAMPLE_QUALITY[format],
+        pixels,
+      );
+      const decoded = { ...sample, data: (await raw(sharp(made))).data };
+      const factors = factorsOf(sample, decoded, pixels);
+      const [from, to] = middle[1] > AIM ? [low, middle] : [middle, high];
+      const slope = Math.max(0.25, (to[1] - from[1]) / (to[0] - from[0]));
+      const [least, most] = BOUNDS[format];
+      const quality = Math.min(most, Math.max(least, from[0] + (AIM - from[1]) / slope));
+      rows[format].push({ factors, quality, slope });
     }
   }
   for (const format of FORMATS) {
@@ -148,30 +140,49 @@ async function tune(): Promise<void> {
   }
 }
 
-/** Least squares of the error in score, in which far outliers count little. */
+/** How much a factor is held back, in deviations of it. */
+const RIDGE = 0.03;
+
+/** Least squares of the error in score, in which far outliers count little and factors are held back. */
 function fitted(rows: readonly { factors: number[]; quality: number; slope: number }[]): number[] {
+  const size = rows[0]?.factors.length ?? 0;
+  const columns = Array.from({ length: size }, (_, column) =>
+    rows.map(({ factors }) => factors[column] ?? 0),
+  );
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const means = columns.map(mean);
+  const spreads = columns.map((values, column) =>
+    Math.sqrt(mean(values.map((value) => (value - (means[column] ?? 0)) ** 2))),
+  );
+  const scaled = rows.map(({ factors }) =>
+    factors.map((factor, column) =>
+      column === 0 ? 1 : (factor - (means[column] ?? 0)) / ((spreads[column] ?? 0) + 1e-9),
+    ),
+  );
   let model: number[] = [];
-  for (let round = 0; round < 8; round++) {
-    const size = rows[0]?.factors.length ?? 0;
-    const sums = Array.from({ length: size }, (_, row) =>
-      Array.from({ length: size + 1 }, (_, column) => (row === column && row > 0 ? 0.05 : 0) as number),
+  for (let round = 0; round < 10; round++) {
+    const weights = rows.map(({ quality, slope }, row) => {
+      const guess = model.reduce((sum, value, column) => sum + value * (scaled[row]?.[column] ?? 0), 0);
+      return slope ** 2 / (1 + (round === 0 ? 0 : (guess - quality) * slope) ** 2 / 2.5 ** 2);
+    });
+    const held = RIDGE * weights.reduce((sum, weight) => sum + weight, 0);
+    const sums = Array.from({ length: size }, (_, line) =>
+      Array.from({ length: size + 1 }, (_, column) =>
+        rows.reduce(
+          (sum, { quality }, row) =>
+            sum +
+            (weights[row] ?? 0) *
+              (scaled[row]?.[line] ?? 0) *
+              (column < size ? (scaled[row]?.[column] ?? 0) : quality),
+          line === column && line > 0 ? held : 0,
+        ),
+      ),
     );
-    for (const { factors, quality, slope } of rows) {
-      const error =
-        model.length === 0
-          ? 0
-          : (factors.reduce((sum, factor, index) => sum + factor * (model[index] ?? 0), 0) - quality) * slope;
-      const weight = slope ** 2 / (1 + (error / 2.5) ** 2);
-      for (const [row, line] of sums.entries()) {
-        for (const column of line.keys())
-          line[column] =
-            (line[column] ?? 0) +
-            weight * (factors[row] ?? 0) * (column < size ? (factors[column] ?? 0) : quality);
-      }
-    }
     model = solved(sums);
   }
-  return model;
+  const steps = model.map((value, column) => (column === 0 ? 0 : value / ((spreads[column] ?? 0) + 1e-9)));
+  const start = steps.reduce((sum, step, column) => sum - step * (means[column] ?? 0), model[0] ?? 0);
+  return [start, ...steps.slice(1)];
 }
 
 /** Gauss and Jordan, with pivots. */
@@ -210,7 +221,10 @@ async function judge(): Promise<void> {
   );
   for (const [index, path] of paths.entries()) {
     if (index > 0 && index % 8 === 0) report();
-    await writeFile(original, (await raw(upright(path))).data);
+    const whole = await raw(upright(path)).catch(() => null);
+    if (whole === null) continue;
+    await writeFile(original, whole.data);
+    if ((await scoreOf(await encode(upright(path), 'webp', 50, 0))) > BLANK) continue;
     let webp = 0;
     for (const format of FORMATS) {
       const rows = found.get(format);

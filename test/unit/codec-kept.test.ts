@@ -4,7 +4,7 @@ import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareFile } from '../../src/codec/kept/bare.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import { animation, photo } from '../support/images/images.ts';
-import { mutant } from '../support/images/mutants.ts';
+import { behindPixels, mutant } from '../support/images/mutants.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
 
 let bench: CodecBench;
@@ -13,6 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.stop());
 
+const smallPhoto = async () => sharp(await photo(320, 240));
 /** Files that any new encoding would make larger. */
 const SMALL = {
   png: async () =>
@@ -23,6 +24,9 @@ const SMALL = {
     sharp(await photo(160, 120))
       .gif({ colours: 8, effort: 10 })
       .toBuffer(),
+  jpeg: async () => (await smallPhoto()).jpeg({ quality: 30, mozjpeg: true }).toBuffer(),
+  webp: async () => (await smallPhoto()).webp({ quality: 30, effort: 6 }).toBuffer(),
+  avif: async () => (await smallPhoto()).avif({ quality: 25, effort: 4 }).toBuffer(),
 };
 const FORMATS = Object.keys(SMALL) as (keyof typeof SMALL)[];
 
@@ -56,6 +60,100 @@ describe.each(FORMATS)('a small %s that keeps its format', (format) => {
       bareFile(file.subarray(0, length), format, false);
     for (let seed = 0; seed < 1200; seed++) bareFile(mutant(file, format, seed), format, seed % 2 === 0);
   });
+});
+
+test.each(['jpeg', 'webp', 'avif'] as const)(
+  'a %s with bytes behind its pixels is not kept',
+  async (format) => {
+    const file = await SMALL[format]();
+    for (const part of [0, 1]) {
+      const hidden = behindPixels(file, format, part) ?? Buffer.alloc(0);
+      expect((await sharp(hidden).metadata()).width).toBe(320);
+      const made = await bench.convert(hidden, { format: 'auto' }).catch(() => null);
+      expect([made?.original.kept ?? false, made?.bytes.includes('a secret') ?? false]).toEqual([
+        false,
+        false,
+      ]);
+    }
+  },
+);
+
+test.each([
+  [
+    'lossless',
+    async () =>
+      sharp(await SMALL.gif())
+        .webp({ lossless: true, effort: 6 })
+        .toBuffer(),
+  ],
+  [
+    'with a mask',
+    async () => (await smallPhoto()).ensureAlpha(0.4).webp({ quality: 30, effort: 6 }).toBuffer(),
+  ],
+] as const)('a WebP %s is kept, but not with bytes behind its pixels', async (_, draw) => {
+  const file = await draw();
+  const whole = await bench.convert(file, { format: 'auto' });
+  expect([whole.original.kept, whole.size]).toEqual([true, file.length]);
+  const hidden = behindPixels(file, 'webp') ?? Buffer.alloc(0);
+  const made = await bench.convert(hidden, { format: 'auto' }).catch(() => null);
+  expect(made?.original.kept ?? false).toBe(false);
+});
+
+test('a small animation in WebP is kept with its frames, unless one leaves the canvas or has bytes behind its pixels', async () => {
+  const file = await sharp(await animation('gif'), { animated: true })
+    .webp({ quality: 30, effort: 6 })
+    .toBuffer();
+  const { frames, original, size } = await bench.convert(file, { format: 'auto' });
+  expect([frames, original.kept, size <= file.length]).toEqual([3, true, true]);
+  const frame = file.indexOf('ANMF');
+  const outside = Buffer.from(file);
+  outside.writeUIntLE(40, frame + 8, 3);
+  expect([bareFile(file, 'webp', false) !== null, bareFile(outside, 'webp', false)]).toEqual([true, null]);
+  const secret = Buffer.from('a secret of the uploader');
+  const end = frame + 8 + file.readUInt32LE(frame + 4);
+  const longer = Buffer.concat([file.subarray(0, end), secret, file.subarray(end)]);
+  for (const at of [4, frame + 4, frame + 28])
+    longer.writeUInt32LE(file.readUInt32LE(at) + secret.length, at);
+  const made = await bench.convert(longer, { format: 'auto' });
+  expect([made.frames, made.original.kept, made.bytes.includes(secret)]).toEqual([3, false, false]);
+});
+
+test('a JPEG with a second frame, other colours or a scan that draws again is not kept', async () => {
+  const file = await SMALL.jpeg();
+  const bare = (changed: Buffer) => bareFile(changed, 'jpeg', false);
+  const frame = file.indexOf(Buffer.from([0xff, 0xc2]));
+  const head = file.subarray(frame, frame + 19);
+  const at = (place: number, ...bytes: Buffer[]) =>
+    Buffer.concat([file.subarray(0, place), ...bytes, file.subarray(place)]);
+  const adobe = Buffer.from('\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0', 'latin1');
+  expect([bare(file) !== null, bare(at(frame, head)), bare(at(2, adobe))]).toEqual([true, null, null]);
+  const plain = await (await smallPhoto()).jpeg({ quality: 30 }).toBuffer();
+  const scan = plain.subarray(plain.indexOf(Buffer.from([0xff, 0xda])), -2);
+  const twice = Buffer.concat([plain.subarray(0, -2), scan, plain.subarray(-2)]);
+  expect([bare(plain) !== null, bare(twice)]).toEqual([true, null]);
+  const hidden = await bench.convert(behindPixels(plain, 'jpeg') ?? plain, { format: 'auto' });
+  expect([hidden.original.kept, hidden.bytes.includes('a secret')]).toEqual([false, false]);
+});
+
+test('an AVIF with a property that is not listed, another size or a moving part is not kept', async () => {
+  const file = await SMALL.avif();
+  const bare = (changed: Buffer) => bareFile(changed, 'avif', false);
+  const renamed = (from: string, to: string) => {
+    const changed = Buffer.from(file);
+    changed.write(to, file.indexOf(from), 'latin1');
+    return changed;
+  };
+  const smaller = Buffer.from(file);
+  smaller.writeUInt32BE(300, file.indexOf('ispe') + 8);
+  const moving = Buffer.concat([file, Buffer.from('\0\0\0\x08moov', 'latin1')]);
+  expect(
+    [bare(file), renamed('pixi', 'clap'), renamed('av01', 'grid'), smaller, moving].map((one, index) =>
+      index === 0 ? one !== null : bare(one as Buffer),
+    ),
+  ).toEqual([true, null, null, null, null]);
+  const masked = await (await smallPhoto()).ensureAlpha(0.4).avif({ quality: 25 }).toBuffer();
+  const kept = await bench.convert(masked, { format: 'auto' });
+  expect([kept.original.kept, (await sharp(kept.bytes).metadata()).hasAlpha]).toEqual([true, true]);
 });
 
 test('a small animation in GIF is kept with its frames', async () => {

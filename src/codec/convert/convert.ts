@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { storageFull } from '../../lib/storage-full.ts';
 import { parseApng } from '../decoders/apng.ts';
 import { writeApng } from '../decoders/apng-write.ts';
@@ -8,9 +8,9 @@ import { hasGainMap } from '../decoders/jpeg-parts.ts';
 import { inOnePass, pixelsOf, smallPixelsOf } from '../decoders/pixels.ts';
 import { type Format, isFormat } from '../format.ts';
 import { MOVING } from '../formats.ts';
-import { bareFile, hasList } from '../kept/bare.ts';
 import type { Converted, ConvertJob, InputLimits, Original } from '../workers/protocol.ts';
 import { drawStrip, type Strip } from './animation.ts';
+import { keptFile } from './kept.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
 import { isLossy, type Lossy, lowered, qualityFor } from './quality.ts';
@@ -47,6 +47,8 @@ interface Plan {
   quality?: number | undefined;
   /** True for WebP without loss. */
   lossless?: boolean;
+  /** True for a PNG with a palette. */
+  palette?: boolean;
 }
 
 /**
@@ -65,11 +67,17 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     byFrames
       ? decoding(source.kind, () => convertFrames(source, asked, sharp))
       : convertWhole(source, asked, job, sharp);
-  const first = await encodedAs(plan);
-  const kept = first.data.length < source.bytes ? null : await keptFile(source, plan, job, sharp);
-  const smaller = kept || job.quality !== undefined ? null : smallerPlan(source, plan, first);
-  const second = smaller && (await encodedAs(smaller));
-  const made = kept ?? (second && second.data.length < first.data.length ? second : first);
+  let made = await encodedAs(plan);
+  const kept = made.data.length < source.bytes ? null : await keptAs(source, plan, job, sharp);
+  if (kept) made = kept;
+  // Instead of a version that is not smaller, the stored file is sent.
+  const isOpen = job.quality === undefined && job.smallest !== true;
+  for (let tries = animated ? 1 : MOST_TRIES; tries > 0 && isOpen; tries--) {
+    const smaller = smallerPlan(source, plan, made);
+    const again = smaller && (await encodedAs(smaller));
+    if (!again || again.data.length >= made.data.length) break;
+    made = again;
+  }
   const { data, width, height, frames, quality } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
   return {
@@ -127,51 +135,42 @@ function keptFormat(source: Source): Format {
   return isFormat(kind) ? kind : 'webp';
 }
 
+/** How many times a picture that became larger than its file is encoded again. */
+const MOST_TRIES = 3;
+
 /** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
 function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
-  const { format, scale } = plan;
+  const { format, scale, palette } = plan;
   const share = source.bytes / data.length;
-  if (share >= 1 || scale < 1 || quality === null || !isLossy(format)) return null;
+  // Scaling down blurs edges, which gives a drawing more colours than it had.
+  if (share < 1 && format === 'png' && source.kind === 'png' && scale < 1 && !palette)
+    return { ...plan, palette: true };
+  if (share >= 1 || quality === null || !isLossy(format)) return null;
   // Few colours and hard edges take fewer bytes without loss.
-  if (source.kind === 'gif') return format === 'webp' ? { ...plan, lossless: true } : null;
-  return { ...plan, quality: lowered(quality, share, format) };
+  if (source.kind === 'gif' && format === 'webp') return { ...plan, lossless: true };
+  return { ...plan, quality: lowered(quality, share, format, kindOf(source) === format) };
 }
 
-/**
- * Returns the file itself without the parts that no picture needs, if it is a PNG or GIF that may stay one and is upright; otherwise, and
- * if decoders complain about it or bytes are left over, `null`.
- */
-async function keptFile(
+/** Returns the file itself without the parts that no picture needs, if it may stay as it is; otherwise `null`. */
+async function keptAs(
   source: Source,
-  plan: Plan,
+  { format, scale, animated }: Plan,
   job: ConvertJob,
   sharp: SharpConstructor,
 ): Promise<Made | null> {
-  const { format, scale, animated } = plan;
   const { orientation = 1 } = source.header;
-  const isOfKind = hasList(format) && format === kindOf(source);
-  const mayStay = isOfKind && scale === 1 && source.complete && (animated || source.frames === 1);
+  const isWhole = scale === 1 && source.complete && (animated || source.frames === 1) && orientation === 1;
   // Many viewers do not read the colours of a picture that our own code has to draw.
-  if (
-    !mayStay ||
-    (typeof source.input !== 'string' && job.format !== 'auto') ||
-    orientation !== 1 ||
-    (!job.stripExif && !isPlain(source))
-  )
-    return null;
-  const bare = bareFile(await readFile(job.input), format, !job.stripExif);
-  if (!bare || bare.length > source.bytes) return null;
-  const drawn = async (file: string | Buffer, failOn: 'error' | 'warning') => {
-    const pixels = sharp(file, { ...INPUT, failOn, animated })
-      .raw()
-      .toBuffer();
-    return pixels.then((data) => createHash('sha256').update(data).digest('hex')).catch(() => null);
-  };
-  const shown = await drawn(bare, 'warning');
-  if (shown === null || shown !== (await drawn(job.input, 'error'))) return null;
-  const { exif, xmp, iptc } = await sharp(bare).metadata();
+  const isUsual = typeof source.input === 'string' || job.format === 'auto';
+  const mayStay = isWhole && isUsual && format === kindOf(source) && (job.stripExif || isPlain(source));
+  const frame = source.upright.width * source.upright.height;
+  const pixels = { frame, all: animated ? frame * source.frames : frame };
+  const asked = { format, animated, keepsExif: !job.stripExif, pixels };
+  const data = mayStay ? await keptFile(job.input, asked, sharp) : null;
+  if (!data) return null;
+  const { exif, xmp, iptc } = await sharp(data).metadata();
   return {
-    data: bare,
+    data,
     ...source.upright,
     frames: animated ? source.frames : 1,
     exifKept: exif !== undefined,
@@ -240,7 +239,7 @@ function qualityOf(
       quality,
     }).toBuffer();
     const decoded = await sharp(encoded, INPUT).removeAlpha().toColourspace('srgb').raw().toBuffer();
-    return { made: { data: decoded, width, height }, bytes: encoded.length };
+    return { data: decoded, width, height };
   });
 }
 
@@ -289,7 +288,7 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
     format,
     pixels: header.width * header.height * scale * scale * (animated ? frames : 1),
     flat: plan.lossless ?? (flat && (format !== 'webp' || quality === undefined)),
-    palette: header.isPalette === true && scale === 1,
+    palette: plan.palette ?? (header.isPalette === true && scale === 1),
     quality: quality ?? (isLossy(format) && (flat || animated) ? FIXED_QUALITY[format] : undefined),
   };
 }
@@ -368,7 +367,7 @@ function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, 
       // often.
       return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality, mozjpeg: true });
     case 'png':
-      if (palette) return pipeline.png({ palette: true, quality: 100, dither: 0, effort: 4 });
+      if (palette) return pipeline.png({ palette: true, quality: 100, effort: 4 });
       // Row filters save 40% of a photo and cost 40% on a screenshot; with them level 4 is as small as 6.
       return flat
         ? pipeline.png({ compressionLevel: 6 })

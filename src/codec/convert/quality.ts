@@ -1,9 +1,9 @@
 import type { Format } from '../format.ts';
-import { likenessOf, type Rgb } from './likeness.ts';
+import { differencesOf, type Rgb } from './likeness.ts';
 import type { Pixels } from './look.ts';
 
 /** The quality at which a sample is encoded. */
-export const SAMPLE_QUALITY = { webp: 80, jpeg: 70, avif: 57 };
+export const SAMPLE_QUALITY = { webp: 80, jpeg: 78, avif: 57 };
 /** Formats whose encoder has a quality. */
 export type Lossy = keyof typeof SAMPLE_QUALITY;
 
@@ -17,43 +17,39 @@ export function isLossy(format: Format): format is Lossy {
 
 /** Side of a tile in pixels: the encoders' blocks at its edges must not count much. */
 const TILE = 128;
-const MOST_TILES = 12;
-/** A sample of fewer says too little. */
-const LEAST_TILES = 8;
+/** Tiles begin where blocks of an earlier JPEG do: encoding in the same blocks loses less. */
+const GRID = 16;
+/** JPEG is the hardest to predict and takes the longest to encode, WebP the shortest. */
+const TILES: Record<Lossy, readonly [least: number, most: number]> = {
+  webp: [6, 8],
+  jpeg: [8, 24],
+  avif: [8, 12],
+};
 /** The share of the pixels in a sample, between these limits. */
 const SHARE = 1 / 16;
 /** Smaller pictures have no sample: it would cost nearly as much as the picture. */
 const LEAST_PIXELS = 1e6;
 
 /**
- * Coefficients of the factors that `factorsOf` returns, for SSIMULACRA2 of 74.5. Fitted by `bun bench/quality.ts tune` to 218 parts and reductions of
- * photos; the first of WebP and JPEG were then lowered by 1 and 2, by 37 whole photos of the same half.
+ * Coefficients of the factors that `factorsOf` returns, for SSIMULACRA2 of 74.7. Fitted by `bun bench/quality.ts tune` to some 60 photos of cameras.
  */
 const MODELS: Record<Lossy, readonly number[]> = {
-  webp: [
-    162.9, -0.06123, 5.329, -1.333, 3.233, 2.879, -1.718, 2.951, -1.437, -0.09708, 3.015, 1.011, 2.059,
-    -2.053, -2.753, 1.155,
-  ],
-  jpeg: [
-    141.9, -1.49, 3.705, -1.014, 1.714, 1.682, -0.9301, 2.77, -0.7241, -0.2423, 3.135, -0.292, 6.949, -2.397,
-    -3.587, 1.526,
-  ],
-  avif: [
-    135, -4.363, 4.124, -2.515, 4.677, 0.4442, -1.543, 1.328, -0.7489, 0.2114, 0.6832, 3.442, 4.39, -3.007,
-    -6.875, 1.271,
-  ],
+  webp: [177.7, 4.911, -1.21, 5.936, 0.473, 0.001882, 5.113, 0.44, -1.21, -2.38, 0.4236],
+  jpeg: [123.9, 4.467, 0.04285, 5.112, 1.689, -2.068, -1.395, 4.582, -2.467, -9.098, -0.4613],
+  avif: [161.6, 9.342, -0.7751, -1.702, 2.666, -2.901, 9.82, 1.063, -0.4816, -4.691, -0.04678],
 };
 /** Quality is chosen within these bounds, whatever the model says. */
-const BOUNDS: Record<Lossy, readonly [least: number, most: number]> = {
+export const BOUNDS: Record<Lossy, readonly [least: number, most: number]> = {
   webp: [60, 92],
-  jpeg: [48, 86],
+  jpeg: [44, 86],
   avif: [35, 70],
 };
 
 /** Returns tiles from all over a picture as one picture, or `null` if it is too small for that. */
-export function sampleOf({ data, width, height, channels }: Pixels): Rgb | null {
+export function sampleOf({ data, width, height, channels }: Pixels, format: Lossy): Rgb | null {
   if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
-  const count = Math.min(MOST_TILES, Math.max(LEAST_TILES, (width * height * SHARE) / TILE ** 2));
+  const [least, most] = TILES[format];
+  const count = Math.min(most, Math.max(least, (width * height * SHARE) / TILE ** 2));
   const across = Math.max(
     1,
     Math.min(Math.floor(width / TILE), Math.round(Math.sqrt((count * width) / height))),
@@ -63,8 +59,8 @@ export function sampleOf({ data, width, height, channels }: Pixels): Rgb | null 
   const sample = new Uint8Array(tiles * TILE * TILE * 3);
   let to = 0;
   for (let tile = 0; tile < tiles; tile++) {
-    const left = Math.floor(((width - TILE) * ((tile % across) + 0.5)) / across);
-    const top = Math.floor(((height - TILE) * (Math.floor(tile / across) + 0.5)) / down);
+    const left = onGrid(((width - TILE) * ((tile % across) + 0.5)) / across);
+    const top = onGrid(((height - TILE) * (Math.floor(tile / across) + 0.5)) / down);
     for (let y = top; y < top + TILE; y++) {
       let from = (y * width + left) * channels;
       for (let x = 0; x < TILE; x++, from += channels) {
@@ -77,17 +73,11 @@ export function sampleOf({ data, width, height, channels }: Pixels): Rgb | null 
   return { data: sample, width: TILE, height: tiles * TILE };
 }
 
-/** Returns the factors of the model: how a sample looks after encoding, its bytes, what it shows, and the picture's pixels. */
-export function factorsOf(sample: Rgb, made: Rgb, bytes: number, pixels: number): number[] {
-  const { score, parts } = likenessOf(sample, made);
-  return [
-    1,
-    score / 10,
-    ...parts,
-    Math.log((bytes * 8) / (sample.width * sample.height)),
-    ...textureOf(sample),
-    Math.log(pixels / 1e6),
-  ];
+const onGrid = (place: number) => Math.floor(place / GRID) * GRID;
+
+/** Returns the factors of the model: how a sample differs after encoding, what it shows, and the picture's pixels. */
+export function factorsOf(sample: Rgb, made: Rgb, pixels: number): number[] {
+  return [1, ...differencesOf(sample, made), ...textureOf(sample), Math.log(pixels / 1e6)];
 }
 
 /**
@@ -97,15 +87,15 @@ export function factorsOf(sample: Rgb, made: Rgb, bytes: number, pixels: number)
 export async function qualityFor(
   picture: Pixels | null,
   format: Lossy,
-  encoded: (sample: Rgb, quality: number) => Promise<{ made: Rgb; bytes: number }>,
+  encoded: (sample: Rgb, quality: number) => Promise<Rgb>,
 ): Promise<number> {
-  const sample = picture && sampleOf(picture);
+  const sample = picture && sampleOf(picture, format);
   if (!sample) return USUAL_QUALITY[format];
-  const { made, bytes } = await encoded(sample, SAMPLE_QUALITY[format]);
-  return qualityFrom(factorsOf(sample, made, bytes, picture.width * picture.height), format);
+  const made = await encoded(sample, SAMPLE_QUALITY[format]);
+  return qualityFrom(factorsOf(sample, made, picture.width * picture.height), format);
 }
 
-/** Least quality with which a file is made as small as its source. */
+/** Least quality with which a file is made as small as its source, unless that has the same format. */
 const LEAST_QUALITY: Record<Lossy, number> = { webp: 30, jpeg: 35, avif: 28 };
 /** By how much one step of quality changes the logarithm of the bytes, above a quality; in photos. */
 const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]> = {
@@ -123,9 +113,10 @@ const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]
 };
 
 /** Returns the quality at which about `share` of the bytes are left. */
-export function lowered(quality: number, share: number, format: Lossy): number {
+export function lowered(quality: number, share: number, format: Lossy, isSame: boolean): number {
+  const least = isSame ? 1 : LEAST_QUALITY[format];
   let [lower, excess] = [quality, -Math.log(share * 0.97)];
-  for (; excess > 0 && lower > LEAST_QUALITY[format]; lower--)
+  for (; excess > 0 && lower > least; lower--)
     excess -= STEPS[format].find(([above]) => lower > above)?.[1] ?? 0;
   return lower;
 }

@@ -57,13 +57,13 @@ function samplesIn(movie: Buffer): number {
   return at < 0 || at + 16 > movie.length ? 1 : movie.readUInt32BE(at + 12);
 }
 
-interface Box {
+export interface Box {
   type: string;
   body: Buffer;
 }
 
 /** Yields consecutive boxes. The last one may be truncated. */
-function* boxesIn(bytes: Buffer): Generator<Box> {
+export function* boxesIn(bytes: Buffer): Generator<Box> {
   for (let at = 0; at + 8 <= bytes.length; ) {
     const short = bytes.readUInt32BE(at);
     const isLong = short === 1 && at + 16 <= bytes.length;
@@ -78,7 +78,7 @@ function* boxesIn(bytes: Buffer): Generator<Box> {
   }
 }
 
-function boxIn(bytes: Buffer, type: string): Buffer {
+export function boxIn(bytes: Buffer, type: string): Buffer {
   return [...boxesIn(bytes)].find((box) => box.type === type)?.body ?? Buffer.alloc(0);
 }
 
@@ -93,7 +93,7 @@ function propertiesIn(meta: Buffer): Box[] {
 }
 
 /** Returns the positions, counted from 1, of the properties of one item (ISO/IEC 23008-12, section 9.3). */
-function propertiesOf(ipma: Buffer, item: number): number[] {
+export function propertiesOf(ipma: Buffer, item: number): number[] {
   if (ipma.length < 8) return [];
   const longItems = (ipma[0] ?? 0) > 0;
   const longPlaces = ((ipma[3] ?? 0) & 1) === 1;

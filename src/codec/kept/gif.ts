@@ -93,5 +93,6 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
     drawn += lengths[code] ?? 0;
     previous = code;
   }
-  return drawn >= pixels ? Math.ceil(at / 8) : null;
+  // Without an end mark, some decoders need the bits of half a code behind the last one. The last pixels may be missing, as with one.
+  return data.length * 8 < at + width ? data.length : Math.ceil(at / 8);
 }

@@ -12,7 +12,7 @@ export function needlessBytes(file: Buffer, format: string): number {
   }
 }
 
-const WALKS: Record<string, (file: Buffer) => number> = { png, gif };
+const WALKS: Record<string, (file: Buffer) => number> = { png, gif, jpeg, webp, avif };
 
 function profile(icc: Buffer): number {
   const used = new Uint8Array(icc.length);
@@ -74,4 +74,91 @@ function gif(file: Buffer): number {
     if (!isTime && !isLoop) needless += end - at;
     at = end;
   }
+}
+
+function jpeg(file: Buffer): number {
+  let needless = 0;
+  const used = new Map<number, number>();
+  for (let at = 2; ; ) {
+    if (file[at] !== 0xff) throw new Error('no marker');
+    const marker = file.readUInt8(at + 1);
+    if (marker === 0xd9) return needless + file.length - at - 2;
+    const size = file.readUInt16BE(at + 2);
+    const data = file.subarray(at + 4, at + 2 + size);
+    at += 2 + size;
+    const name = data.toString('latin1', 0, 11);
+    if (marker === 0xe2 && name === 'ICC_PROFILE') needless += profile(data.subarray(14));
+    else if (marker === 0xe0 && name.startsWith('JFIF')) needless += size - 16;
+    else if (![0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xda].includes(marker)) needless += size + 2;
+    used.set(marker, (used.get(marker) ?? 0) + 1);
+    if (marker !== 0xda) continue;
+    while (file[at] !== 0xff || file[at + 1] === 0 || ((file[at + 1] ?? 0) & 0xf8) === 0xd0) at++;
+    if ((used.get(0xc0) ?? 0) + (used.get(0xc1) ?? 0) + (used.get(0xc2) ?? 0) !== 1) return file.length;
+  }
+}
+
+function riff(bytes: Buffer): { type: string; data: Buffer }[] {
+  const found: { type: string; data: Buffer }[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const size = bytes.readUInt32LE(at + 4);
+    found.push({ type: bytes.toString('latin1', at, at + 4), data: bytes.subarray(at + 8, at + 8 + size) });
+    at += 8 + size + (size & 1);
+  }
+  return found;
+}
+
+function webp(file: Buffer): number {
+  const chunks = riff(file.subarray(12, 8 + file.readUInt32LE(4)));
+  const behind = file.length - 8 - file.readUInt32LE(4);
+  return chunks.reduce((sum, { type, data }) => {
+    if (type === 'ICCP') return sum + profile(data);
+    if (type === 'VP8X') return sum + (((data[0] ?? 0) & 0xc1) === 0 && data.readUIntLE(1, 3) === 0 ? 0 : 4);
+    if (type === 'ANMF') {
+      const others = riff(data.subarray(16)).filter((one) => !/^(ALPH|VP8 |VP8L)$/.test(one.type));
+      return sum + others.reduce((bytes, one) => bytes + one.data.length + 8, 0);
+    }
+    return /^(ALPH|VP8 |VP8L|ANIM)$/.test(type) ? sum : sum + data.length + 8;
+  }, behind);
+}
+
+function avif(file: Buffer): number {
+  const boxes = (bytes: Buffer) => {
+    const found: { type: string; body: Buffer }[] = [];
+    for (let at = 0; at < bytes.length; at += bytes.readUInt32BE(at))
+      found.push({
+        type: bytes.toString('latin1', at + 4, at + 8),
+        body: bytes.subarray(at + 8, at + bytes.readUInt32BE(at)),
+      });
+    return found;
+  };
+  const needless = (bytes: Buffer, allowed: RegExp) =>
+    boxes(bytes).reduce((sum, { type, body }) => (allowed.test(type) ? sum : sum + body.length + 8), 0);
+  const top = boxes(file);
+  const of = (list: { type: string; body: Buffer }[], type: string) =>
+    list.find((one) => one.type === type)?.body ?? Buffer.alloc(0);
+  const meta = of(top, 'meta').subarray(4);
+  const properties = of(boxes(of(boxes(meta), 'iprp')), 'ipco');
+  let sum = needless(file, /^(ftyp|meta|mdat)$/);
+  sum +=
+    needless(meta, /^(hdlr|pitm|iloc|iinf|iref|iprp)$/) +
+    needless(properties, /^(av1C|ispe|pixi|colr|auxC)$/);
+  for (const { type, body } of boxes(properties))
+    if (type === 'colr' && /^(prof|rICC)/.test(body.toString('latin1', 0, 4)))
+      sum += profile(body.subarray(4));
+  const items = of(boxes(meta), 'iinf').readUInt16BE(4);
+  const data = of(top, 'mdat');
+  let frames = 0;
+  for (let at = 0; at < data.length; ) {
+    const kind = (data.readUInt8(at) >> 3) & 15;
+    let [body, size] = [at + 1, 0];
+    for (let shift = 0; ; shift += 7) {
+      const byte = data.readUInt8(body++);
+      size += (byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    if (kind === 6 || kind === 3) frames++;
+    if (![1, 3, 4, 6].includes(kind)) sum += body + size - at;
+    at = body + size;
+  }
+  return items <= 2 && frames === items ? sum : file.length;
 }

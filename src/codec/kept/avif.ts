@@ -1,0 +1,223 @@
+import { type Box, boxesIn, boxIn, propertiesOf } from '../decoders/heif-boxes.ts';
+import { bareIcc } from './icc.ts';
+import type { Bare } from './trials.ts';
+
+/** Properties that a picture may have (ISO/IEC 23008-12, section 6.5), and whether a reader must understand them. */
+const PROPERTIES: Record<string, boolean> = {
+  av1C: true,
+  ispe: false,
+  pixi: false,
+  colr: false,
+  auxC: false,
+};
+const ALPHA = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
+/** Items that say something about a picture, and are dropped. */
+const METADATA = ['Exif', 'mime'];
+const MOST_ITEMS = 8;
+
+interface Item {
+  id: number;
+  type: string;
+  data: Buffer;
+  properties: Box[];
+}
+
+/**
+ * Returns a file of one picture in AV1 and, at most, its mask. Returns `null` for all that readers may draw in another way: grids, cropped,
+ * turned, hidden, layered and moving pictures, and every property that is not listed. libaom itself refuses bytes behind the last block.
+ */
+export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
+  const top = [...boxesIn(file)];
+  const meta = top.find(({ type }) => type === 'meta')?.body.subarray(4);
+  if (!meta || top.some(({ type }) => !['ftyp', 'meta', 'mdat', 'free', 'skip'].includes(type))) return null;
+  const pitm = boxIn(meta, 'pitm');
+  const main = pitm[0] === 0 ? pitm.readUInt16BE(4) : pitm.readUInt32BE(4);
+  const types = typesIn(boxIn(meta, 'iinf'), main);
+  const items = types && itemsIn(meta, file, types);
+  const masks = items?.filter(({ id, type }) => id !== main && type === 'av01');
+  const picture = items?.find(({ id }) => id === main);
+  if (!items || !picture || !masks || masks.length > 1) return null;
+  const told = items.filter(({ type }) => METADATA.includes(type));
+  if (told.length + masks.length + 1 !== items.length || (keepsExif && told.length > 0)) return null;
+  const references = boxIn(meta, 'iref');
+  const number = references[0] === 1 ? long : short;
+  const isKnown = [...boxesIn(references.subarray(4))].every(
+    ({ type, body }) =>
+      (type === 'cdsc' && told.some(({ id }) => body.indexOf(Buffer.from(number(id))) === 0)) ||
+      (type === 'auxl' && body.equals(Buffer.from([...number(masks[0]?.id ?? 0), 0, 1, ...number(main)]))),
+  );
+  const bare = [picture, ...masks].map((item) => bareItem(item, item !== picture));
+  const whole = bare.filter((item) => item !== null);
+  const [sides, others] = whole.map(({ properties }) => properties.find(({ type }) => type === 'ispe')?.body);
+  if (!isKnown || whole.length !== bare.length || (others && sides && !others.equals(sides))) return null;
+  return { file: avifOf(whole), trials: () => [] };
+}
+
+/** Returns the types of the items, or `null` if the main one is hidden. */
+function typesIn(iinf: Buffer, main: number): Map<number, string> | null {
+  const types = new Map<number, string>();
+  for (const { type, body } of boxesIn(iinf.subarray(iinf[0] === 0 ? 6 : 8))) {
+    const id = body.readUInt16BE(4);
+    if (type !== 'infe' || body.readUInt8(0) !== 2 || (id === main && body.readUInt8(3) & 1)) return null;
+    types.set(id, body.toString('latin1', 8, 12));
+  }
+  return types;
+}
+
+function itemsIn(meta: Buffer, file: Buffer, types: Map<number, string>): Item[] | null {
+  const iloc = boxIn(meta, 'iloc');
+  const [version, sizes] = [iloc.readUInt8(0), iloc.readUInt16BE(4)];
+  const [offsetBytes, lengthBytes, baseBytes] = [sizes >> 12, (sizes >> 8) & 15, (sizes >> 4) & 15];
+  let at = 6;
+  const integer = (bytes: number) => {
+    const value = bytes === 0 ? 0 : bytes > 6 ? Number(iloc.readBigUInt64BE(at)) : iloc.readUIntBE(at, bytes);
+    at += bytes;
+    return value;
+  };
+  const iprp = boxIn(meta, 'iprp');
+  const assigned = [...boxesIn(iprp)].filter(({ type }) => type === 'ipma');
+  const all = [...boxesIn(boxIn(iprp, 'ipco'))];
+  const count = integer(2);
+  if (version > 1 || count !== types.size || count > MOST_ITEMS) return null;
+  const items: Item[] = [];
+  for (let index = 0; index < count; index++) {
+    const id = integer(2);
+    const method = version === 0 ? 0 : integer(2) & 15;
+    integer(2);
+    const base = integer(baseBytes);
+    if (method > 1 || integer(2) !== 1 || (version === 1 && (sizes & 15) !== 0)) return null;
+    const from = base + integer(offsetBytes);
+    const source = method === 1 ? boxIn(meta, 'idat') : file;
+    const data = source.subarray(from, from + integer(lengthBytes));
+    const places = assigned.flatMap(({ body }) => propertiesOf(body, id));
+    const properties = places.flatMap((place) => all[place - 1] ?? []);
+    items.push({ id, type: types.get(id) ?? '', data, properties });
+  }
+  return items;
+}
+
+/** Returns an item with its units, or `null` if it has anything that is not on the lists, or its parts disagree. */
+function bareItem({ id, type, data, properties }: Item, isMask: boolean): Item | null {
+  const units = unitsIn(data);
+  const size = units && sidesOf(units[0]);
+  if (type !== 'av01' || !size) return null;
+  const kept: Box[] = [];
+  for (const { type, body } of properties) {
+    if (type === 'pasp' && body.subarray(0, 4).equals(body.subarray(4))) continue;
+    if (!(type in PROPERTIES)) return null;
+    const kind = type === 'colr' ? body.toString('latin1', 0, 4) : type;
+    if (kept.some((one) => one.type === type && one.body.subarray(0, 4).equals(body.subarray(0, 4))))
+      return null;
+    if (kind === 'prof' || kind === 'rICC') {
+      const icc = bareIcc(body.subarray(4));
+      if (!icc) return null;
+      kept.push({ type, body: Buffer.concat([body.subarray(0, 4), icc]) });
+    } else if (kind === 'nclx') kept.push({ type, body: body.subarray(0, 11) });
+    else if (kind === 'ispe') {
+      if (body.readUInt32BE(4) !== size[0] || body.readUInt32BE(8) !== size[1]) return null;
+      kept.push({ type, body: body.subarray(0, 12) });
+    } else if (kind === 'pixi') kept.push({ type, body: body.subarray(0, 5 + body.readUInt8(4)) });
+    // Behind these, it would repeat units.
+    else if (kind === 'av1C') kept.push({ type, body: body.subarray(0, 4) });
+    else if (kind === 'auxC' && isMask && body.toString('latin1', 4) === ALPHA) kept.push({ type, body });
+    else return null;
+  }
+  const has = (name: string) => kept.some((one) => one.type === name);
+  const isWhole = has('av1C') && has('ispe') && has('auxC') === isMask;
+  return isWhole ? { id, type, data: Buffer.concat(units), properties: kept } : null;
+}
+
+/** Units of AV1, section 6.2.2. */
+const [SEQUENCE, DELIMITER, FRAME_HEADER, TILES, METADATA_UNIT, FRAME, PADDING] = [1, 2, 3, 4, 5, 6, 15];
+
+/** Returns the sequence header and the units of the one frame, or `null` for anything else. */
+function unitsIn(data: Buffer): [Buffer, ...Buffer[]] | null {
+  const kept: Buffer[] = [];
+  const kinds: number[] = [];
+  for (let at = 0; at < data.length; ) {
+    const head = data.readUInt8(at);
+    const kind = (head >> 3) & 15;
+    // Only units of the base layer that say their size.
+    if ((head & 0x87) !== 0x02) return null;
+    let [body, size] = [at + 1, 0];
+    for (let shift = 0; ; shift += 7) {
+      const byte = data.readUInt8(body++);
+      size += (byte & 0x7f) * 2 ** shift;
+      if (shift > 28) return null;
+      if (byte < 0x80) break;
+    }
+    const end = body + size;
+    if (end > data.length) return null;
+    if ([SEQUENCE, FRAME_HEADER, TILES, FRAME].includes(kind)) {
+      // The last bit that is set ends a unit.
+      if (data[end - 1] === 0) return null;
+      kinds.push(kind);
+      kept.push(data.subarray(at, end));
+    } else if (![DELIMITER, METADATA_UNIT, PADDING].includes(kind)) return null;
+    at = end;
+  }
+  return /^1,(6|3(,4)+)$/.test(`${kinds}`) ? (kept as [Buffer, ...Buffer[]]) : null;
+}
+
+/** Returns the sides that the sequence header of a still picture gives (section 5.5.1), or `null` for any other. */
+function sidesOf(unit: Buffer): [width: number, height: number] | null {
+  // A short unit: its head has two bytes.
+  if (unit.readUInt8(1) > 127) return null;
+  let at = 16;
+  const bits = (count: number) => {
+    let value = 0;
+    for (; count > 0; count--, at++) value = value * 2 + ((unit.readUInt8(at >> 3) >> (7 - (at & 7))) & 1);
+    return value;
+  };
+  bits(3);
+  if (bits(2) !== 3) return null;
+  bits(5);
+  const lengths = [bits(4) + 1, bits(4) + 1];
+  return [bits(lengths[0] as number) + 1, bits(lengths[1] as number) + 1];
+}
+
+function box(type: string, ...parts: (Buffer | number[])[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  return Buffer.concat([Buffer.from(long(8 + body.length)), text(type), body]);
+}
+
+const text = (value: string) => Buffer.from(value, 'latin1');
+const short = (value: number) => [(value >> 8) & 0xff, value & 0xff];
+const long = (value: number) => [...short(value >>> 16), ...short(value & 0xffff)];
+
+/** Writes a file whose items are numbered from 1; the second is the mask of the first. */
+function avifOf(items: readonly Item[]): Buffer {
+  const properties: Buffer[] = [];
+  const places = items.map(({ properties: own }) =>
+    own.map(({ type, body }) => {
+      const written = box(type, body);
+      const found = properties.findIndex((one) => one.equals(written));
+      return (found < 0 ? properties.push(written) : found + 1) | (PROPERTIES[type] ? 0x80 : 0);
+    }),
+  );
+  const start = box('ftyp', text('avif'), long(0), text('avifmif1miaf'));
+  const metaAt = (offset: number) => {
+    let from = offset;
+    const located = items.flatMap(({ data }, index) => {
+      const entry = [...short(index + 1), ...short(0), ...short(1), ...long(from), ...long(data.length)];
+      from += data.length;
+      return entry;
+    });
+    const named = items.map((_, index) =>
+      box('infe', [2, 0, 0, 0], short(index + 1), short(0), text('av01\0')),
+    );
+    const assigned = places.flatMap((own, index) => [...short(index + 1), own.length, ...own]);
+    return box(
+      'meta',
+      long(0),
+      box('hdlr', long(0), long(0), text('pict'), Buffer.alloc(13)),
+      box('pitm', long(0), short(1)),
+      box('iloc', long(0), short(0x4400), short(items.length), located),
+      box('iinf', long(0), short(items.length), ...named),
+      ...(items.length > 1 ? [box('iref', long(0), box('auxl', short(2), short(1), short(1)))] : []),
+      box('iprp', box('ipco', ...properties), box('ipma', long(0), long(items.length), assigned)),
+    );
+  };
+  const meta = metaAt(start.length + metaAt(0).length + 8);
+  return Buffer.concat([start, meta, box('mdat', ...items.map(({ data }) => data))]);
+}
