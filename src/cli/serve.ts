@@ -2,7 +2,7 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
-import { AppError, withCause } from '../errors.ts';
+import { AppError, ConfigError, withCause } from '../errors.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger, type Facts } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
@@ -61,6 +61,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   };
   for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
   const refuse = (error: unknown): never => {
+    if (error instanceof ConfigError) throw error;
     if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause: withCause(error) });
     else process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
     process.exit(error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed);

@@ -17,11 +17,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('while Redis is at its limit of memory, uploads get 507, and users can delete', async () => {
+test('while Redis is at its limit of memory, uploads get 507, and users and the cleanup can delete', async () => {
   const port = Number(new URL(redis.url).port);
-  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: redis.url });
+  const settings = { METADATA_URL: redis.url, IMAGE_RETENTION: '1s', ADMIN_TOKEN: 'the-administrator' };
+  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
+  const headers = { authorization: 'Bearer the-administrator' };
   try {
     const { id } = await upload(server);
+    // Nobody has opened it for a while.
+    const idle = await upload(server);
+    await command(port, 'ZADD', '{picpool:images}:idle', '1000', idle.id);
     await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
     const refused = await fetch(`${server.url}/api/upload`, {
       method: 'POST',
@@ -32,6 +37,12 @@ test('while Redis is at its limit of memory, uploads get 507, and users can dele
       expect.objectContaining({ code: 'storage_full' }),
     ]);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+    // The server has to have run for as long as pictures are kept.
+    await until(async () => {
+      const cleanup = await fetch(`${server.url}/api/cleanup`, { method: 'POST', headers });
+      expect(cleanup.status).toBe(200);
+      return (await fetch(`${server.url}/api/info/${idle.id}`)).status === 404;
+    });
     await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
     expect((await upload(server)).status).toBe(201);
   } finally {
@@ -45,8 +56,8 @@ test('a LIMITS_URL that cannot work stops the start, and one that does not answe
     env: { ...QUIET, DATA_DIR: folder, PORT: '0', LIMITS_URL: 'redis://a,b' },
   });
   expect([invalid.code, invalid.stderr]).toEqual([
-    1,
-    expect.stringContaining('several hosts in a redis: URL'),
+    2,
+    expect.stringContaining('LIMITS_URL cannot be used: several hosts in a redis: URL'),
   ]);
   const log = join(folder, 'log');
   const settings = {
