@@ -243,16 +243,15 @@ test.skipIf(absent('prometheus'))(
         GATEWAY_TIMEOUT: '1s',
       });
     };
+    const connection = await openRedis(own.url);
+    await connection.call('never', 'HSET', connection.key('proxies', 'records'), '99', '2["damaged"]');
+    await connection.close();
     const pools = [await startPool(program), await startPool('bun')];
     const { all, untilRung, stop } = await watch([images, ...pools]);
     try {
-      await untilRung(['PicpoolVersionsDiffer', 'PicpoolDiskFilling']);
-      const connection = await openRedis(own.url);
-      await connection.call('never', 'HSET', connection.key('proxies', 'records'), '99', '2["damaged"]');
-      await connection.close();
-      await untilRung(['PicpoolUnreadableRecords']);
+      await untilRung(['PicpoolVersionsDiffer', 'PicpoolDiskFilling', 'PicpoolUnreadableRecords']);
 
-      /** Everybody asks the site 20 times. */
+      /** The site is asked 20 times through each copy. */
       const browse = async () => {
         const asked = Array.from({ length: 20 }, () => gateways).flat();
         const url = `http://127.0.0.1:${site.ports.http}/`;

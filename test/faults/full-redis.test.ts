@@ -51,7 +51,7 @@ test('while Redis is at its limit of memory, uploads get 507, and users and the 
   }
 }, 60_000);
 
-test('a LIMITS_URL that cannot work stops the start, and one that does not answer is logged', async () => {
+test('a LIMITS_URL that cannot work stops the start, and one that does not answer is named by doctor and the log', async () => {
   const invalid = await cli(['serve'], {
     env: { ...QUIET, DATA_DIR: folder, PORT: '0', LIMITS_URL: 'redis://a,b' },
   });
@@ -59,6 +59,10 @@ test('a LIMITS_URL that cannot work stops the start, and one that does not answe
     2,
     expect.stringContaining('LIMITS_URL cannot be used: several hosts in a redis: URL'),
   ]);
+  const doctor = await cli(['doctor', '--offline'], {
+    env: { ...QUIET, DATA_DIR: folder, LIMITS_URL: 'redis://:wrong@127.0.0.1:9' },
+  });
+  expect(doctor.stdout).toMatch(/FAIL +limits +redis:\/\/\*\*\*@127\.0\.0\.1:9: The database does not respond/);
   const log = join(folder, 'log');
   const settings = {
     ...QUIET,
