@@ -9,6 +9,7 @@ import { openRedis } from '../../adapters/redis/connection.ts';
 import { copyTree } from '../../scripts/mutate/copy-tree.ts';
 import { absent } from '../support/absent.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
+import { startWitness } from '../support/farm/witness-server.ts';
 import { freePort } from '../support/free-port.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { photo } from '../support/images/images.ts';
@@ -201,7 +202,7 @@ test.skipIf(absent('prometheus'))(
     const program = await nextVersion();
     let isBanned = (_exit: string) => false;
     const site = await startBanningSite(4, (exit) => (isBanned(exit) ? 403 : 200));
-    const judge = await startJudge();
+    const [judge, witness] = [await startJudge(), await startWitness()];
     const list = join(folder, 'proxies.txt');
     await writeFile(list, site.proxies.map((proxy) => `http://${proxy}\n`).join(''));
     const small = [
@@ -236,7 +237,7 @@ test.skipIf(absent('prometheus'))(
         PROXY_ALLOW_PRIVATE: 'true',
         PROXY_SOURCES: list,
         PROXY_JUDGES: judge.url,
-        PROXY_WITNESSES: 'none',
+        PROXY_WITNESSES: witness.url,
         PROXY_REFRESH_INTERVAL: '2s',
         GATEWAY_PORT: port,
         GATEWAY_PORTS: 'any',
@@ -288,7 +289,7 @@ test.skipIf(absent('prometheus'))(
     } finally {
       await stop();
       for (const server of [images, ...pools]) await server.stop();
-      await judge.stop();
+      await Promise.all([judge.stop(), witness.stop()]);
       site.close();
       await own.stop();
       await receiver.stop(true);
