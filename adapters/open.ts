@@ -40,9 +40,7 @@ export async function openStores(
   const records = await openRecords(metadataUrl, options);
   const { limitsUrl } = options;
   const limits =
-    limitsUrl === undefined
-      ? undefined
-      : await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log);
+    limitsUrl && (await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log));
   if (!limits) return { ...records, blobs };
   const close = async () => {
     await Promise.all([records.close(), limits.close()]);

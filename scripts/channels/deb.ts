@@ -102,7 +102,7 @@ export function debChannel({ release, scratch, version, older }: World): Channel
           'install -d -o picpool -g picpool /srv/backups && echo PICPOOL_BACKUP_TARGET=/srv/backups >>/etc/picpool/env',
         );
         await inside('systemctl', 'start', 'picpool-backup');
-        await shell('test -e /srv/backups/records/*');
+        await shell('find /srv/backups -name "records_*.db" | grep .');
         return `${older} to ${version}: settings, token and picture are there; a backup to another folder`;
       },
       async remove() {

@@ -73,7 +73,9 @@ export async function checkLimits({ config, runtime }: Patient): Promise<readonl
   const shown = masked('LIMITS_URL', url);
   return within(LIMIT_MS, findingsOf(url, { runtime })).then(
     () => [ok(shown)],
-    (error: unknown) => [fail(`${shown}: ${withCause(error)}`, 'Until it answers, each copy limits on its own.')],
+    (error: unknown) => [
+      fail(`${shown}: ${withCause(error)}`, 'Until it answers, each copy limits on its own.'),
+    ],
   );
 }
 
@@ -152,13 +154,8 @@ async function examineStores(
   work: (stores: Stores) => Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   try {
-    const stores = await within(
-      LIMIT_MS,
-      openStores(config.METADATA_URL, config.BLOBS_URL, {
-        runtime,
-        credentials: credentialsOf(config),
-      }),
-    );
+    const access = { runtime, credentials: credentialsOf(config) };
+    const stores = await within(LIMIT_MS, openStores(config.METADATA_URL, config.BLOBS_URL, access));
     try {
       return await within(LIMIT_MS, work(stores));
     } finally {

@@ -256,7 +256,14 @@ test.skipIf(absent('prometheus'))(
       const browse = async () => {
         const asked = Array.from({ length: 20 }, () => gateways).flat();
         const url = `http://127.0.0.1:${site.ports.http}/`;
-        await Promise.all(asked.map((proxy) => fetch(url, { proxy }).then((answer) => answer.text(), () => '')));
+        await Promise.all(
+          asked.map((proxy) =>
+            fetch(url, { proxy }).then(
+              (answer) => answer.text(),
+              () => '',
+            ),
+          ),
+        );
       };
       await untilRung(['PicpoolGatewayFewExits'], browse);
       const spared = site.proxies[0]?.split(':')[0];
@@ -268,7 +275,11 @@ test.skipIf(absent('prometheus'))(
 
       const large = new Uint8Array(await photo(5000, 4000));
       const send = (signal?: AbortSignal) =>
-        fetch(`${images.url}/api/upload?format=avif`, { method: 'POST', body: large, signal: signal ?? null });
+        fetch(`${images.url}/api/upload?format=avif`, {
+          method: 'POST',
+          body: large,
+          signal: signal ?? null,
+        });
       const left = new AbortController();
       const many = Array.from({ length: 20 }, () => send(left.signal).catch(() => {}));
       await untilRung(['PicpoolConversionsQueue']);

@@ -62,7 +62,9 @@ test('a LIMITS_URL that cannot work stops the start, and one that does not answe
   const doctor = await cli(['doctor', '--offline'], {
     env: { ...QUIET, DATA_DIR: folder, LIMITS_URL: 'redis://:wrong@127.0.0.1:9' },
   });
-  expect(doctor.stdout).toMatch(/FAIL +limits +redis:\/\/\*\*\*@127\.0\.0\.1:9: The database does not respond/);
+  expect(doctor.stdout).toMatch(
+    /FAIL +limits +redis:\/\/\*\*\*@127\.0\.0\.1:9: The database does not respond/,
+  );
   const log = join(folder, 'log');
   const settings = {
     ...QUIET,
