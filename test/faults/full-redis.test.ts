@@ -2,8 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { PNG } from '../support/servers/running-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
 import { command, type Service, startRedis, until } from '../support/stores/services.ts';
 
@@ -17,13 +19,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('while Redis is at its limit of memory, uploads get 507, and users and the cleanup can delete', async () => {
+test('while Redis is at its limit of memory, uploads get 507, views are counted, and users and the cleanup can delete', async () => {
   const port = Number(new URL(redis.url).port);
   const settings = { METADATA_URL: redis.url, IMAGE_RETENTION: '1s', ADMIN_TOKEN: 'the-administrator' };
   const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
   const headers = { authorization: 'Bearer the-administrator' };
   try {
     const { id } = await upload(server);
+    const limited = await fetch(`${server.url}/api/upload?max_views=2`, { method: 'POST', body: PNG });
+    const { raw_url: rawUrl } = await json<{ raw_url: string }>(limited);
     // Nobody has opened it for a while.
     const idle = await upload(server);
     await command(port, 'ZADD', '{picpool:images}:idle', '1000', idle.id);
@@ -37,6 +41,7 @@ test('while Redis is at its limit of memory, uploads get 507, and users and the 
       expect.objectContaining({ code: 'storage_full' }),
     ]);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+    expect((await fetch(rawUrl)).status).toBe(200);
     // The server has to have run for as long as pictures are kept.
     await until(async () => {
       const cleanup = await fetch(`${server.url}/api/cleanup`, { method: 'POST', headers });
