@@ -61,9 +61,9 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   };
   for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
   const refuse = (error: unknown): never => {
-    if (error instanceof ConfigError) throw error;
     if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause: withCause(error) });
     else process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
+    if (error instanceof ConfigError) process.exit(EXIT.usage);
     process.exit(error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed);
   };
   const server = await start(runtime, config, log, env).catch(refuse);
