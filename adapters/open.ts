@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
+import { ConfigError } from '../src/errors.ts';
 import type { Finding } from '../src/findings/finding.ts';
 import type { BlobStore } from '../src/image/store.ts';
 import type { Log } from '../src/lib/logger.ts';
@@ -39,9 +40,7 @@ export async function openStores(
   const records = await openRecords(metadataUrl, options);
   const { limitsUrl } = options;
   const limits =
-    limitsUrl === undefined
-      ? undefined
-      : await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log);
+    limitsUrl && (await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log));
   if (!limits) return { ...records, blobs };
   const close = async () => {
     await Promise.all([records.close(), limits.close()]);
@@ -73,6 +72,20 @@ function contextOf({
   log = () => {},
 }: OpenOptions): OpenContext {
   return { runtime, credentials, readUrl, folder, log };
+}
+
+/**
+ * Parses the URLs of settings.
+ * @throws {ConfigError} with the name of the first that its adapter cannot parse.
+ */
+export async function requireStoreUrls(urls: Readonly<Record<string, string | undefined>>): Promise<void> {
+  for (const [variable, url] of Object.entries(urls)) {
+    if (url === undefined) continue;
+    const { place } = adapterOf(url);
+    await Promise.try(place, url).catch((error: Error) => {
+      throw new ConfigError([{ variable, message: `cannot be used: ${error.message}` }]);
+    });
+  }
 }
 
 /** Reports whether two URLs name the same store. */

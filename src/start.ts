@@ -1,4 +1,4 @@
-import { openStores } from '../adapters/open.ts';
+import { openStores, requireStoreUrls } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
@@ -88,10 +88,12 @@ interface Foundation {
 /** Opens the stores and creates the services. If that fails, closes everything and rejects. */
 async function openHouse({ runtime, config, log, env, system }: Foundation): Promise<House> {
   const access = { runtime, credentials: credentialsOf(config), folder: temporaryFolder(config), log };
-  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
+  const { METADATA_URL, METADATA_READ_URL, BLOBS_URL, LIMITS_URL } = config;
+  await requireStoreUrls({ METADATA_URL, METADATA_READ_URL, BLOBS_URL, LIMITS_URL });
+  const opened = await openStores(METADATA_URL, BLOBS_URL, {
     ...access,
-    readUrl: config.METADATA_READ_URL,
-    limitsUrl: config.LIMITS_URL,
+    readUrl: METADATA_READ_URL,
+    limitsUrl: LIMITS_URL,
   });
   const stopping = new AbortController();
   const features: RunningFeature[] = [];

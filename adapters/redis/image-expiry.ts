@@ -56,6 +56,8 @@ local left, open = string.match(value, '^(%d+)|?(.*)$')
 if string.find(open, ARGV[2] .. ',', 1, true) then return 1 end
 left = tonumber(left) - 1
 if left < 0 then return 0 end
+-- Deleted first, so that a Redis whose memory is full takes it.
+redis.call('HDEL', KEYS[9], ARGV[1])
 redis.call('HSET', KEYS[9], ARGV[1], left .. '|' .. open .. ARGV[2] .. ',')
 if left == 0 then redis.call('ZADD', KEYS[8], 'LT', ARGV[3], ARGV[1]) end
 return 1`);
@@ -82,6 +84,7 @@ else
   local image = decode(redis.call('HGET', KEYS[1], ARGV[1]))
   if image then setEnd(ARGV[1], image, false) end
 end
+redis.call('HDEL', KEYS[9], ARGV[1])
 redis.call('HSET', KEYS[9], ARGV[1], left .. '|' .. open)
 return 0`);
 

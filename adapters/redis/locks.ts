@@ -6,11 +6,13 @@ import { type RedisConnection, script } from './connection.ts';
 /**
  * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Returns the token, or 0 if another owner holds the lock.
  * Tokens follow the server's clock in microseconds, so that they also grow if the server has lost its data. An owner
- * that asks again, because the answer was lost, gets a new token.
+ * that asks again, because the answer was lost, gets a new token. The lock is deleted first, because a script may go on to write in a Redis
+ * whose memory is full only after it has written something that frees memory: the cleanup needs the lock.
  */
 const ACQUIRE = script(`
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 local time = redis.call('TIME')
 local token = math.max(time[1] * 1000000 + time[2], tonumber(redis.call('GET', KEYS[2]) or 0) + 1)
@@ -53,13 +55,16 @@ const REFUSED = 'outdated';
 
 /**
  * Lua for scripts of background jobs: ARGV begins with the name and the token of the fence, both empty without one.
- * `key`: the largest tokens by name. Tokens have up to 16 digits, which a Lua number holds exactly.
+ * `key`: the largest tokens by name. The token before is deleted first, for a Redis whose memory is full. Tokens have up to 16 digits, which a Lua number holds exactly.
  */
 export const fenced = (key: string) => `
 if ARGV[1] ~= '' then
   local seen = tonumber(redis.call('HGET', ${key}, ARGV[1]) or 0)
   if seen > tonumber(ARGV[2]) then return '${REFUSED}' end
-  if seen < tonumber(ARGV[2]) then redis.call('HSET', ${key}, ARGV[1], ARGV[2]) end
+  if seen < tonumber(ARGV[2]) then
+    redis.call('HDEL', ${key}, ARGV[1])
+    redis.call('HSET', ${key}, ARGV[1], ARGV[2])
+  end
 end`;
 
 /** Returns the first arguments of such a script. */

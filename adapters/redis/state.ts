@@ -5,6 +5,11 @@ const GET_OR_SET = script(`
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('HGET', KEYS[1], ARGV[1])`);
 
+/** The value before is deleted first, so that a Redis whose memory is full takes the few notes that a removal needs. */
+const SET = script(`
+redis.call('HDEL', KEYS[1], ARGV[1])
+return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])`);
+
 /** Tokens have up to 16 digits, which a Lua number holds exactly. */
 const SET_FENCED = script(`
 local fence = ARGV[1] .. '#token'
@@ -18,7 +23,7 @@ export function createRedisState(redis: RedisConnection): StateStore {
   return {
     get: async (key) => (await redis.call('safe', 'HGET', values, key)) as string | null,
     async set(key, value) {
-      await redis.call('safe', 'HSET', values, key, value);
+      await redis.run('safe', SET, [values], [key, value]);
     },
     getOrSet: async (key, value) => (await redis.run('safe', GET_OR_SET, [values], [key, value])) as string,
     setFenced: async (key, value, token) =>

@@ -34,7 +34,8 @@ export async function fillTree({ root, folder, binary, licences }: TreeOptions):
     await copyFile(join(root, name), join(folder, 'share/doc/picpool', name));
   }
   // What the documents link to and name.
-  for (const name of ['docs', 'examples', 'scripts/verify-release']) {
+  const compose = ['compose.simple.yaml', 'compose.yaml', 'compose.postgres.yaml'];
+  for (const name of ['docs', 'examples', 'scripts/verify-release', ...compose]) {
     const filter = (path: string) => !path.endsWith('/screenshots');
     await cp(join(root, name), join(folder, 'share/doc/picpool', name), { recursive: true, filter });
   }

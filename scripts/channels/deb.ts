@@ -98,7 +98,12 @@ export function debChannel({ release, scratch, version, older }: World): Channel
           await inside('dpkg', '-s', 'picpool'),
           new RegExp(`^Version: ${RegExp.escape(version)}$`, 'm'),
         );
-        return `${older} to ${version}: settings, token and picture are there`;
+        await shell(
+          'install -d -o picpool -g picpool /srv/backups && echo PICPOOL_BACKUP_TARGET=/srv/backups >>/etc/picpool/env',
+        );
+        await inside('systemctl', 'start', 'picpool-backup');
+        await shell('find /srv/backups -name "records_*.db" | grep .');
+        return `${older} to ${version}: settings, token and picture are there; a backup to another folder`;
       },
       async remove() {
         await inside('dpkg', '-r', 'picpool');

@@ -5,7 +5,7 @@ import { text, timer } from '../config-values.ts';
 import { type Finding, fail, ok, warn } from '../findings/finding.ts';
 import { checkJudges, checkSources } from '../findings/network.ts';
 import { openFindings } from '../findings/settings.ts';
-import { checkBlobs, checkDurability, checkPair, checkRecords } from '../findings/stores.ts';
+import { checkBlobs, checkDurability, checkLimits, checkPair, checkRecords } from '../findings/stores.ts';
 import { checkConversion, checkFolder, checkOpenFiles, checkPort, type Patient } from '../findings/system.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -69,6 +69,7 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
       ['data folder', true, checkFolder],
       ['open files', pool, checkOpenFiles],
       ['record store', true, checkRecords],
+      ['limits', config.LIMITS_URL !== undefined, checkLimits],
       ['image store', images, checkBlobs],
       ['records and files', images, checkPair],
       ['durability', true, checkDurability],

@@ -2,7 +2,7 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
-import { AppError, withCause } from '../errors.ts';
+import { AppError, ConfigError, withCause } from '../errors.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger, type Facts } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
@@ -63,6 +63,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const refuse = (error: unknown): never => {
     if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause: withCause(error) });
     else process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
+    if (error instanceof ConfigError) process.exit(EXIT.usage);
     process.exit(error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed);
   };
   const server = await start(runtime, config, log, env).catch(refuse);

@@ -67,6 +67,18 @@ export async function checkBlobs(patient: Patient): Promise<readonly Finding[]> 
   });
 }
 
+/** Asks the server that counts requests. */
+export async function checkLimits({ config, runtime }: Patient): Promise<readonly Finding[]> {
+  const { LIMITS_URL: url = '' } = config;
+  const shown = masked('LIMITS_URL', url);
+  return within(LIMIT_MS, findingsOf(url, { runtime })).then(
+    () => [ok(shown)],
+    (error: unknown) => [
+      fail(`${shown}: ${withCause(error)}`, 'Until it answers, each copy limits on its own.'),
+    ],
+  );
+}
+
 /**
  * Checks that records and files belong together. Before the first start there is nothing to compare, and stores that
  * cannot be opened were reported before.
@@ -142,13 +154,8 @@ async function examineStores(
   work: (stores: Stores) => Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   try {
-    const stores = await within(
-      LIMIT_MS,
-      openStores(config.METADATA_URL, config.BLOBS_URL, {
-        runtime,
-        credentials: credentialsOf(config),
-      }),
-    );
+    const access = { runtime, credentials: credentialsOf(config) };
+    const stores = await within(LIMIT_MS, openStores(config.METADATA_URL, config.BLOBS_URL, access));
     try {
       return await within(LIMIT_MS, work(stores));
     } finally {

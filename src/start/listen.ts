@@ -20,7 +20,7 @@ export interface Listening {
   url: string;
 }
 
-/** Starts to listen on `HOST` and `PORT`. Rejects with `unavailable` if another server listens. */
+/** Starts to listen on `HOST` and `PORT`. Rejects with `unavailable` if that is not possible. */
 export async function listen(
   runtime: Runtime,
   handler: Handler,
@@ -30,9 +30,10 @@ export async function listen(
   if (path === null) {
     const serveAt = (hostname: string) => runtime.serve(handler, { hostname, port: PORT });
     // A system may have no IPv6 at all. Any other reason against `::` holds for all addresses of IPv4 as well.
-    const server = await serveAt(HOST).catch((error) =>
-      HOST === '::' ? serveAt('0.0.0.0') : Promise.reject(error),
-    );
+    const said = inEnglish(`The server cannot listen with HOST=${HOST} and PORT=${PORT}.`);
+    const server = await serveAt(HOST)
+      .catch((error) => (HOST === '::' ? serveAt('0.0.0.0') : Promise.reject(error)))
+      .catch((cause) => Promise.reject(new AppError('unavailable', said, { cause })));
     const address = { host: ownAddress(server.hostname), port: server.port };
     return {
       server: { ...server, drain: () => acceptWaiting(address).then(server.drain) },

@@ -110,3 +110,21 @@ test.each(['bun', 'deno'] as const)(
   },
   60_000,
 );
+
+test.each([
+  [
+    'METADATA_URL',
+    'redis://127.0.0.1:9?prefx=two',
+    2,
+    /METADATA_URL cannot be used: prefx is not a parameter/,
+  ],
+  ['BLOBS_URL', 's3://bucket?endpont=http://127.0.0.1:9', 2, /BLOBS_URL cannot be used: endpont is not/],
+  ['HOST', '999.1.1.1', 1, /cannot listen with HOST=999\.1\.1\.1 and PORT=0\. \(/],
+])(
+  'a %s that cannot be used is named, and systemd does not start a server again with a wrong URL',
+  async (name, value, code, said) => {
+    const env = { ...IMAGES, DATA_DIR: join(scratch, name), PORT: '0', [name]: value };
+    const { code: ended, stderr } = await cli(['serve'], { env });
+    expect([ended, stderr]).toEqual([code, expect.stringMatching(said)]);
+  },
+);

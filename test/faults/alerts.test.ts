@@ -2,29 +2,35 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { copyTree } from '../../scripts/mutate/copy-tree.ts';
 import { absent } from '../support/absent.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
+import { startWitness } from '../support/farm/witness-server.ts';
 import { freePort } from '../support/free-port.ts';
+import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { childrenOf } from '../support/servers/processes.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { find, type Service, startRedis, until } from '../support/stores/services.ts';
+import { command, find, type Service, startRedis, until } from '../support/stores/services.ts';
 
 /** Alerts that a fault of stores and copies makes ring. */
 const OF_STORES = [
-  ...['PicpoolAbuse', 'PicpoolDegraded', 'PicpoolDown', 'PicpoolJudgesDown', 'PicpoolNothingRemoved'],
-  'PicpoolPoolLow',
-  ...['PicpoolStoreErrors', 'PicpoolStoreLag', 'PicpoolUnavailable', 'PicpoolUploadsRefused'],
+  ...['PicpoolAbuse', 'PicpoolDegraded', 'PicpoolDown', 'PicpoolErrors', 'PicpoolJudgesDown'],
+  ...['PicpoolNothingRemoved', 'PicpoolPoolLow', 'PicpoolSlow', 'PicpoolStoreErrors', 'PicpoolStoreLag'],
+  ...['PicpoolUnavailable', 'PicpoolUploadsRefused'],
 ];
-/** Those that work which fails makes ring. Those in neither are tested with made-up numbers only. */
+/** Those that work which fails, or is too much, makes ring. */
 const OF_WORK = [
-  ...['PicpoolConversionsFail', 'PicpoolDiskFilling', 'PicpoolGatewayFails', 'PicpoolOutOfMemory'],
-  ...['PicpoolUnreadableRecords', 'PicpoolVersionsDiffer', 'PicpoolWebhooksFail'],
+  ...['PicpoolConversionsFail', 'PicpoolConversionsQueue', 'PicpoolDiskFilling', 'PicpoolGatewayFails'],
+  ...['PicpoolGatewayFewExits', 'PicpoolGatewayShutOut', 'PicpoolOutOfMemory', 'PicpoolOverloaded'],
+  ...['PicpoolRefreshOverdue', 'PicpoolUnreadableRecords', 'PicpoolVersionsDiffer', 'PicpoolWebhooksFail'],
 ];
 
 let folder: string;
@@ -42,13 +48,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The rules without their patience: minutes become seconds. */
+/** The rules without their patience: minutes and hours become seconds. */
 async function impatient(): Promise<string> {
   const rules = await readFile('examples/prometheus/alerts.yml', 'utf8');
-  return rules.replace(/for: \d+[mh]/g, 'for: 0s').replace(/\[\d+m\]/g, '[10s]');
+  return rules
+    .replace(/for: \d+[mh]/g, 'for: 0s')
+    .replace(/\[\d+m\]/g, '[10s]')
+    .replaceAll('3 * 3600', '6');
 }
 
-/** A Prometheus that asks the servers every second, and what has rung there so far. */
+/** A Prometheus that asks the servers every second. */
 async function watch(servers: readonly ServerProcess[]) {
   const own = await mkdtemp(join(folder, 'prometheus-'));
   const port = await freePort();
@@ -69,26 +78,37 @@ scrape_configs: [{ job_name: picpool, static_configs: [{ targets: [${targets}] }
     ],
     { stdio: 'ignore' },
   );
-  const rung = new Set<string>();
-  const look = async () => {
-    const url = `http://127.0.0.1:${port}/api/v1/alerts`;
+  /** Returns what has rung since then: an alert may end before anybody looks at those that ring now. */
+  async function rungSince(began: number): Promise<Set<string>> {
+    const seconds = Math.ceil((Date.now() - began) / 1000) + 1;
+    const query = `group by (alertname) (last_over_time(ALERTS{alertstate="firing"}[${seconds}s]))`;
+    const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(query)}`;
     // It refuses while it starts.
     const answer = await fetch(url)
-      .then(json<{ data: { alerts: { labels: { alertname: string } }[] } }>)
+      .then(json<{ data: { result: { metric: { alertname: string } }[] } }>)
       .catch(() => null);
-    for (const { labels } of answer?.data.alerts ?? []) rung.add(labels.alertname);
-    return rung;
-  };
+    return new Set(answer?.data.result.map(({ metric }) => metric.alertname));
+  }
+  const all = new Set<string>();
   return {
-    rung,
-    look,
-    /** Resolves when they have rung. `meanwhile` is done before each look. */
-    untilRung: (names: readonly string[], meanwhile = async () => {}) =>
-      until(async () => {
+    /** What steps have waited for. */
+    all,
+    rungSince,
+    /** Resolves when they have rung, each since the call. `meanwhile` is done before each look. */
+    async untilRung(names: readonly string[], meanwhile = async () => {}) {
+      const began = Date.now();
+      let silent = names;
+      const haveAllRung = async () => {
         await meanwhile();
-        const found = await look();
-        return names.every((name) => found.has(name));
-      }, 60_000),
+        const found = await rungSince(began);
+        silent = names.filter((name) => !found.has(name));
+        return silent.length === 0;
+      };
+      await until(haveAllRung, 90_000).catch((cause) => {
+        throw new Error(`did not ring: ${silent.join(', ')}`, { cause });
+      });
+      for (const name of names) all.add(name);
+    },
     async stop() {
       child.kill('SIGTERM');
       await once(child, 'exit');
@@ -99,23 +119,37 @@ scrape_configs: [{ job_name: picpool, static_configs: [{ targets: [${targets}] }
 test.skipIf(absent('prometheus'))(
   'a Prometheus rings for faults of two copies, and not before them',
   async () => {
+    const redisPort = Number(new URL(redis.url).port);
+    const link = await startRelay(redisPort);
     const settings = {
       ...QUIET,
-      METADATA_URL: redis.url,
+      METADATA_URL: `redis://127.0.0.1:${link.port}`,
       BLOBS_URL: `file:${folder}/images`,
       RATE_LIMITS: 'read=100/1m',
     };
     for (let number = 0; number < 2; number++) copies.push(await startServer('bun', settings));
     const [one, other] = copies as [ServerProcess, ServerProcess];
-    const { rung, look, untilRung, stop } = await watch(copies);
+    const albums = () => Promise.all(copies.map(({ url }) => fetch(`${url}/api/albums/abcdefghijkl`)));
+    // A series that begins with its first fault has no rate yet.
+    await albums();
+    const began = Date.now();
+    const { all, rungSince, untilRung, stop } = await watch(copies);
     try {
-      await untilRung(['PicpoolJudgesDown']);
       const expected = ['PicpoolJudgesDown', 'PicpoolDegraded', 'PicpoolPoolLow'];
-      expect([...rung].filter((name) => !expected.includes(name))).toEqual([]);
+      await untilRung(['PicpoolJudgesDown', 'PicpoolPoolLow']);
+      expect([...(await rungSince(began))].filter((name) => !expected.includes(name))).toEqual([]);
+      link.slow(300);
+      for (let times = 0; times < 3; times++) await albums();
+      link.open();
+      await untilRung(['PicpoolSlow']);
       expect((await upload(one)).status).toBe(201);
       await untilRung(['PicpoolAbuse'], async () => {
         await Promise.all(Array.from({ length: 40 }, () => fetch(`${other.url}/api/list`)));
       });
+      // Another program writes to the same Redis.
+      await command(redisPort, 'SET', '{picpool:albums}:records', 'taken');
+      await untilRung(['PicpoolErrors'], async () => void (await albums()));
+      await command(redisPort, 'DEL', '{picpool:albums}:records');
       // The disk of the files loses their mark.
       for (const name of await readdir(join(folder, 'images'), { recursive: true }))
         if (name.endsWith('picpool-files-id')) await rm(join(folder, 'images', name));
@@ -138,10 +172,10 @@ test.skipIf(absent('prometheus'))(
       });
       third.kill('SIGKILL');
       await untilRung(['PicpoolDown']);
-      await look();
-      expect(OF_STORES.filter((name) => !rung.has(name))).toEqual([]);
+      expect([...all].toSorted()).toEqual(OF_STORES);
     } finally {
       await stop();
+      await link.stop();
       await redis.start();
     }
   },
@@ -165,8 +199,12 @@ test.skipIf(absent('prometheus'))(
       hostname: '127.0.0.1',
       fetch: () => new Response(null, { status: 410 }),
     });
-    const command = await nextVersion();
-    const gatewayPort = await freePort();
+    const program = await nextVersion();
+    let isBanned = (_exit: string) => false;
+    const site = await startBanningSite(4, (exit) => (isBanned(exit) ? 403 : 200));
+    const [judge, witness] = [await startJudge(), await startWitness()];
+    const list = join(folder, 'proxies.txt');
+    await writeFile(list, site.proxies.map((proxy) => `http://${proxy}\n`).join(''));
     const small = [
       'unshare',
       '--mount',
@@ -188,20 +226,66 @@ test.skipIf(absent('prometheus'))(
       undefined,
       small,
     );
-    const pool = await startServer(command, {
-      ...QUIET,
-      SERVICES: 'proxy',
-      METADATA_URL: own.url,
-      GATEWAY_PORT: String(gatewayPort),
-      GATEWAY_TIMEOUT: '1s',
-    });
-    const { rung, untilRung, stop } = await watch([images, pool]);
+    const gateways: string[] = [];
+    const startPool = async (runtime: 'bun' | readonly string[]) => {
+      const port = String(await freePort());
+      gateways.push(`http://127.0.0.1:${port}`);
+      return startServer(runtime, {
+        ...QUIET,
+        SERVICES: 'proxy',
+        METADATA_URL: own.url,
+        PROXY_ALLOW_PRIVATE: 'true',
+        PROXY_SOURCES: list,
+        PROXY_JUDGES: judge.url,
+        PROXY_WITNESSES: witness.url,
+        PROXY_REFRESH_INTERVAL: '2s',
+        GATEWAY_PORT: port,
+        GATEWAY_PORTS: 'any',
+        GATEWAY_TIMEOUT: '1s',
+      });
+    };
+    const connection = await openRedis(own.url);
+    await connection.call('never', 'HSET', connection.key('proxies', 'records'), '99', '2["damaged"]');
+    await connection.close();
+    const pools = [await startPool(program), await startPool('bun')];
+    const { all, untilRung, stop } = await watch([images, ...pools]);
     try {
-      const connection = await openRedis(own.url);
-      await connection.call('never', 'HSET', connection.key('proxies', 'records'), '1', '2["damaged"]');
-      await connection.close();
+      await untilRung(['PicpoolVersionsDiffer', 'PicpoolDiskFilling', 'PicpoolUnreadableRecords']);
+
+      /** The site is asked 20 times through each copy. */
+      const browse = async () => {
+        const asked = Array.from({ length: 20 }, () => gateways).flat();
+        const url = `http://127.0.0.1:${site.ports.http}/`;
+        await Promise.all(
+          asked.map((proxy) =>
+            fetch(url, { proxy }).then(
+              (answer) => answer.text(),
+              () => '',
+            ),
+          ),
+        );
+      };
+      await untilRung(['PicpoolGatewayFewExits'], browse);
+      const spared = site.proxies[0]?.split(':')[0];
+      isBanned = (exit) => exit !== spared;
+      await untilRung(['PicpoolGatewayShutOut'], browse);
+      await rm(list);
+      site.close();
+      await untilRung(['PicpoolGatewayFails', 'PicpoolRefreshOverdue'], browse);
+
       const large = new Uint8Array(await photo(5000, 4000));
-      const send = () => fetch(`${images.url}/api/upload?format=avif`, { method: 'POST', body: large });
+      const send = (signal?: AbortSignal) =>
+        fetch(`${images.url}/api/upload?format=avif`, {
+          method: 'POST',
+          body: large,
+          signal: signal ?? null,
+        });
+      const left = new AbortController();
+      const many = Array.from({ length: 20 }, () => send(left.signal).catch(() => {}));
+      await untilRung(['PicpoolConversionsQueue']);
+      left.abort();
+      await Promise.all(many);
+      await untilRung(['PicpoolOverloaded'], () => crowd(images));
       /** One conversion dies by a fault of its own, one by the kernel. */
       const killOne = async (signal: NodeJS.Signals) => {
         const answer = send();
@@ -209,22 +293,35 @@ test.skipIf(absent('prometheus'))(
         for (const pid of await childrenOf(images.pid)) process.kill(pid, signal);
         await (await answer).text();
       };
-      expect((await upload(images)).status).toBe(201);
-      await untilRung(['PicpoolOutOfMemory', 'PicpoolWebhooksFail'], () => killOne('SIGKILL'));
+      await untilRung(['PicpoolWebhooksFail'], async () => void (await upload(images)));
+      await untilRung(['PicpoolOutOfMemory'], () => killOne('SIGKILL'));
       await untilRung(['PicpoolConversionsFail'], () => killOne('SIGSEGV'));
-      const proxy = `http://127.0.0.1:${gatewayPort}`;
-      await untilRung(['PicpoolGatewayFails'], async () => {
-        await fetch('http://site.example/', { proxy }).catch(() => {});
-      });
-      await untilRung(OF_WORK);
-      expect(OF_WORK.filter((name) => !rung.has(name))).toEqual([]);
+      expect([...all].toSorted()).toEqual(OF_WORK);
     } finally {
       await stop();
-      for (const server of [images, pool]) await server.stop();
+      for (const server of [images, ...pools]) await server.stop();
+      await Promise.all([judge.stop(), witness.stop()]);
+      site.close();
       await own.stop();
       await receiver.stop(true);
-      await rm(dirname(dirname(command[1] ?? '')), { recursive: true });
+      await rm(dirname(dirname(program[1] ?? '')), { recursive: true });
     }
   },
-  240_000,
+  300_000,
 );
+
+/** More clients than the server has room for ask for a page at the same moment, and leave when they have an answer. */
+async function crowd({ url }: ServerProcess): Promise<void> {
+  const port = Number(new URL(url).port);
+  const clients = await Promise.all(
+    Array.from({ length: 3000 }, async () => {
+      const client = connect(port, '127.0.0.1');
+      await once(client, 'connect');
+      return client;
+    }),
+  );
+  const answers = clients.map((client) => once(client, 'data'));
+  for (const client of clients) client.write('GET /gallery HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  await Promise.allSettled(answers);
+  for (const client of clients) client.destroy();
+}

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { PNG } from '../support/servers/running-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
 import { command, type Service, startRedis, until } from '../support/stores/services.ts';
 
@@ -17,11 +19,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('while Redis is at its limit of memory, uploads get 507, and users can delete', async () => {
+test('while Redis is at its limit of memory, uploads get 507, views are counted, and users and the cleanup can delete', async () => {
   const port = Number(new URL(redis.url).port);
-  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: redis.url });
+  const settings = { METADATA_URL: redis.url, IMAGE_RETENTION: '1s', ADMIN_TOKEN: 'the-administrator' };
+  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
+  const headers = { authorization: 'Bearer the-administrator' };
   try {
     const { id } = await upload(server);
+    const limited = await fetch(`${server.url}/api/upload?max_views=2`, { method: 'POST', body: PNG });
+    const { raw_url: rawUrl } = await json<{ raw_url: string }>(limited);
+    // Nobody has opened it for a while.
+    const idle = await upload(server);
+    await command(port, 'ZADD', '{picpool:images}:idle', '1000', idle.id);
     await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
     const refused = await fetch(`${server.url}/api/upload`, {
       method: 'POST',
@@ -32,6 +41,13 @@ test('while Redis is at its limit of memory, uploads get 507, and users can dele
       expect.objectContaining({ code: 'storage_full' }),
     ]);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+    expect((await fetch(rawUrl)).status).toBe(200);
+    // The server has to have run for as long as pictures are kept.
+    await until(async () => {
+      const cleanup = await fetch(`${server.url}/api/cleanup`, { method: 'POST', headers });
+      expect(cleanup.status).toBe(200);
+      return (await fetch(`${server.url}/api/info/${idle.id}`)).status === 404;
+    });
     await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
     expect((await upload(server)).status).toBe(201);
   } finally {
@@ -40,14 +56,20 @@ test('while Redis is at its limit of memory, uploads get 507, and users can dele
   }
 }, 60_000);
 
-test('a LIMITS_URL that cannot work stops the start, and one that does not answer is logged', async () => {
+test('a LIMITS_URL that cannot work stops the start, and one that does not answer is named by doctor and the log', async () => {
   const invalid = await cli(['serve'], {
     env: { ...QUIET, DATA_DIR: folder, PORT: '0', LIMITS_URL: 'redis://a,b' },
   });
   expect([invalid.code, invalid.stderr]).toEqual([
-    1,
-    expect.stringContaining('several hosts in a redis: URL'),
+    2,
+    expect.stringContaining('LIMITS_URL cannot be used: several hosts in a redis: URL'),
   ]);
+  const doctor = await cli(['doctor', '--offline'], {
+    env: { ...QUIET, DATA_DIR: folder, LIMITS_URL: 'redis://:wrong@127.0.0.1:9' },
+  });
+  expect(doctor.stdout).toMatch(
+    /FAIL +limits +redis:\/\/\*\*\*@127\.0\.0\.1:9: The database does not respond/,
+  );
   const log = join(folder, 'log');
   const settings = {
     ...QUIET,

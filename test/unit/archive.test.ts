@@ -22,7 +22,7 @@ test('every file that an installed document links to or names is installed with 
     for (const document of documents) {
       const text = await Bun.file(join(installed, document)).text();
       const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)];
-      const named = [...text.matchAll(/`(examples\/[\w./-]+|scripts\/verify-release)/g)];
+      const named = [...text.matchAll(/`(examples\/[\w./-]+|scripts\/verify-release|compose[\w.]*\.yaml)/g)];
       for (const [, path = ''] of links) {
         note(document, join(dirname(document), path));
       }

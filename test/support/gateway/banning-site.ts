@@ -40,11 +40,11 @@ export async function startBanningSite(
       client.pause();
       const [method = '', target = ''] = head.split(' ');
       const isTunnel = method === 'CONNECT';
-      const port = Number(isTunnel ? target.split(':')[1] : new URL(target).port);
+      const url = new URL(isTunnel ? `http://${target}` : target);
       const localAddress = client.localAddress ?? '';
-      const far = connect({ host: '127.0.0.1', port, localAddress }, () => {
+      const far = connect({ host: '127.0.0.1', port: Number(url.port), localAddress }, () => {
         if (isTunnel) client.write('HTTP/1.1 200 OK\r\n\r\n');
-        else far.write(head.replace(target, new URL(target).pathname), 'latin1');
+        else far.write(head.replace(target, url.pathname + url.search), 'latin1');
         client.pipe(far).pipe(client);
       });
       for (const [one, other] of [
