@@ -37,7 +37,7 @@ const text = `# Licences
 
 What a running picpool loads, written by \`bun scripts/licences.ts\` from the installed packages. Binary parts of sharp
 are listed for the platform this was written on. picpool itself is under the MIT licence; the letters of its headings
-(`src/web/client/display.woff2`) are those of English from Familjen Grotesk 700, under the SIL Open Font License 1.1.
+(\`src/web/client/display.woff2\`) are those of English from Familjen Grotesk 700, under the SIL Open Font License 1.1.
 
 | package | version | licence |
 |---|---|---|
