@@ -12,7 +12,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-type Options = Omit<Parameters<typeof startBareGateway>[0], 'tcp' | 'proxies'>;
+type Options = Partial<Parameters<typeof startBareGateway>[0]>;
 
 async function startWorld(options: Options = {}) {
   const site = await startBanningSite(1, () => 200);
@@ -111,6 +111,16 @@ test('once the pool was filled, a request that no proxy suits is refused at once
   const { ask } = await startWorld({ limits: { timeoutMs: 60_000 } });
   expect(statusLine(await ask())).toBe('HTTP/1.1 503 No proxy is known to work.');
 });
+
+test.each(['country-de', 'source-empty'])(
+  'a tunnel is refused, not opened, if no proxy fits %s',
+  async (option) => {
+    const { ask } = await startWorld({ proxies: ['127.0.0.1:9'] });
+    expect(statusLine(await ask('CONNECT a.example:443 HTTP/1.1', `user-${option}`))).toContain(
+      '503 None of the 1',
+    );
+  },
+);
 
 test('blank lines before a request are skipped', async () => {
   const { ask } = await startWorld();

@@ -93,6 +93,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       sessions,
       suits: () => true,
       namedSites: new Map(),
+      namedSources: new Map([['empty', new Set(['empty'])]]),
     }),
   });
   for (const place of proxies) {
