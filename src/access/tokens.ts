@@ -8,6 +8,12 @@ import type { StateStore } from '../lib/state.ts';
 export const ROLES = ['upload', 'admin', 'moderator', 'gateway'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** What new tokens may be called: the path of a URL can name them all. */
+export const TOKEN_NAME = {
+  pattern: '^[\\w@-][\\w.@-]{0,63}$',
+  rule: 'A name has up to 64 letters, digits and the characters . _ @ -, and does not begin with a dot.',
+} as const;
+
 /** Everything about a token except the token itself, which is stored nowhere. */
 export interface Token {
   /** Identifies it in logs and limits: the beginning of its SHA-256. */

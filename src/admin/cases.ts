@@ -30,17 +30,23 @@ export interface Case {
 
 export type Verdict = 'keep' | 'delete';
 
+/** What a moderator decides about a case. */
+interface Decision {
+  subject: string;
+  verdict: Verdict;
+  by: { who: string; peer: string };
+}
+
 /** Reports by strangers. One case for each subject, whatever the number of reports. */
 export interface Cases {
   /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
   report(subject: string, report: Report, peer: string): Promise<string>;
   /** Returns what a receipt leads to. Rejects with `not_found` if it is unknown or too old. */
   stateOf(receipt: string): Promise<'open' | Verdict>;
-  isOpen(subject: string): Promise<boolean>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
-  /** Ends a case. The picture has already been dealt with. */
-  decide(subject: string, verdict: Verdict, by: { who: string; peer: string }): Promise<void>;
+  /** Carries out a verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
+  decide(decision: Decision, carryOut: () => Promise<void>): Promise<void>;
 }
 
 interface CasesOptions {
@@ -74,8 +80,8 @@ export function createCases(options: CasesOptions): Cases {
 
   const openKeys = async () => (await state.keys()).filter((key) => key.startsWith(KEY));
 
-  const locked = <T>(work: (demandHeld: () => void) => Promise<T>): Promise<T> =>
-    holding({ locks, name: 'reports', clock }, work);
+  const locked = <T>(work: (demandHeld: () => void) => Promise<T>, name = 'reports'): Promise<T> =>
+    holding({ locks, name, clock }, work);
 
   async function demandCalm(key: string, bucket: typeof IN_ALL): Promise<void> {
     const { allowed, retryAfterMs } = await limiter.take(`abuse-report ${key}`, bucket);
@@ -134,26 +140,28 @@ export function createCases(options: CasesOptions): Cases {
       return mine.details?.verdict as Verdict;
     },
 
-    isOpen: async (subject) => (await read(subject)) !== null,
-
     async list() {
       const keys = await openKeys();
       const found = await Promise.all(keys.map((key) => read(key.slice(KEY.length))));
       return found.filter((one) => one !== null).sort((one, other) => one.since - other.since);
     },
 
-    async decide(subject, verdict, by) {
-      const known = await read(subject);
-      if (known === null) throw unknown();
-      const { receipts, reports } = known;
-      await audit.act({
-        what: DECIDE,
-        subject,
-        ...by,
-        why: reports[0]?.reason,
-        details: { verdict, receipts },
-      });
-    },
+    // Of two verdicts at once, the second must not be the one that reporters read.
+    decide: ({ subject, verdict, by }, carryOut) =>
+      locked(async (demandHeld) => {
+        const known = await read(subject);
+        if (known === null) throw unknown();
+        const { receipts, reports } = known;
+        await carryOut();
+        demandHeld();
+        await audit.act({
+          what: DECIDE,
+          subject,
+          ...by,
+          why: reports[0]?.reason,
+          details: { verdict, receipts },
+        });
+      }, 'report decisions'),
   };
 }
 

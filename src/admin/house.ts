@@ -1,4 +1,4 @@
-import { ROLES, type Tokens } from '../access/tokens.ts';
+import { ROLES, TOKEN_NAME, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import { inEnglish, invalidParameter } from '../errors.ts';
@@ -7,7 +7,7 @@ import type { Route } from '../http/route.ts';
 import { html } from '../web/html.ts';
 import { type createDesk, formField, type Visit } from './desk.ts';
 import { ignoreGone } from './pictures.ts';
-import { type Issuer, tokenName } from './token-routes.ts';
+import type { Issuer } from './token-routes.ts';
 
 export interface HouseDesk {
   desk: ReturnType<typeof createDesk>;
@@ -21,7 +21,7 @@ export interface HouseDesk {
   home: string;
 }
 
-const NAME = new RegExp(tokenName.pattern ?? '');
+const NAME = new RegExp(TOKEN_NAME.pattern);
 const LOGGED = 100;
 
 /** The audit log; for administrators tokens, storage, jobs and findings. */
@@ -35,7 +35,7 @@ export function houseRoutes(at: HouseDesk): Route[] {
       async (visit, body) => {
         const [name, role] = [body.get('name') ?? '', ROLES.find((one) => one === body.get('role'))];
         if (!NAME.test(name) || role === undefined) {
-          throw invalidParameter('name', inEnglish(`A name has ${tokenName.description}`));
+          throw invalidParameter('name', inEnglish(TOKEN_NAME.rule));
         }
         return showTokens(at, visit, await issuer.create(name, role, visit.by));
       },

@@ -10,6 +10,7 @@ import { pageResponse } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
 import type { Cases, Verdict } from './cases.ts';
 import { type createDesk, formField, type Visit, verdictButton } from './desk.ts';
+import { ignoreGone } from './pictures.ts';
 import { MAX_TEXT, REASONS, reasonField, reasonOf, statementOf } from './reasons.ts';
 
 export interface ReportParts {
@@ -211,8 +212,6 @@ async function listCases({ cases }: ReportParts): Promise<Response> {
 
 async function decideByApi(at: ReportParts, { request, body, context }: Call<{ body: typeof decideBody }>) {
   const { subject, verdict, reason = 'terms', statement = '' } = body;
-  if (!(await at.cases.isOpen(subject)))
-    throw new AppError('not_found', 'There is no such report, or it is too old.');
   const by = { who: context.actor, peer: context.peer };
   const told = statement.trim() || at.siteOf(request).words.admin.statements[reason];
   await decide(at, { subject, verdict, why: reason, statement: told }, by);
@@ -225,8 +224,9 @@ async function decide(
   { subject, verdict, ...reasons }: { subject: string; verdict: Verdict; why: string; statement: string },
   by: { who: string; peer: string },
 ): Promise<void> {
-  if (verdict === 'delete') await at.remove(subject, { ...by, ...reasons });
-  await at.cases.decide(subject, verdict, by);
+  await at.cases.decide({ subject, verdict, by }, async () => {
+    if (verdict === 'delete') await at.remove(subject, { ...by, ...reasons });
+  });
 }
 
 /** The reports that nobody has decided, one case at a time, for moderators. */
@@ -236,10 +236,9 @@ export function caseRoutes(desk: ReturnType<typeof createDesk>, at: ReportParts)
     desk.act('/reports', async (visit, body) => {
       const subject = body.get('subject') ?? '';
       const verdict: Verdict = body.get('verdict') === 'delete' ? 'delete' : 'keep';
-      // Only what was reported, and nobody else has decided meanwhile.
-      if (!(await at.cases.isOpen(subject))) return '/reports';
       const reasons = { why: reasonOf(body), statement: statementOf(body, visit.site) };
-      await decide(at, { subject, verdict, ...reasons }, visit.by);
+      // Somebody else may have decided meanwhile.
+      await decide(at, { subject, verdict, ...reasons }, visit.by).catch(ignoreGone);
       return '/reports';
     }),
   ];

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { ROLES, type Role, type Tokens } from '../access/tokens.ts';
+import { ROLES, type Role, TOKEN_NAME, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
@@ -43,14 +43,11 @@ export function createIssuer(tokens: Pick<Tokens, 'create' | 'revoke'>, audit: P
 }
 
 const tag = 'Administration';
-export const tokenName = Type.String({
-  pattern: '^[\\w.@-]{1,64}$',
-  description: 'Up to 64 letters, digits and the characters . _ @ -',
-});
+const name = Type.String({ description: 'Name of the token.' });
 const role = oneOf(ROLES, { description: 'What the token allows.' });
 const time = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
 const listed = Type.Object({
-  name: tokenName,
+  name,
   role,
   created_at: time,
   requests: Type.Integer({ description: 'How often it was used.' }),
@@ -66,16 +63,19 @@ const listExample = {
     },
   ],
 };
-const newBody = Type.Object({ name: tokenName, role });
+const newBody = Type.Object({
+  name: Type.String({ pattern: TOKEN_NAME.pattern, description: TOKEN_NAME.rule }),
+  role,
+});
 const newAnswer = Type.Object({
-  ...{ success: Type.Literal(true), name: tokenName, role },
+  ...{ success: Type.Literal(true), name, role },
   token: Type.String({ description: 'The token. It is stored nowhere, and not shown again.' }),
 });
 const newExample = {
   ...{ success: true, name: 'phone', role: 'upload' },
   token: 'picpool_R0t4wK8vQ2mZr7TnYc4Jb0LkW9sVd6HfG3aPe1UxB5c',
 };
-const named = Type.Object({ name: tokenName });
+const named = Type.Object({ name });
 const about = {
   list: {
     ...{ id: 'listTokens', tag, summary: 'List tokens' },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createTokens, ROLES, type Token } from '../access/tokens.ts';
+import { createTokens, ROLES, TOKEN_NAME, type Token } from '../access/tokens.ts';
 import { readUsage, type Usage } from '../access/usage.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
@@ -10,8 +10,6 @@ import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
 import { withRecords } from './stores.ts';
-
-const NAME = /^[\w.@-]{1,64}$/;
 
 export const command = defineCommand({
   operands: { form: 'create NAME | list | revoke NAME', least: 1, most: 2 },
@@ -37,9 +35,9 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     if (verb === 'list' ? name !== '' : !['create', 'revoke'].includes(verb)) {
       throw usageError('Use create NAME, list, or revoke NAME.');
     }
-    if (verb !== 'list' && !NAME.test(name)) {
-      throw usageError('A name has up to 64 letters, digits and the characters . _ @ -');
-    }
+    // One with an older name can be revoked.
+    const isNamed = verb === 'create' ? new RegExp(TOKEN_NAME.pattern).test(name) : name !== '';
+    if (verb !== 'list' && !isNamed) throw usageError(TOKEN_NAME.rule);
     return withRecords(surroundings, async ({ config, ...records }) => {
       const { state } = records;
       const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });

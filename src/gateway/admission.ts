@@ -128,9 +128,10 @@ export function createAdmit(settings: AdmitOptions): Admit {
 }
 
 function narrowed(suits: Suits, options: UserOptions): Suits {
-  const { countries, notCountries, anonymity, maxLatencyMs } = options;
-  if (!countries && !notCountries && anonymity === undefined && maxLatencyMs === undefined) return suits;
+  const { countries, notCountries, anonymity, maxLatencyMs, sources } = options;
+  if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return suits;
   return (upstream, kind) =>
+    (sources === undefined || sources.some((names) => names.has(upstream.source))) &&
     (countries === undefined || countries.includes(upstream.country)) &&
     !notCountries?.includes(upstream.country) &&
     (anonymity === undefined || upstream.anonymity === anonymity) &&

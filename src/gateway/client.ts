@@ -266,9 +266,15 @@ export class Client implements TcpListener {
       host.noStranger(network);
     }
     this.#admission = admission;
-    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission, () => this.#gone);
-    if (filled === null) host.serve(this, work, admission);
-    else this.#later(filled, work.voice, () => host.serve(this, work, admission));
+    const serve = () => {
+      host.serve(this, work, admission);
+      if (this.hasEnded) this.serving?.ended();
+    };
+    // One that sends no more has usually left. If not, it is told that the pool is being filled.
+    const hasLeft = () => this.#gone || this.hasEnded;
+    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission, hasLeft);
+    if (filled === null) serve();
+    else this.#later(filled, work.voice, serve);
   }
 
   /** Goes on when something is known, if the client is still there. */

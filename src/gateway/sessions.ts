@@ -21,8 +21,8 @@ export class Session {
   readonly #common: Common;
   /** Response headers that tell the exit. */
   #exit: readonly string[] = [];
-  /** The exit that it keeps other sessions of its account from. */
-  #held: string | null = null;
+  /** What it keeps other sessions of its account from: its exit, or those that may become it. */
+  readonly #held = new Set<string>();
   /** The key of the upstream that may become its own. */
   #tried: string | null = null;
   /** `moved`: its exit has died since the client was last told. */
@@ -58,13 +58,15 @@ export class Session {
   hold(upstream: Upstream): void {
     this.#tried = upstream.key;
     if (this.pinned !== null && this.pinned !== upstream.key) return;
-    this.#held = exitOf(upstream);
-    this.#common.holders.set(this.#account, this.#held, this);
+    const exit = exitOf(upstream);
+    this.#held.add(exit);
+    this.#common.holders.set(this.#account, exit, this);
   }
 
   /** Lets no further request try an upstream that has failed one. */
-  drop({ key }: Upstream): void {
-    if (this.#tried === key) this.#tried = null;
+  drop(upstream: Upstream): void {
+    if (this.#tried === upstream.key) this.#tried = null;
+    if (this.pinned !== upstream.key) this.#held.delete(exitOf(upstream));
   }
 
   /**
@@ -78,6 +80,7 @@ export class Session {
     }
     this.pinned = upstream.key;
     this.#exit = exitHeaders(upstream);
+    this.#held.clear();
     this.hold(upstream);
     return true;
   }
@@ -87,7 +90,7 @@ export class Session {
     if (this.locked) return false;
     this.pinned = null;
     this.#tried = null;
-    this.#held = null;
+    this.#held.clear();
     this.#exit = [];
     this.#state = 'moved';
     return true;
@@ -96,7 +99,7 @@ export class Session {
   /** Reports whether another session of the account holds the exit. */
   isTaken(exit: string): boolean {
     const holder = this.#common.holders.get(this.#account, exit);
-    return holder !== undefined && holder !== this && holder.#held === exit && holder.isStanding;
+    return holder !== undefined && holder !== this && holder.#held.has(exit) && holder.isStanding;
   }
 }
 

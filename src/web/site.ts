@@ -109,7 +109,7 @@ ${head ?? null}
 ${content}
 </main>
 <footer class="site-footer">
-<p>${frame.version(version)}<span class="without-script"> · ${frame.utc}</span></p>
+<p>${frame.version(version)}<span${scripts.includes(LOCAL_TIMES) && html` class="without-script"`}> · ${frame.utc}</span></p>
 <p><a href="${path}/openapi.json">${frame.openapi}</a></p>
 ${integrations !== undefined && html`<p><a href="${integrations}">${frame.integrations}</a></p>`}
 ${abuseContact !== undefined && html`<p><a href="${path}/contact">${frame.reportAbuse}</a></p>`}
@@ -121,6 +121,9 @@ ${preferences}
 `.markup,
   };
 }
+
+/** Shows times as the visitor counts them. */
+const LOCAL_TIMES = 'image.js';
 
 const THEME_COLORS = { light: '#faf7f0', dark: '#0a181d' };
 

@@ -326,6 +326,8 @@ test('a token is made, shown once, counted, and revoked', async () => {
     (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
   ).toBe(200);
   expect(await (await visitor.get('/admin/tokens')).text()).not.toContain(token);
+  const refused = await visitor.post('/admin/tokens', { form, name: 'two words', role: 'upload' });
+  expect(await refused.text()).toContain('A name has up to 64 letters');
   expect((await visitor.post('/admin/tokens/revoke', { form, name: 'phone' })).status).toBe(303);
   expect(
     (await server.send('/api/admin/blocks', { headers: { authorization: `Bearer ${token}` } })).status,
@@ -343,7 +345,9 @@ test('tokens are made, listed and revoked over the API, and the pictures of one 
   expect(made.status).toBe(201);
   const { token } = (await made.json()) as { token: string };
   expect((await call('POST', '', { name: 'tablet', role: 'upload' })).status).toBe(409);
-  expect((await call('POST', '', { name: 'two words', role: 'upload' })).status).toBe(400);
+  // The last two would be parts of the path that revokes them.
+  for (const name of ['two words', '.', '..'])
+    expect((await call('POST', '', { name, role: 'upload' })).status).toBe(400);
   const headers = { authorization: `Bearer ${token}` };
   const body = new Uint8Array(await quarters(40, 30).png().toBuffer());
   const { id } = (await (await server.send('/api/upload', { method: 'POST', headers, body })).json()) as {

@@ -130,6 +130,23 @@ test('reports are listed and decided over the API, and the uploader reads the st
   expect(await deletePage(deleted)).toContain('The owner has shown a contract.');
 });
 
+test('of two who decide at once, one does, and the reporter reads what was done', async () => {
+  for (let n = 0; n < 8; n++) {
+    const image = await upload();
+    const receipt = await receiptOf(await report({ image: image.id, reason: 'spam' }, `192.0.2.${40 + n}`));
+    const decide = (verdict: string) =>
+      server.send('/api/admin/reports', {
+        method: 'POST',
+        headers: { ...ADMIN, 'content-type': 'application/json' },
+        body: JSON.stringify({ subject: `image ${image.id}`, verdict }),
+      });
+    const answers = await Promise.all([decide('delete'), decide('keep')]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
+    const isGone = (await server.send(`/i/${image.id}`)).status === 404;
+    expect([n, await stateOf(receipt)]).toEqual([n, isGone ? 'delete' : 'keep']);
+  }
+});
+
 test('the uploader answers once', async () => {
   const image = await upload();
   await report({ image: image.id, reason: 'spam' }, '192.0.2.20');
@@ -196,7 +213,8 @@ test('a report that comes while its case is being decided is a case of its own',
     },
   });
   const early = await cases.report('image aaaaaaaaaaaa', one, '192.0.2.1');
-  await cases.decide('image aaaaaaaaaaaa', 'keep', { who: 'mod', peer: '192.0.2.3' });
+  const by = { who: 'mod', peer: '192.0.2.3' };
+  await cases.decide({ subject: 'image aaaaaaaaaaaa', verdict: 'keep', by }, async () => {});
   expect([await cases.stateOf(early), await cases.stateOf(late)]).toEqual(['keep', 'open']);
   expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
   database.close();

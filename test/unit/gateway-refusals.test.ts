@@ -12,7 +12,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-type Options = Omit<Parameters<typeof startBareGateway>[0], 'tcp' | 'proxies'>;
+type Options = Partial<Parameters<typeof startBareGateway>[0]>;
 
 async function startWorld(options: Options = {}) {
   const site = await startBanningSite(1, () => 200);
@@ -83,6 +83,24 @@ test('nobody looks for the first proxy of a client that has left', async () => {
   expect(looks - before).toBeLessThanOrEqual(1);
 });
 
+test.each([
+  ['a request', 'GET http://a.example/ HTTP/1.1\r\n\r\n', '503 No proxy'],
+  ['a tunnel', 'CONNECT a.example:443 HTTP/1.1\r\n\r\n', '503 No proxy'],
+  ['a part of a request', 'POST http://a.example/ HTTP/1.1\r\ncontent-length: 9\r\n\r\n1', ''],
+])('a client that ends after %s does not wait until the pool is filled', async (_, text, answer) => {
+  let looks = 0;
+  const { gateway } = await startWorld({ limits: { filling: () => ++looks > 0, timeoutMs: 60_000 } });
+  const socket = connect({ port: gateway.port, host: '127.0.0.1', allowHalfOpen: true });
+  let heard = '';
+  socket.on('data', (data) => (heard += data));
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.write(text);
+  await until(() => looks > 0);
+  socket.end();
+  await Promise.all([closed, gateway.empty()]);
+  expect(heard).toContain(answer);
+});
+
 test('a request gives up waiting after its time limit, and is told that more may be found', async () => {
   const { ask } = await startWorld({ limits: { filling: () => true, timeoutMs: 200 } });
   expect(statusLine(await ask())).toContain('503 No proxy is known to work. The pool is still being filled');
@@ -93,6 +111,16 @@ test('once the pool was filled, a request that no proxy suits is refused at once
   const { ask } = await startWorld({ limits: { timeoutMs: 60_000 } });
   expect(statusLine(await ask())).toBe('HTTP/1.1 503 No proxy is known to work.');
 });
+
+test.each(['country-de', 'source-empty'])(
+  'a tunnel is refused, not opened, if no proxy fits %s',
+  async (option) => {
+    const { ask } = await startWorld({ proxies: ['127.0.0.1:9'] });
+    expect(statusLine(await ask('CONNECT a.example:443 HTTP/1.1', `user-${option}`))).toContain(
+      '503 None of the 1',
+    );
+  },
+);
 
 test('blank lines before a request are skipped', async () => {
   const { ask } = await startWorld();

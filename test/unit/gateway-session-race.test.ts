@@ -126,6 +126,20 @@ test('the winner of the first race becomes the exit of the session, which other 
   expect(open('b').isTaken(A)).toBe(true);
 });
 
+test('other sessions leave a session all exits that may become its own, until one has', () => {
+  const { session, open, add } = startSession({ ips: [] });
+  const exits = [A, B, C].map((ip) => add(ip));
+  const [slow, failed] = exits as [Upstream, Upstream];
+  for (const exit of exits) session.hold(exit);
+  const taken = () => [A, B, C].map((ip) => open('b').isTaken(ip));
+  expect(taken()).toEqual([true, true, true]);
+  session.drop(failed);
+  expect(taken()).toEqual([true, false, true]);
+  session.pin(slow, null);
+  session.drop(slow);
+  expect(taken()).toEqual([true, false, false]);
+});
+
 test('a failed exit is replaced, and tries are added up', () => {
   const { session, found, dials, start } = startSession({ pinned: A });
   start();

@@ -179,6 +179,7 @@ test('every page of the administration is well-formed on every screen', async ()
       await login(page);
       for (const place of ['', '/reviews', '/reports', '/log', '/tokens', '/server']) {
         await page.goto(`${server.url}/admin${place}`);
+        expect(await page.getByText('times in UTC').isVisible()).toBe(true);
         await checkLooks(page, { painted: false });
         await shoot(page, `page${place.replace('/', '-')}`);
       }

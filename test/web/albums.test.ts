@@ -96,7 +96,7 @@ test('an album with a title is found again, put in order by dragging and by keys
   });
 }, 120_000);
 
-test('an album is deleted by a second click, is listed no more, and its pictures stay', async () => {
+test('an album is deleted by a second click, not by a double click or a key held down, is listed no more, and its pictures stay', async () => {
   await visit('/', async (page) => {
     const id = await makeAlbum(page, 'Harbour', 'one', 'two');
     const [{ raw_url: address = '' } = {}] = (
@@ -104,7 +104,17 @@ test('an album is deleted by a second click, is listed no more, and its pictures
     ).images;
     await page.goto(`${server.url}/a/${id}`);
     await page.getByRole('button', { name: 'Edit album' }).click();
-    await page.getByRole('button', { name: 'Delete album' }).click();
+    await page.getByRole('button', { name: 'Delete album' }).dblclick();
+    const sure = page.getByRole('button', { name: 'Delete it, and keep its pictures' });
+    await sure.waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByRole('button', { name: 'Delete album' }).focus();
+    await page.keyboard.down('Enter');
+    // It repeats.
+    await page.keyboard.down('Enter');
+    await page.keyboard.up('Enter');
+    await sure.waitFor();
     expect((await fetch(`${server.url}/a/${id}`)).status).toBe(200);
     await page.keyboard.press('Enter');
     await page.waitForURL(`${server.url}/`);

@@ -142,6 +142,7 @@ describe('a picture of this browser', () => {
         await page.locator('#picture-facts').getByText('Everyone').waitFor();
         await save(() => page.getByLabel('Expires after').selectOption('1w'));
         await page.locator('#picture-facts').getByText('in 7 days').waitFor();
+        expect(await page.getByText('times in UTC').isVisible()).toBe(false);
         expect(await info(id)).toMatchObject({ title: 'Harbour', alt: 'Two "boats"', visibility: 'public' });
         await page.getByLabel('Who can see it').selectOption('protected');
         await save(async () => {

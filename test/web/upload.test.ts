@@ -236,14 +236,18 @@ describe('a picture that is chosen', () => {
         await page.getByLabel('Views').focus();
         await page.keyboard.press('Control+V');
         await page.getByLabel('Views').fill('');
-        await page.locator('h1').click();
+        // Where pictures are chosen, nothing is typed.
+        await page.locator('#file').focus();
         await page.keyboard.press('Control+V');
         await cardOf(page, name).getByRole('link', { name, exact: true }).waitFor();
         expect(await page.locator('.upload-card').count()).toBe(1);
-        await page.evaluate(() => navigator.clipboard.writeText('http://127.0.0.1:9/none.png'));
         await page.locator('h2').first().click();
-        await page.keyboard.press('Control+V');
+        for (const text of ['http://127.0.0.1:9/words.png is a picture', 'http://127.0.0.1:9/none.png']) {
+          await page.evaluate((text) => navigator.clipboard.writeText(text), text);
+          await page.keyboard.press('Control+V');
+        }
         await page.locator('#failures').getByText('none.png').waitFor();
+        expect(await page.getByText('words.png').count()).toBe(0);
       },
       { ...CLIPBOARD, expected: SPOILT },
     );

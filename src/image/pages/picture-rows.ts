@@ -74,7 +74,7 @@ export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean,
   const { id, format, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
   const file = `${path}.${EXTENSIONS[format]}`;
-  const isTiny = WIDTHS.every((one) => one >= width);
+  const isTiny = width / height >= RATIOS.least && WIDTHS.every((one) => one >= width);
   const versions = html` srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw"`;
   return html`<li><a class="tile${isTiny && ' tiny'}" href="${page ?? path}">
 <img src="${file}${!isTiny && '?w=320'}"${!isTiny && versions} width="${width}" height="${height}" alt="${tile.alt ?? ''}"${!eager && html` loading="lazy"`} decoding="async">

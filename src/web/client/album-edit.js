@@ -137,7 +137,10 @@ async function rename(title) {
 /** Deletes the album at the second click: there is no way back, and its pictures may be somebody else's. @param {Event} event */
 function askToDelete({ currentTarget }) {
   const button = /** @type {HTMLButtonElement} */ (currentTarget);
-  const sure = make('button', { type: 'button', class: 'danger', click: deleteAlbum }, say('deleteForGood'));
+  const sure = make('button', { type: 'button', class: 'danger' }, say('deleteForGood'));
+  // Neither the second half of a double click nor a key that is held down is an answer.
+  sure.addEventListener('click', ({ detail }) => detail < 2 && deleteAlbum());
+  sure.addEventListener('keydown', (event) => event.repeat && event.preventDefault());
   button.replaceWith(sure);
   sure.focus();
 }

@@ -1,4 +1,5 @@
 // @ts-check
+import { makeAlbum } from './album.js';
 import { copyBy, copyLater } from './copy.js';
 import { announce, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
@@ -330,9 +331,7 @@ function withoutJump(change) {
 
 const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
 const albumButton = byId('make-album', HTMLButtonElement);
-albumButton.addEventListener('click', async () => {
-  // Most visits do without it.
-  const { makeAlbum } = await import('./album.js');
+albumButton.addEventListener('click', () => {
   makeAlbum(albumButton, byId('upload', HTMLFormElement), stored);
 });
 together.prepend(formMenu(say('copyAs')));
@@ -366,7 +365,7 @@ addEventListener('online', () => {
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
 const lists = byId('lists', HTMLDetailsElement);
-/** And without this. */
+/** Most visits do without it. */
 const loadMoving = () => void import('./move.js');
 lists.addEventListener('toggle', loadMoving, { once: true });
 if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });

@@ -91,11 +91,11 @@ document.addEventListener('drop', (event) => {
   take(picturesIn(event.dataTransfer));
 });
 document.addEventListener('paste', ({ clipboardData, target }) => {
-  const pasted = picturesIn(clipboardData);
   const text = clipboardData?.getData('text/plain').trim() ?? '';
-  const isTyping = target instanceof HTMLInputElement;
-  const mayLink = form.dataset.fromUrl !== undefined && !isTyping;
-  if (pasted.length === 0 && mayLink && /^https?:\/\//i.test(text) && URL.canParse(text))
-    pasted.push(new LinkedFile(text));
+  // Text of a document often comes with its picture. Where somebody types, the text is meant.
+  if (text !== '' && target instanceof Element && target.matches(':read-write')) return;
+  const pasted = picturesIn(clipboardData);
+  const isLink = form.dataset.fromUrl !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
+  if (pasted.length === 0 && isLink) pasted.push(new LinkedFile(text));
   take(pasted, true);
 });

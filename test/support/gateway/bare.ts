@@ -27,7 +27,7 @@ export interface BareOptions {
   /** Whether they have passed a check. Default: true. */
   proven?: boolean;
   limits?: Partial<
-    Pick<GatewayOptions, 'strict' | 'idleMs' | 'timeoutMs' | 'connections' | 'random' | 'filling'>
+    Pick<GatewayOptions, 'strict' | 'idleMs' | 'timeoutMs' | 'tries' | 'connections' | 'random' | 'filling'>
   >;
   /** Connections of one user. */
   each?: number;
@@ -93,6 +93,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       sessions,
       suits: () => true,
       namedSites: new Map(),
+      namedSources: new Map([['empty', new Set(['empty'])]]),
     }),
   });
   for (const place of proxies) {

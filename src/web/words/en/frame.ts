@@ -10,7 +10,7 @@ export const frame = {
     api: 'API',
   },
   version: (version: string) => `picpool ${version}`,
-  /** Said to browsers without scripts, which do not show times as local ones. */
+  /** Not said where a script shows local times. */
   utc: 'times in UTC',
   openapi: 'OpenAPI',
   integrations: 'Other programs',
