@@ -1,6 +1,6 @@
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { between, chance, happens } from './chance.ts';
-import { as, current, later, type Mortal, pause, stir } from './time.ts';
+import { as, current, later, type Mortal, pause } from './time.ts';
 
 /** How often what goes wrong at a seam, as probabilities of one call. All 0: nothing does. */
 export interface Trouble {
@@ -85,7 +85,6 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
   }
 
   async function ask<T>(name: string, work: () => Promise<T>): Promise<T> {
-    stir();
     const copy = current();
     if (copy?.isAlive === false) return forever();
     const { trouble, latencyMs } = seams;

@@ -3,7 +3,7 @@ import { type Album, createAlbumUser } from './albums.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
 import { type Disaster, isDuring } from './disasters.ts';
-import { HOUR, later, MINUTE, pause, SECOND, stir, trueTime } from './time.ts';
+import { HOUR, later, MINUTE, pause, SECOND, stir, stirring, trueTime } from './time.ts';
 
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;
@@ -141,7 +141,7 @@ export function createUser(name: string, around: Surroundings) {
         return 'lost';
       }
     })();
-    const answer = await Promise.race([answered, gone]);
+    const answer = await Promise.race([stirring(answered), gone]);
     if (typeof answer !== 'string' && method === 'GET' && answer.status === 500)
       breaks(`${path} is answered 500`);
     trace(`${name} ${method} ${path} ${typeof answer === 'string' ? answer : answer.status} by ${copy.name}`);

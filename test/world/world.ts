@@ -11,7 +11,7 @@ import { brokenPromises, isLeftToOperator, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
-import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
+import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
 import { createUser, type Message } from './users.ts';
 
 /** What a seed decides about its world. */
@@ -217,8 +217,12 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   /** Asks the first copy, in nobody's name. */
   async function send(path: string, init: RequestInit = {}) {
-    const response = await copies[0]?.ask(new Request(`http://img.example${path}`, init), '198.51.100.254');
-    return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
+    const request = new Request(`http://img.example${path}`, init);
+    const asked = (async () => {
+      const response = await copies[0]?.ask(request, '198.51.100.254');
+      return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
+    })();
+    return stirring(asked);
   }
 
   async function lookBack(): Promise<string[]> {
