@@ -79,9 +79,11 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
   const death = new AbortController();
   const self: Mortal = { name, skewMs, isAlive: true };
   const copy = Object.assign(self, { died: death.signal }) as unknown as Copy;
+  let isAlive = true;
   Object.defineProperty(copy, 'isAlive', {
-    get: () => !death.signal.aborted,
+    get: () => isAlive,
     set: (alive: boolean) => {
+      isAlive &&= alive;
       if (!alive) death.abort(new Error(`${name} has died`));
     },
   });

@@ -122,20 +122,24 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
   }
 
   function around<T extends object>(name: string, inner: T): T {
+    const known = new Map<PropertyKey, unknown>();
     return new Proxy(inner, {
       get(target, key, receiver) {
+        const found = known.get(key);
+        if (found !== undefined) return found;
         const member: unknown = Reflect.get(target, key, receiver);
         const what = `${name}.${String(key)}`;
         if (typeof member !== 'function' || OWN.has(what)) return member;
-        const isWalk = WALKS.has(what);
-        return (...args: unknown[]) =>
-          isWalk
-            ? batches(what, member.apply(target, args) as AsyncIterable<unknown>)
-            : ask(what, () =>
+        const called = WALKS.has(what)
+          ? (...args: unknown[]) => batches(what, member.apply(target, args) as AsyncIterable<unknown>)
+          : (...args: unknown[]) =>
+              ask(what, () =>
                 seams.full !== null && ADDING[seams.full].has(what)
                   ? Promise.reject(new AppError('storage_full', inEnglish(`The ${seams.full} are full.`)))
                   : (member.apply(target, args) as Promise<unknown>),
               );
+        known.set(key, called);
+        return called;
       },
     });
   }

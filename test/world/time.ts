@@ -2,9 +2,9 @@
  * The time of the simulated world. It passes only when nothing is left to do, so that days take a second, and everything that
  * happens follows from the order of timers. Import this first: it replaces timers, clocks and random IDs of the whole process.
  */
+import { drainMicrotasks } from 'bun:jsc';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
-import { drainMicrotasks } from 'bun:jsc';
 
 /** A copy of the server, as far as time is concerned. */
 export interface Mortal {
@@ -54,7 +54,6 @@ export async function stirring<T>(work: Promise<T>): Promise<T> {
     stir();
   });
 }
-
 /** Runs the work as part of a copy: its timers die with it, and it sees its clock. */
 export const as = <T>(owner: Mortal, work: () => T): T => owners.run(owner, work);
 /** The copy that the running code belongs to. */
@@ -225,11 +224,14 @@ function install(): void {
     new Promise((resolve, reject) => {
       const { signal } = options ?? {};
       if (signal?.aborted) return reject(signal.reason);
-      const alarm = set(() => resolve(value), ms, null);
-      signal?.addEventListener('abort', () => {
+      const alarm = set(() => done(() => resolve(value)), ms, null);
+      const stop = () => done(() => reject(signal?.reason));
+      function done(tell: () => void): void {
         alarm.ring = null;
-        reject(signal.reason);
-      });
+        signal?.removeEventListener('abort', stop);
+        tell();
+      }
+      signal?.addEventListener('abort', stop);
     });
 }
 
