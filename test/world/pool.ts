@@ -40,7 +40,7 @@ function drawOptions(): PoolOptions {
     deadMs: between(1, 60) * SECOND,
     jumpMs: happens(0.3) ? Math.round((happens(0.7) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
-    listed: whole(50, 300),
+    listed: whole(30, 150),
     halfBlindMs: happens(0.3) ? 9 * intervalMs : 0,
     copies: happens(0.5) ? 1 : 2,
   };

@@ -49,7 +49,7 @@ function drawOptions(): Options {
   const rate = happens(0.2) ? 0 : 0.001 * 10 ** between(0, 1.7);
   const part = () => rate * (happens(0.3) ? 0 : chance());
   const jumpMs = happens(0.12) ? Math.round((happens(0.5) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0;
-  const retentionMs = Math.round(between(75, 120) * MINUTE);
+  const retentionMs = Math.round(between(75, 110) * MINUTE);
   const chaosMs = Math.round(between(1.2, 2) * retentionMs);
   return {
     copies: happens(0.4) ? 1 : whole(2, 3),
