@@ -1,7 +1,8 @@
 import { happens, oneOf, whole } from './chance.ts';
 import { isDuring } from './disasters.ts';
+import { GRACE_MS, type Ledger, mustStay, type Picture } from './ledger.ts';
 import { trueTime } from './time.ts';
-import { type Ask, GRACE_MS, type Ledger, mustStay, type Picture } from './users.ts';
+import type { Ask } from './users.ts';
 
 /** An album as its owner knows it. */
 export interface Album {
@@ -24,12 +25,11 @@ export interface Album {
 interface Around {
   ask: Ask;
   ledger: Ledger;
-  retentionMs: number;
   breaks(promise: string): void;
 }
 
 /** What a user does with albums of his own. */
-export function createAlbumUser({ ask, ledger, retentionMs, breaks }: Around) {
+export function createAlbumUser({ ask, ledger, breaks }: Around) {
   const own: Album[] = [];
 
   const some = (most: number) =>
@@ -115,7 +115,7 @@ export function createAlbumUser({ ask, ledger, retentionMs, breaks }: Around) {
     const answer = await ask('GET', `/api/albums/${album.id}`);
     if (typeof answer === 'string' || ![200, 404, 410].includes(answer.status)) return;
     if (isDuring(ledger.disaster, begun - GRACE_MS, trueTime())) return;
-    for (const promise of brokenOf(before, { ...answer, begun, ledger, retentionMs })) breaks(promise);
+    for (const promise of brokenOf(before, { ...answer, begun, ledger })) breaks(promise);
   }
 
   return async (): Promise<void> => {
@@ -134,11 +134,10 @@ interface Look {
   body: Uint8Array;
   begun: number;
   ledger: Ledger;
-  retentionMs: number;
 }
 
 /** Returns what an answer says that was not promised. */
-export function brokenOf(album: Album, { status, body, begun, ledger, retentionMs }: Look): string[] {
+export function brokenOf(album: Album, { status, body, begun, ledger }: Look): string[] {
   const { id, pictures, isOrdered, removalAskedAt, removedAt, isDoubtful } = album;
   if (isDoubtful) return [];
   if (removedAt !== null && begun > removedAt + GRACE_MS)
@@ -147,7 +146,7 @@ export function brokenOf(album: Album, { status, body, begun, ledger, retentionM
   const byId = new Map([...ledger.pictures.values()].map((picture) => [picture.id, picture]));
   const due = pictures.filter((one) => {
     const picture = byId.get(one);
-    return picture && mustStay(picture, begun, retentionMs) && !picture.byWrongClock;
+    return picture && mustStay(picture, begun, ledger) && !picture.byWrongClock;
   });
   if (due.length === 0) return [];
   if (status !== 200) return [`the album ${id} was acknowledged, and is not there (${status})`];

@@ -50,6 +50,8 @@ function drawOptions(): PoolOptions {
 interface PoolCopy extends Mortal {
   service: ProxyService;
   sites: ReturnType<typeof createSites>;
+  /** Ends it in order. */
+  stop(): Promise<void>;
 }
 
 /** What is true of a proxy: when it works, and what the last check of it said. */
@@ -162,7 +164,7 @@ export async function runPool(
       const shared = createSharedSites({ sites, state, locks, isKept: () => false, now: Date.now });
       service.start();
       void learn(self, sites, shared.exchange);
-      return Object.assign(self, { service, sites });
+      return Object.assign(self, { service, sites, stop: () => as(self, () => service.stop()) });
     });
   }
 

@@ -3,15 +3,14 @@ import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
+import { type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './ledger.ts';
 import type { RecordsModel } from './records-model.ts';
 import { trueTime } from './time.ts';
-import { type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './users.ts';
 
 export interface Outcome {
   ledger: Ledger;
   records: RecordsModel;
   files: FilesModel;
-  retentionMs: number;
   /** Sends a request to a copy, and returns status and text. */
   get(path: string, password: string | null): Promise<{ status: number; text: string }>;
 }
@@ -35,6 +34,7 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
       : [
           ...fileless(images.filter(isCertain), files),
           ...strays(images, files, now),
+          ...forgottenReviews(await records.state.get('image-reviews'), files),
           ...miscounted(counted, files),
         ]),
   ];
@@ -60,7 +60,7 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
 async function brokenTo(
   picture: Picture,
   image: ImageRecord | undefined,
-  { retentionMs, get }: Outcome,
+  { ledger, get }: Outcome,
   now: number,
 ): Promise<string[]> {
   const { removedAt, expiresIn, byWrongClock, isDoubtful } = picture;
@@ -73,7 +73,7 @@ async function brokenTo(
   if (expiresIn !== null && !byWrongClock && now > picture.at + expiresIn + MARGIN_MS) {
     return status === 200 || image ? [`${name} has expired, and is there (${status})`] : [];
   }
-  if (!mustStay(picture, now, retentionMs)) return [];
+  if (!mustStay(picture, now, ledger)) return [];
   if (status !== 200) return [`${name} was acknowledged, and is not there (${status})`];
   return text === picture.content ? [] : [`${name} was acknowledged, and is another picture`];
 }
@@ -102,6 +102,15 @@ function strays(images: readonly ImageRecord[], { files }: FilesModel, now: numb
   }
   return broken;
 }
+
+/** What waits for the administrator is known, so that it can be decided on. */
+function forgottenReviews(held: string | null, { files }: FilesModel): string[] {
+  const keys = [...files.keys()].filter((key) => key.startsWith('review/'));
+  return keys
+    .filter((key) => !held?.includes(key.slice(7, 19)))
+    .map((key) => `nobody knows of the file ${key}`);
+}
+
 /** Messages wait for the one before, which is tried for 13 minutes; then for one that is on its way. */
 const TOLD_MS = 3_600_000;
 

@@ -270,8 +270,7 @@ function createImages(data: () => Data, now: () => number): ImageStore {
 
 function createAudit(entries: () => Map<string, StagedEntry>): AuditStore {
   const copies = (some: StagedEntry[]) => some.map((entry) => ({ ...entry }));
-  const byTime = (one: StagedEntry, other: StagedEntry) =>
-    one.at - other.at || (one.id < other.id ? -1 : 1);
+  const byTime = (one: StagedEntry, other: StagedEntry) => one.at - other.at || (one.id < other.id ? -1 : 1);
   const sorted = () => [...entries().values()].sort(byTime);
   return {
     async append(entry, stage) {

@@ -33,18 +33,24 @@ export interface Course {
   jumpForMs: number;
 }
 
-/** Lets a copy die from time to time. `victim`: the next one, or `null` once nothing bad happens any more. */
+/**
+ * Lets a copy die from time to time, sometimes in order. `victim`: the next one, or `null` once nothing bad happens any more.
+ */
 export async function killNowAndThen(
   { deathEveryMs }: Course,
-  victim: () => Mortal | undefined | null,
+  victim: () => (Mortal & { stop?(): Promise<void> }) | undefined | null,
 ): Promise<void> {
   while (Number.isFinite(deathEveryMs)) {
     await pause(deathEveryMs * 2 * chance());
     const mortal = victim();
     if (mortal === null) return;
+    if (mortal?.isAlive && happens(0.3)) await Promise.race([mortal.stop?.(), pause(GRACE_MS)]);
     if (mortal) mortal.isAlive = false;
   }
 }
+
+/** A copy that has not ended by then is killed. */
+const GRACE_MS = 30_000;
 
 /** The clients of the stores give up after this time, in ms. */
 const PATIENCE_MS = 5000;
@@ -176,7 +182,7 @@ const ADDING = {
 /** What copies ask for every two seconds, although nobody changes it in a world: the time is better spent otherwise. */
 const UNCHANGED = 'cookie-secret';
 /** Methods that ask nobody. */
-const OWN = new Set(['images.preparing', 'proxies.version']);
+const OWN = new Set(['images.preparing', 'images.prepare', 'proxies.version']);
 
 const forever = () => new Promise<never>(() => {});
 

@@ -167,7 +167,10 @@ export function passUntil(end: number): Promise<void> {
       for (let alarm = next(end); alarm; alarm = next(end)) {
         ringNow(alarm);
         drainMicrotasks();
-        if (activity !== seen || working > 0) return settle();
+        if (activity !== seen || working > 0) {
+          settle();
+          return;
+        }
       }
       now = Math.max(now, end);
       resolve();

@@ -7,12 +7,13 @@ import { type Copy, startCopy } from './copy.ts';
 import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel } from './files-model.ts';
+import type { Message } from './ledger.ts';
 import { brokenPromises, isLeftToOperator, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
 import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
-import { createUser, type Message } from './users.ts';
+import { createUser } from './users.ts';
 
 /** What a seed decides about its world. */
 export interface Options extends Course {
@@ -103,6 +104,8 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     messages: [] as Message[],
     broken: new Set<string>(),
     disaster: null as Disaster | null,
+    retentionMs: options.retentionMs,
+    pauses: [] as { from: number; to: number }[],
   };
   const limits: ImageLimits = {
     maxUploadBytes: 100_000,
@@ -119,6 +122,8 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   };
   const limiter = createLocalRateLimiter({ now: trueTime });
   let isCalm = false;
+  let running = 0;
+  let stoppedAt = begin;
 
   async function keepAlive(index: number): Promise<void> {
     for (let life = 1; ; life++) {
@@ -145,7 +150,9 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       if (started) {
         tell(`${name} runs`);
         copies[index] = started;
+        if (running++ === 0) ledger.pauses.push({ from: stoppedAt, to: trueTime() });
         await new Promise((resolve) => started.died.addEventListener('abort', resolve));
+        if (--running === 0) stoppedAt = trueTime();
         tell(`${name} is dead`);
       }
       await pause(isCalm ? SECOND : options.deadMs);
@@ -185,7 +192,6 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   const around = {
     ledger,
-    retentionMs: options.retentionMs,
     copies: () => copies.filter(Boolean),
     trace: tell,
   };
@@ -226,7 +232,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   }
 
   async function lookBack(): Promise<string[]> {
-    const world = { ledger, records, files, retentionMs: options.retentionMs };
+    const world = { ledger, records, files };
     const broken = await brokenPromises({
       ...world,
       get: (path, password) =>

@@ -1,4 +1,4 @@
-import { keyOfStray, ownerOfKey, strayKey } from '../records/blob-keys.ts';
+import { HELD, keyOfStray, ownerOfKey, strayKey } from '../records/blob-keys.ts';
 import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
 /** A file of an image. */
@@ -12,23 +12,22 @@ export interface ImageFile {
   blob: BlobInfo;
 }
 
-/**
- * Returns the files of images in batches, both those in place and those in quarantine, without files that are not
- * ours.
- */
+/** Returns the files of images in batches: those in place, in quarantine and in review, without files that are not ours. */
 export async function* imageFiles(
   blobs: Pick<BlobStore, 'list'>,
-): AsyncGenerator<{ placed: ImageFile[]; quarantined: ImageFile[] }> {
+): AsyncGenerator<Record<'placed' | 'quarantined' | 'held', ImageFile[]>> {
   for await (const batch of blobs.list()) {
     const placed: ImageFile[] = [];
     const quarantined: ImageFile[] = [];
+    const held: ImageFile[] = [];
     for (const blob of batch) {
-      const origin = keyOfStray(blob.key);
+      const isHeld = blob.key.startsWith(HELD);
+      const origin = isHeld ? blob.key.slice(HELD.length) : keyOfStray(blob.key);
       const key = origin ?? blob.key;
       const owner = ownerOfKey(key);
-      if (owner) (origin === null ? placed : quarantined).push({ ...owner, key, blob });
+      if (owner) (isHeld ? held : origin === null ? placed : quarantined).push({ ...owner, key, blob });
     }
-    yield { placed, quarantined };
+    yield { placed, quarantined, held };
   }
 }
 

@@ -110,12 +110,12 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
 
 /** Repairs what can be repaired without the operator. */
 async function healed(options: MaintenanceOptions, signal: AbortSignal): Promise<boolean> {
-  const { images, blobs, doubts } = options;
+  const { images, blobs, state, doubts } = options;
   if (await doubts.mend()) return true;
   if (!(await doubts.onlyLasting())) return false;
   const never = Number.NEGATIVE_INFINITY;
   const { strays, whole } = await survey(
-    { images, blobs, straysBefore: never },
+    { images, blobs, state, straysBefore: never },
     Number.POSITIVE_INFINITY,
     signal,
   );

@@ -75,6 +75,8 @@ export function keysOf(image: Sized): string[] {
 
 /** Prefix of the keys of quarantined files. */
 const STRAY = 'stray/';
+/** Begins the keys of files in review. */
+export const HELD = 'review/';
 
 /** Returns where a file without a record is kept for a while in case it is needed. */
 export function strayKey(key: string): string {
