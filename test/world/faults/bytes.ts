@@ -8,7 +8,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
       change('src/gateway/plain.ts', 'if (!isWhole(request, client)) client.socket.destroy();', ''),
       change(
         'src/gateway/plain.ts',
-        'if (!this.#requestEnd.done) this.#options.client.socket.destroy();',
+        'if (!this.#requestBody.done) this.#options.client.socket.destroy();',
         '',
       ),
     ],

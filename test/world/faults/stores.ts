@@ -16,7 +16,7 @@ export const STORE_FAULTS: readonly PutBack[] = [
         '',
       ),
       // Nor does a copy that lost its lease hear of it.
-      change('adapters/redis/locks.ts', 'if (!released) ending.abort(reason);', 'void reason;'),
+      change('src/lib/lease.ts', 'if (!released) ending.abort(reason);', 'void reason;'),
     ],
     proof: HISTORY,
   },
