@@ -18,6 +18,8 @@ const { values, positionals: words } = parseArgs({
   options: { seeds: { type: 'string', default: '1000' }, write: { type: 'boolean', default: false } },
 });
 const root = resolve(import.meta.dir, '..');
+/** How the lines begin that say what was found. */
+const SIGNS = /^(seed \d+| {5}|LOST|\(fail\))/;
 const TABLE = join(root, 'docs/put-back.md');
 const wanted = FAULTS.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
 if (wanted.length === 0) throw new Error(`No fault is named ${words.join(' or ')}.`);
@@ -69,9 +71,6 @@ async function look(
   const name = isWorld ? WORLDS[proof].join(' ').replace(/\{.*\}/, (json) => `'${json}'`) : args.join(' ');
   return { by: seed ? `${name} --from ${seed}` : name, said: `${first}\n${why}`.slice(0, 1000) };
 }
-
-/** How the lines begin that say what was found. */
-const SIGNS = /^(seed \d+| {5}|LOST|\(fail\))/;
 
 /** Writes one row of the table. The others stay. */
 async function note(name: string, by: string | null): Promise<void> {

@@ -146,7 +146,8 @@ export function brokenOf(album: Album, { status, body, begun, ledger }: Look): s
   const byId = new Map([...ledger.pictures.values()].map((picture) => [picture.id, picture]));
   const due = pictures.filter((one) => {
     const picture = byId.get(one);
-    return picture && mustStay(picture, begun, ledger) && !picture.byWrongClock;
+    // A copy whose clock is ahead cannot know that something has not expired yet.
+    return picture?.expiresIn === null && mustStay(picture, begun, ledger) && !picture.byWrongClock;
   });
   if (due.length === 0) return [];
   if (status !== 200) return [`the album ${id} was acknowledged, and is not there (${status})`];

@@ -4,6 +4,8 @@ import type { Copy } from './copy.ts';
 import type { Disaster } from './disasters.ts';
 import { HOUR, MINUTE, SECOND } from './time.ts';
 
+/** So many views that were broken off are given back. */
+export const GIVEN_BACK = 2;
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;
 /** A picture as its uploader knows it: what was acknowledged to him, and what he does not know. */
@@ -23,8 +25,9 @@ export interface Picture {
   maxViews: number | null;
   /** How often a tenth of it or more was received. */
   shown: number;
-  /** How often it was sent, at least in part. */
+  /** How often it was sent, at least in part, and how often clients left before that. */
   sent: number;
+  left: number;
   /** When it was last shown, as far as the server can remember that. */
   seenAt: number;
   /** When the server may have noted that last: it does so once an hour. */
@@ -71,6 +74,8 @@ export interface Ledger {
   broken: Set<string>;
   disaster: Disaster | null;
   retentionMs: number;
+  /** Whether nothing goes wrong but clients who leave. */
+  isCalm: boolean;
   /** When no copy ran. */
   pauses: { from: number; to: number }[];
 }

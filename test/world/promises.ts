@@ -3,7 +3,7 @@ import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
-import { type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './ledger.ts';
+import { GIVEN_BACK, type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './ledger.ts';
 import type { RecordsModel } from './records-model.ts';
 import { trueTime } from './time.ts';
 
@@ -54,6 +54,19 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const lost = ledger.messages.filter(isLost).length;
   if (lost > 0) broken.push(`${lost} messages have not reached their webhook`);
   return [...new Set(broken)];
+}
+
+/** Where nothing goes wrong, views are used up by those who have seen the picture, and by few others. */
+export async function lostViews(ledger: Ledger, { images }: RecordsModel): Promise<string[]> {
+  const broken: string[] = [];
+  for (const picture of ledger.isCalm ? ledger.pictures.values() : []) {
+    const { id, name, maxViews, shown, sent, left } = picture;
+    if (maxViews === null || !mustStay({ ...picture, maxViews: null }, trueTime(), ledger)) continue;
+    const due = maxViews - shown - Math.max(0, sent - shown + left - GIVEN_BACK);
+    const there = (await images.get(id))?.viewsLeft ?? 0;
+    if (there < due) broken.push(`${name} (${id}) has ${there} views left, and should have ${due}`);
+  }
+  return broken;
 }
 
 /** What was promised to the uploader of one picture. */

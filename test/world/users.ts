@@ -2,7 +2,7 @@ import { createAlbumUser } from './albums.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
 import { isDuring } from './disasters.ts';
-import { GRACE_MS, type Ledger, mustStay, NOTED_MS, type Picture } from './ledger.ts';
+import { GIVEN_BACK, GRACE_MS, type Ledger, mustStay, NOTED_MS, type Picture } from './ledger.ts';
 import { HOUR, later, MINUTE, pause, SECOND, stir, stirring, trueTime } from './time.ts';
 
 /** When the files are gone, uploads go on for this time. */
@@ -12,8 +12,6 @@ const PATIENCE_MS = 90 * SECOND;
 const HOST = 'http://img.example';
 /** What a client who has died has asked for may come so much later. */
 const ASTRAY_MS = 31 * SECOND;
-/** So many views that were broken off are given back. */
-const GIVEN_BACK = 2;
 
 export interface Surroundings {
   ledger: Ledger;
@@ -63,7 +61,7 @@ export function createUser(name: string, around: Surroundings) {
     const answered = (async (): Promise<Answer | Unanswered> => {
       try {
         const response = await copy.ask(request, peer);
-        return { status: response.status, body: await read(response, init.mostShare), copy };
+        return { status: response.status, body: await read(response, leaving.signal, init.mostShare), copy };
       } catch {
         return 'lost';
       }
@@ -123,7 +121,7 @@ export function createUser(name: string, around: Surroundings) {
         byWrongClock: answer.copy.skewMs !== 0,
         expiresIn: wishes.expires_in ? LIVES[wishes.expires_in as keyof typeof LIVES] : null,
         maxViews: wishes.max_views ? Number(wishes.max_views) : null,
-        ...{ shown: 0, sent: 0, seenAt: sentAt, notedAt: sentAt, askedAt: sentAt, waiting: 0 },
+        ...{ shown: 0, sent: 0, left: 0, seenAt: sentAt, notedAt: sentAt, askedAt: sentAt, waiting: 0 },
         password: wishes.password ?? null,
         open: new Set([!wishes.password]),
         openSince: trueTime(),
@@ -167,6 +165,7 @@ export function createUser(name: string, around: Surroundings) {
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
     });
     picture.waiting--;
+    if (answer === 'left') picture.left++;
     if (answer === 'lost' && picture.maxViews !== null) await pause(ASTRAY_MS + MINUTE);
     if (typeof answer === 'string') return;
     if (isFirst && isBusy(answer) && answer.copy.isAlone && askedAt + ASTRAY_MS < answer.copy.startedAt)
@@ -190,9 +189,12 @@ export function createUser(name: string, around: Surroundings) {
     if (text.length * 10 >= picture.content.length) picture.shown++;
     if (text.length === picture.content.length) {
       if (begun - picture.notedAt >= HOUR) picture.notedAt = begun;
+      // Other copies learn some seconds later that what seemed to be idle is not.
+      const isKnown = answer.copy.isAlone || mustStay(picture, begun + NOTED_MS, ledger);
       later(NOTED_MS, () => {
         // A copy that dies before has noted nothing.
-        if (answer.copy.isAlive || answer.copy.hasEnded) picture.seenAt = Math.max(picture.seenAt, begun);
+        if (isKnown && (answer.copy.isAlive || answer.copy.hasEnded))
+          picture.seenAt = Math.max(picture.seenAt, begun);
       });
     }
     if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful)
@@ -363,9 +365,12 @@ export function createUser(name: string, around: Surroundings) {
 const LIVES = { '10m': 10 * MINUTE, '20m': 20 * MINUTE, '45m': 45 * MINUTE, '2h': 120 * MINUTE };
 
 /** Reads the body, or at least that share of it. */
-async function read(response: Response, mostShare = 1): Promise<Uint8Array> {
+async function read(response: Response, left: AbortSignal, mostShare = 1): Promise<Uint8Array> {
   const reader = response.body?.getReader();
   if (!reader) return new Uint8Array();
+  const cancel = () => void reader.cancel('the client left');
+  if (left.aborted) cancel();
+  left.addEventListener('abort', cancel);
   const most = mostShare * Number(response.headers.get('content-length') ?? Number.POSITIVE_INFINITY);
   let body = new Uint8Array();
   for (;;) {
@@ -374,7 +379,7 @@ async function read(response: Response, mostShare = 1): Promise<Uint8Array> {
     if (done) return body;
     body = Buffer.concat([body, value]);
     if (mostShare < 1 && body.byteLength >= most) {
-      await reader.cancel('the client left');
+      cancel();
       return body;
     }
   }

@@ -8,7 +8,7 @@ import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel } from './files-model.ts';
 import type { Message } from './ledger.ts';
-import { brokenPromises, isLeftToOperator, miscounted } from './promises.ts';
+import { brokenPromises, isLeftToOperator, lostViews, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
@@ -79,6 +79,10 @@ function drawOptions(): Options {
   };
 }
 
+const isCalmCourse = ({ trouble, deathEveryMs, chaosMs, jumpMs, disaster, full }: Options) =>
+  Object.values(trouble).every((share) => share === 0) &&
+  !(deathEveryMs < chaosMs * 10 || jumpMs !== 0 || disaster || full);
+
 /** Lets one world live from its seed to its end. `changes`: what is different from what the seed decides. */
 export async function runWorld(seed: number, changes: Partial<Options> = {}): Promise<Result> {
   resetTime();
@@ -105,6 +109,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     broken: new Set<string>(),
     disaster: null as Disaster | null,
     retentionMs: options.retentionMs,
+    isCalm: isCalmCourse(options),
     pauses: [] as { from: number; to: number }[],
   };
   const limits: ImageLimits = {
@@ -218,6 +223,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   for (const copy of copies) if (copy) copy.skewMs = 0;
   tell('all trouble is over');
   await passUntil(begin + options.chaosMs + 5 * MINUTE);
+  for (const promise of await lostViews(ledger, records)) ledger.broken.add(promise);
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
 
