@@ -6,7 +6,7 @@ import { between, bytes, chance, happens, oneOf, resetChance, whole } from './ch
 import { type Copy, startCopy } from './copy.ts';
 import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
-import { createFilesModel } from './files-model.ts';
+import { createFilesModel, createFolderFiles } from './files-model.ts';
 import type { Message } from './ledger.ts';
 import { brokenPromises, isLeftToOperator, lostViews, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
@@ -26,8 +26,8 @@ export interface Options extends Course {
   disaster: boolean;
   /** What runs out of space for some time. */
   full: 'records' | 'files' | null;
-  /** Whether the records are a real SQLite. For one copy. */
-  sqlite: boolean;
+  /** Whether records are in a real SQLite, and files in a folder by the real adapter. For one copy. */
+  real: boolean;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
   deaf: boolean;
 }
@@ -74,7 +74,7 @@ function drawOptions(): Options {
     jumpForMs: Math.round(between(1, 60) * MINUTE),
     disaster: jumpMs === 0 && happens(0.2),
     full: happens(0.15) ? oneOf(['records', 'files']) : null,
-    sqlite: false,
+    real: false,
     deaf: false,
   };
 }
@@ -89,13 +89,13 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   resetFiles();
   resetChance(seed);
   const options = { ...drawOptions(), ...changes };
-  if (options.sqlite) options.copies = 1;
+  if (options.real) options.copies = 1;
   const begin = trueTime();
   const trace: string[] = [];
   const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(3)} ${line}`);
   const uuid = () => bytes(8).toString('hex');
-  const records = await (options.sqlite ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
-  const files = createFilesModel(trueTime);
+  const records = await (options.real ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
+  const files = options.real ? createFolderFiles() : createFilesModel(trueTime);
   const copies: Copy[] = [];
   const seams = createSeams(tell, (copy) => {
     copy.isAlive = false;

@@ -10,8 +10,8 @@ export interface PutBack {
 /** Arguments of `test/world/main.ts`. */
 export const WORLDS = {
   images: ['images'],
-  /** Over the real adapter for SQLite. */
-  sqlite: ['images', '--with', '{"sqlite":true}'],
+  /** Over the real adapters for SQLite and folders. */
+  real: ['images', '--with', '{"real":true}'],
   pool: ['pool'],
   bytes: ['bytes'],
 };

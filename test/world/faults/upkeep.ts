@@ -155,7 +155,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
         'forgetViews: () => {},',
       ),
     ],
-    proof: 'sqlite',
+    proof: 'real',
   },
   {
     name: 'files are removed while all records are gone',
