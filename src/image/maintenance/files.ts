@@ -1,4 +1,4 @@
-import { HELD, keyOfStray, ownerOfKey, strayKey } from '../records/blob-keys.ts';
+import { ownerOfKey, placeOf, strayKey } from '../records/blob-keys.ts';
 import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
 /** A file of an image. */
@@ -12,22 +12,18 @@ export interface ImageFile {
   blob: BlobInfo;
 }
 
-/** Returns the files of images in batches: those in place, in quarantine and in review, without files that are not ours. */
-export async function* imageFiles(
-  blobs: Pick<BlobStore, 'list'>,
-): AsyncGenerator<Record<'placed' | 'quarantined' | 'held', ImageFile[]>> {
+type FilesByPlace = Record<'placed' | 'quarantined' | 'held', ImageFile[]>;
+
+/** Returns the files of images in batches, without files that are not ours. */
+export async function* imageFiles(blobs: Pick<BlobStore, 'list'>): AsyncGenerator<FilesByPlace> {
   for await (const batch of blobs.list()) {
-    const placed: ImageFile[] = [];
-    const quarantined: ImageFile[] = [];
-    const held: ImageFile[] = [];
+    const files: FilesByPlace = { placed: [], quarantined: [], held: [] };
     for (const blob of batch) {
-      const isHeld = blob.key.startsWith(HELD);
-      const origin = isHeld ? blob.key.slice(HELD.length) : keyOfStray(blob.key);
-      const key = origin ?? blob.key;
+      const [place, key] = placeOf(blob.key);
       const owner = ownerOfKey(key);
-      if (owner) (isHeld ? held : origin === null ? placed : quarantined).push({ ...owner, key, blob });
+      if (owner) files[place].push({ ...owner, key, blob });
     }
-    yield { placed, quarantined, held };
+    yield files;
   }
 }
 

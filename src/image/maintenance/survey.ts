@@ -71,11 +71,9 @@ export async function survey(
       } else if (buried.has(file.id)) note(found.buried, file);
       else if (file.blob.modified < before) note(found.strays, file);
     }
-    const waiting = held.length > 0 ? await readReviews(state) : [];
-    for (const file of held) {
-      const isKnown = waiting.some(({ id }) => id === file.id);
-      if (!isKnown && file.blob.modified < straysBefore) note(found.expired, file);
-    }
+    const waiting = held.length > 0 ? (await readReviews(state)).map(({ id }) => id) : [];
+    const forgotten = held.filter(({ id, blob }) => blob.modified < straysBefore && !waiting.includes(id));
+    for (const file of forgotten) note(found.expired, file);
     for (const file of quarantined) {
       if (existing.has(file.id)) note(found.returned, file);
       else if (buried.has(file.id)) note(found.buried, file);

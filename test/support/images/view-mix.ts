@@ -57,7 +57,15 @@ export async function mixViews(
       body: bytes,
     });
     const { raw_url, url, size } = (await answer.json()) as { raw_url: string; url: string; size: number };
-    return { path: new URL(raw_url).pathname, page: new URL(url).pathname, size, most, whole: 0, broken: 0, late: 0 };
+    return {
+      path: new URL(raw_url).pathname,
+      page: new URL(url).pathname,
+      size,
+      most,
+      whole: 0,
+      broken: 0,
+      late: 0,
+    };
   }
 
   /** Reads all that comes; counts it where it was whole. */

@@ -136,7 +136,11 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
         '    await discard(image);\n    await blobs.remove(heldKey(image));',
         '    await discard(image);',
       ),
-      change(`${IMAGE}/maintenance/survey.ts`, 'if (!isKnown && file.blob', 'if (isKnown && file.blob'),
+      change(
+        `${IMAGE}/maintenance/survey.ts`,
+        'blob.modified < straysBefore && !waiting',
+        'blob.modified < straysBefore && waiting',
+      ),
     ],
   },
   {

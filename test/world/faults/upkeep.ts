@@ -201,7 +201,11 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
   {
     name: 'a file of a review that nobody knows of stays forever',
     changes: [
-      change(`${IMAGE}/maintenance/survey.ts`, 'if (!isKnown && file.blob', 'if (isKnown && file.blob'),
+      change(
+        `${IMAGE}/maintenance/survey.ts`,
+        'blob.modified < straysBefore && !waiting',
+        'blob.modified < straysBefore && waiting',
+      ),
     ],
   },
   {
