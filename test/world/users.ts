@@ -150,18 +150,17 @@ export function createUser(name: string, around: Surroundings) {
     if (disaster?.store === 'records' && isDuring(disaster, since, trueTime())) picture.isDoubtful = true;
   }
 
-  async function view(picture = pick()): Promise<void> {
+  async function view(picture = pick(), share = happens(0.2) ? chance() : 1): Promise<void> {
     if (!picture) return;
     const stranger = picture.password === null || happens(0.5);
     const begun = trueTime();
     const [wasRemoved, open, since] = [picture.removedAt, new Set(picture.open), picture.openSince];
-    const partly = happens(0.2);
     const [isFirst, askedAt] = [picture.waiting === 0, picture.askedAt];
     picture.waiting++;
     picture.askedAt = begun;
     const answer = await ask('GET', picture.path, {
       ...(!stranger && { headers: { 'x-image-password': picture.password ?? '' } }),
-      ...(partly && { mostShare: chance() }),
+      ...(share < 1 && { mostShare: share }),
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
     });
     picture.waiting--;
@@ -205,6 +204,12 @@ export function createUser(name: string, around: Surroundings) {
       breaks(`${picture.name} (${picture.id}) is shown after its deletion`);
     if (stranger && !open.has(true) && begun > since + GRACE_MS && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) is shown without its password`);
+  }
+
+  /** Breaks views off again and again. */
+  async function peek(): Promise<void> {
+    const picture = [...ledger.pictures.values()].findLast(({ maxViews }) => maxViews !== null);
+    for (let times = 0; times < 4; times++) await view(picture, 0.1 * chance());
   }
 
   async function remove(): Promise<void> {
@@ -339,7 +344,8 @@ export function createUser(name: string, around: Surroundings) {
 
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
     [0.28, upload],
-    [0.25, () => view()],
+    [0.23, () => view()],
+    [0.02, peek],
     [0.11, useAlbums],
     [0.08, viewSmall],
     [0.08, remove],
