@@ -210,21 +210,31 @@ export async function runBytes(
   /** What arrived is what the clients sent, as the independent parser reads that. */
   function checkArrivals(): void {
     const sent = new Set<string>();
+    const left = new Map<string, number>();
     let isKnown = true;
     for (const { text } of clients) {
-      const reader = createReader('request', [], ({ start, body }) => void sent.add(keyOf(start, body)));
+      const reader = createReader('request', [], ({ start, body }) => {
+        sent.add(keyOf(start, body));
+        left.set(nameOf(start), (left.get(nameOf(start)) ?? 0) + 1);
+      });
       isKnown = reader.read(Buffer.from(text, LATIN)) && isKnown;
     }
     if (!isKnown) return;
     for (const { start, body } of arrived) {
       if (!sent.has(keyOf(start, body)))
         broken.add(`a proxy gets ${start} with ${JSON.stringify(body.slice(0, 80))}, which nobody sent`);
+      const name = nameOf(start);
+      const count = left.get(name) ?? Number.POSITIVE_INFINITY;
+      if (count === 0 && !/^(GET|HEAD) /.test(start)) broken.add(`${start} is sent more than once`);
+      left.set(name, Math.max(0, count - 1));
     }
   }
 }
 
 const textOf = (bytes: Uint8Array) => JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 200));
 const keyOf = (start: string, body: string) => `${start.split(' ')[0]} ${body}`;
+/** Method and the last part of the target. */
+const nameOf = (start: string) => `${start.split(' ')[0]} ${start.split('/').at(-1)}`;
 const cutOf = (text: string) => text.slice(0, Math.floor(between(0, text.length)));
 
 function targetOf({ text }: Client, number: number): string {
