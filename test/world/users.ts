@@ -291,10 +291,9 @@ export function createUser(name: string, around: Surroundings) {
   }
 
   /** The administrator allows or blocks a picture in review. */
-  async function decide(): Promise<void> {
-    const picture = oneOf([...ledger.pictures.values()].filter(({ inReview }) => inReview));
+  async function decide(picture = inReview()): Promise<void> {
     if (!picture) return;
-    // An administrator who does not know whether it was allowed may rather block it.
+    // An administrator who does not know whether it was allowed rather blocks it.
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
     const since = trueTime();
     const waits = !picture.wasAllowed && picture.removalAskedAt === null && picture.expiresIn === null;
@@ -305,6 +304,7 @@ export function createUser(name: string, around: Surroundings) {
       headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
     });
     wrote(picture, since);
+    if (verdict === 'allow' && (typeof answer === 'string' || answer.status === 503)) await decide(picture);
     if (typeof answer === 'string') return;
     if (answer.status === 404 && waits && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) was to be decided on, and is not in review`);
@@ -312,6 +312,8 @@ export function createUser(name: string, around: Surroundings) {
     if (verdict === 'allow') picture.inReview = false;
     else picture.removedAt ??= trueTime();
   }
+
+  const inReview = () => oneOf([...ledger.pictures.values()].filter((one) => one.inReview));
 
   async function cleanUp(): Promise<void> {
     const cleaned = ask('POST', '/api/cleanup', { headers: { authorization: `Bearer ${ADMIN}` } });
@@ -354,7 +356,7 @@ export function createUser(name: string, around: Surroundings) {
     [0.08, remove],
     [0.06, change],
     [0.03, changeTwice],
-    [0.09, decide],
+    [0.09, () => decide()],
     [0.02, cleanUp],
   ];
 

@@ -95,18 +95,6 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     proof: 'bytes',
   },
   {
-    name: 'what follows an answer is taken for the next one',
-    changes: [
-      change('src/gateway/plain.ts', '!this.#surplus && ', ''),
-      change(
-        'src/gateway/plain.ts',
-        '      this.#surplus = count < bytes.length;\n',
-        '      this.#surplus = count < bytes.length;\n      if (this.#surplus) this.#received.add(bytes.subarray(count));\n',
-      ),
-    ],
-    proof: 'bytes',
-  },
-  {
     name: 'the rest of a body is taken for the next request',
     changes: [
       change(
@@ -182,12 +170,17 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     proof: 'bytes',
   },
   {
-    name: 'a client that leaves keeps its proxy busy',
+    name: 'an answer that ends with its connection is to be followed by another',
+    changes: [change('src/gateway/plain.ts', " && this.#answer?.framing !== 'until close'", '')],
+    proof: 'bytes',
+  },
+  {
+    name: 'a client that has gone is still counted',
     changes: [
       change(
-        'src/gateway/plain.ts',
-        "  left(): void {\n    this.#end('left');",
-        '  left(): void {\n    void 0;',
+        'src/gateway/client.ts',
+        '    this.serving?.left();\n    this.gone();',
+        '    this.serving?.left();',
       ),
     ],
     proof: 'bytes',
