@@ -164,9 +164,19 @@ export async function runBytes(
       }),
     };
     const sent = client.way === 'cuts' || client.way === 'resets' ? cutOf(client.text) : client.text;
-    client.end.write(Buffer.from(sent, LATIN));
-    if (client.way === 'ends' || client.way === 'cuts') client.end.end();
-    if (client.way === 'resets') client.end.destroy();
+    const write = (text: string) => client.end.write(Buffer.from(text, LATIN));
+    const finish = (rest: string) => {
+      write(rest);
+      if (client.way === 'ends' || client.way === 'cuts') client.end.end();
+      if (client.way === 'resets') client.end.destroy();
+    };
+    // Some wait for a moment before they send the rest.
+    const first = happens(0.3) ? cutOf(sent) : '';
+    if (first === '') finish(sent);
+    else {
+      write(first);
+      later(between(0, 200), () => finish(sent.slice(first.length)));
+    }
     return client;
   }
 
