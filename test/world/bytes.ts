@@ -171,7 +171,7 @@ export async function runBytes(
       if (client.way === 'resets') client.end.destroy();
     };
     // Some wait for a moment before they send the rest.
-    const first = happens(0.3) ? cutOf(sent) : '';
+    const first = happens(0.3) ? oneOf([cutOf, headOf])(sent) : '';
     if (first === '') finish(sent);
     else {
       write(first);
@@ -251,6 +251,8 @@ export async function runBytes(
 
 const textOf = (bytes: Uint8Array) => JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 200));
 const keyOf = (start: string, body: string) => `${start.split(' ')[0]} ${body}`;
+/** All before the first body. */
+const headOf = (text: string) => text.slice(0, text.indexOf('\r\n\r\n') + 4);
 /** Method and the last part of the target. */
 const nameOf = (start: string) => `${start.split(' ')[0]} ${start.split('/').at(-1)}`;
 const cutOf = (text: string) => text.slice(0, Math.floor(between(0, text.length)));
