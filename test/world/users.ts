@@ -93,7 +93,8 @@ export function createUser(name: string, around: Surroundings) {
     const answer = await ask('POST', `/api/upload?${query}`, {
       body: form?.body ?? contents[0] ?? '',
       headers: { 'content-type': form?.type ?? 'application/octet-stream' },
-      ...(leaves && { leaveMs: between(1, 200) }),
+      // Mostly while it is being stored.
+      ...(leaves && { leaveMs: 200 * chance() ** 4 }),
     });
     // Nobody can know whether it was stored.
     if (answer === 'lost') return;
