@@ -78,19 +78,6 @@ async function expectGone({ host, events }: World, link: string, status = 404): 
 }
 
 describe('a removal whose answer is lost', () => {
-  const remove = (host: ImageHost, { id, delete_token: token }: { id: string; delete_token: string }) =>
-    host.send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
-
-  test('by its uploader is finished, told once, and seen at once', () =>
-    withHost(async (world) => {
-      const { host, lose } = world;
-      const image = await host.upload(png);
-      await (await host.send(`${pathOf(image.raw_url)}?w=160`)).arrayBuffer();
-      lose('remove');
-      expect((await remove(host, image)).status).toBe(503);
-      await expectGone(world, image.raw_url);
-    }));
-
   test('is finished by another copy if the process dies', () =>
     withHost(async (world) => {
       const { host, events } = world;
@@ -150,56 +137,6 @@ test('a change whose answer is lost takes effect at once, and is announced', () 
   }));
 
 describe('an upload that ends in an error', () => {
-  test('does not stay public when the store is away after it has done its work', () => {
-    let isAway = false;
-    return withHost(
-      async ({ host }) => {
-        const { status } = await host.send('/api/upload', { method: 'POST', body: png });
-        expect(status).toBe(503);
-        isAway = false;
-        expect(await listed(host)).toHaveLength(1);
-        await host.service.removeEnded();
-        expect([await listed(host), await host.files()]).toEqual([[], []]);
-      },
-      ({ images }) => {
-        const guarded = Object.entries(images).map(([name, method]) => [
-          name,
-          (...args: unknown[]) =>
-            isAway ? Promise.reject(away()) : (method as (...args: unknown[]) => unknown)(...args),
-        ]);
-        const insert: ImageStore['insert'] = async (image) => {
-          await images.insert(image);
-          isAway = true;
-          throw away();
-        };
-        return { images: { ...(Object.fromEntries(guarded) as ImageStore), insert } };
-      },
-    );
-  });
-
-  test('does not stay public when the store does its work late', () => {
-    const late: (() => Promise<void>)[] = [];
-    return withHost(
-      async ({ host }) => {
-        expect((await host.send('/api/upload', { method: 'POST', body: png })).status).toBe(503);
-        await host.service.removeEnded();
-        await late[0]?.();
-        expect(await listed(host)).toHaveLength(1);
-        await host.service.removeEnded();
-        expect([await listed(host), await noted(host)]).toEqual([[], 0]);
-      },
-      ({ images }) => ({
-        images: {
-          ...images,
-          async insert(image) {
-            late.push(() => images.insert(image));
-            throw away();
-          },
-        },
-      }),
-    );
-  });
-
   test('of several files leaves none of them behind', () => {
     let count = 0;
     return withHost(
