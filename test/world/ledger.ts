@@ -4,7 +4,7 @@ import type { Copy } from './copy.ts';
 import type { Disaster } from './disasters.ts';
 import { HOUR, MINUTE, SECOND } from './time.ts';
 
-/** So many views that were broken off are given back. */
+/** The number of views of a picture that are given back if they are broken off. */
 export const GIVEN_BACK = 2;
 /** Other copies may show for two seconds what one has changed, and answers take a while. */
 export const GRACE_MS = 10 * SECOND;

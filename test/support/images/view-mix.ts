@@ -4,7 +4,7 @@ import { photo } from './images.ts';
 
 /** Some three transfers of a picture break. */
 const ASKS_EACH = 6;
-/** Of which so many are given back. */
+/** The number of these that are given back. */
 const GIVEN_BACK = 2;
 const AT_ONCE = 24;
 /**
