@@ -5,7 +5,7 @@ import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
 import { GIVEN_BACK, type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './ledger.ts';
 import type { RecordsModel } from './records-model.ts';
-import { trueTime } from './time.ts';
+import { MINUTE, trueTime } from './time.ts';
 
 export interface Outcome {
   ledger: Ledger;
@@ -54,6 +54,19 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const lost = ledger.messages.filter(isLost).length;
   if (lost > 0) broken.push(`${lost} messages have not reached their webhook`);
   return [...new Set(broken)];
+}
+
+/** What failed is taken back within this time, also if the copy that was to do so has died. */
+const TAKEN_BACK_MS = 13 * MINUTE;
+
+/** Uploads that failed are not stored. In the end they would be gone because nobody views them. */
+export async function keptFailures(ledger: Ledger, { images }: RecordsModel): Promise<string[]> {
+  if (isLeftToOperator(ledger)) return [];
+  const failed = ledger.failures.filter(({ at }) => at < trueTime() - TAKEN_BACK_MS).map(({ name }) => name);
+  const stored = (await images.recent({ offset: 0, limit: 100_000 })).map(({ filename }) => filename);
+  return failed
+    .filter((name) => stored.includes(name))
+    .map((name) => `${name}, whose upload failed, is stored`);
 }
 
 /** Where nothing goes wrong, views are used up by those who have seen the picture, and by few others. */

@@ -8,7 +8,7 @@ import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel, createFolderFiles } from './files-model.ts';
 import type { Message } from './ledger.ts';
-import { brokenPromises, isLeftToOperator, lostViews, miscounted } from './promises.ts';
+import { brokenPromises, isLeftToOperator, keptFailures, lostViews, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
@@ -223,7 +223,8 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   for (const copy of copies) if (copy) copy.skewMs = 0;
   tell('all trouble is over');
   await passUntil(begin + options.chaosMs + 5 * MINUTE);
-  for (const promise of await lostViews(ledger, records)) ledger.broken.add(promise);
+  for (const look of [lostViews, keptFailures])
+    for (const promise of await look(ledger, records)) ledger.broken.add(promise);
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
 
