@@ -137,47 +137,6 @@ test('a change whose answer is lost takes effect at once, and is announced', () 
   }));
 
 describe('an upload that ends in an error', () => {
-  test('of several files leaves none of them behind', () => {
-    let count = 0;
-    return withHost(
-      async ({ host }) => {
-        const body = new FormData();
-        for (const name of ['one.png', 'two.png', 'three.png']) body.append('image', new File([png], name));
-        const answer = await host.send('/api/upload', { method: 'POST', body });
-        expect([answer.status, await listed(host), await host.files()]).toEqual([500, [], []]);
-      },
-      ({ codec }) => ({
-        codec: {
-          async convert(...args) {
-            if (count++ === 2) throw new Error('conversion failed');
-            return codec.convert(...args);
-          },
-        },
-      }),
-    );
-  });
-
-  test('because its client has left is not published, nor is what the form has stored before', () => {
-    const leaving = new AbortController();
-    let scanned = 0;
-    return withHost(
-      async ({ host }) => {
-        const body = new FormData();
-        for (const name of ['one.png', 'two.png']) body.append('image', new File([png], name));
-        const { signal } = leaving;
-        const answer = await host.send('/api/upload', { method: 'POST', body, signal });
-        expect(answer.status).toBe(400);
-        expect([scanned, await listed(host), await host.files()]).toEqual([2, [], []]);
-      },
-      () => ({
-        async holdBack() {
-          if (++scanned === 2) leaving.abort();
-          return false;
-        },
-      }),
-    );
-  });
-
   test('to a client of another service that wants all or none, is taken back later if need be', () =>
     withHost(async ({ host, lose }) => {
       const body = new FormData();
