@@ -118,6 +118,22 @@ describe('the sweep', () => {
       expect(await run(host, { mayStore })).toMatchObject({ removed: 1, quarantined: 0 });
     }));
 
+  test('removes a file in review on which nobody is to decide, and no other', () =>
+    withHost(async (host) => {
+      const record = image({ id: LOST[1], format: 'webp' });
+      await host.state.set('image-reviews', JSON.stringify([record]));
+      const { id } = await host.upload(png);
+      for (const held of LOST.slice(0, 2)) {
+        await host.stray(held);
+        await host.blobs.move(`${held}.webp`, `review/${held}.webp`);
+      }
+      await host.age(6 * DAY_MS);
+      expect(await run(host)).toMatchObject({ removed: 0, quarantined: 0 });
+      await host.age(8 * DAY_MS);
+      expect(await run(host)).toMatchObject({ removed: 1, quarantined: 0 });
+      expect((await host.files()).sort()).toEqual([`${id}.webp`, `review_${LOST[1]}.webp`].sort());
+    }));
+
   test('takes a file out of quarantine when its record is there again', () =>
     withHost(async (host) => {
       const [image, other] = [await host.upload(png), await host.upload(png)];

@@ -78,19 +78,6 @@ async function expectGone({ host, events }: World, link: string, status = 404): 
 }
 
 describe('a removal whose answer is lost', () => {
-  const remove = (host: ImageHost, { id, delete_token: token }: { id: string; delete_token: string }) =>
-    host.send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
-
-  test('by its uploader is finished, told once, and seen at once', () =>
-    withHost(async (world) => {
-      const { host, lose } = world;
-      const image = await host.upload(png);
-      await (await host.send(`${pathOf(image.raw_url)}?w=160`)).arrayBuffer();
-      lose('remove');
-      expect((await remove(host, image)).status).toBe(503);
-      await expectGone(world, image.raw_url);
-    }));
-
   test('is finished by another copy if the process dies', () =>
     withHost(async (world) => {
       const { host, events } = world;
@@ -150,97 +137,6 @@ test('a change whose answer is lost takes effect at once, and is announced', () 
   }));
 
 describe('an upload that ends in an error', () => {
-  test('does not stay public when the store is away after it has done its work', () => {
-    let isAway = false;
-    return withHost(
-      async ({ host }) => {
-        const { status } = await host.send('/api/upload', { method: 'POST', body: png });
-        expect(status).toBe(503);
-        isAway = false;
-        expect(await listed(host)).toHaveLength(1);
-        await host.service.removeEnded();
-        expect([await listed(host), await host.files()]).toEqual([[], []]);
-      },
-      ({ images }) => {
-        const guarded = Object.entries(images).map(([name, method]) => [
-          name,
-          (...args: unknown[]) =>
-            isAway ? Promise.reject(away()) : (method as (...args: unknown[]) => unknown)(...args),
-        ]);
-        const insert: ImageStore['insert'] = async (image) => {
-          await images.insert(image);
-          isAway = true;
-          throw away();
-        };
-        return { images: { ...(Object.fromEntries(guarded) as ImageStore), insert } };
-      },
-    );
-  });
-
-  test('does not stay public when the store does its work late', () => {
-    const late: (() => Promise<void>)[] = [];
-    return withHost(
-      async ({ host }) => {
-        expect((await host.send('/api/upload', { method: 'POST', body: png })).status).toBe(503);
-        await host.service.removeEnded();
-        await late[0]?.();
-        expect(await listed(host)).toHaveLength(1);
-        await host.service.removeEnded();
-        expect([await listed(host), await noted(host)]).toEqual([[], 0]);
-      },
-      ({ images }) => ({
-        images: {
-          ...images,
-          async insert(image) {
-            late.push(() => images.insert(image));
-            throw away();
-          },
-        },
-      }),
-    );
-  });
-
-  test('of several files leaves none of them behind', () => {
-    let count = 0;
-    return withHost(
-      async ({ host }) => {
-        const body = new FormData();
-        for (const name of ['one.png', 'two.png', 'three.png']) body.append('image', new File([png], name));
-        const answer = await host.send('/api/upload', { method: 'POST', body });
-        expect([answer.status, await listed(host), await host.files()]).toEqual([500, [], []]);
-      },
-      ({ codec }) => ({
-        codec: {
-          async convert(...args) {
-            if (count++ === 2) throw new Error('conversion failed');
-            return codec.convert(...args);
-          },
-        },
-      }),
-    );
-  });
-
-  test('because its client has left is not published, nor is what the form has stored before', () => {
-    const leaving = new AbortController();
-    let scanned = 0;
-    return withHost(
-      async ({ host }) => {
-        const body = new FormData();
-        for (const name of ['one.png', 'two.png']) body.append('image', new File([png], name));
-        const { signal } = leaving;
-        const answer = await host.send('/api/upload', { method: 'POST', body, signal });
-        expect(answer.status).toBe(400);
-        expect([scanned, await listed(host), await host.files()]).toEqual([2, [], []]);
-      },
-      () => ({
-        async holdBack() {
-          if (++scanned === 2) leaving.abort();
-          return false;
-        },
-      }),
-    );
-  });
-
   test('to a client of another service that wants all or none, is taken back later if need be', () =>
     withHost(async ({ host, lose }) => {
       const body = new FormData();

@@ -126,10 +126,19 @@ describe('a pass', () => {
   test('continues after a restart where it stopped', async () => {
     pool = await createPool();
     const first = createPass(pool.state, () => 0.3, 0);
-    first.begin(keys[0] ?? 0);
+    const placed = keys.toSorted((a, b) => first.placeOf(a) - first.placeOf(b));
+    const [done = 0, running = 0] = [placed[0], placed[300]];
+    first.begin(done);
+    first.end(done, true);
+    first.begin(running);
     first.reached(0.4);
     await first.save();
     const second = createPass(pool.state, () => 0.7, 1);
+    await second.catchUp();
+    // What was being tried is left to others.
+    expect(placed.map((key) => second.noveltyOf(key)).lastIndexOf('tried')).toBe(299);
+    first.end(running, true);
+    await first.save();
     await second.catchUp();
     const tried = keys.filter((key) => second.noveltyOf(key) === 'tried');
     expect(tried.length).toBeGreaterThan(330);

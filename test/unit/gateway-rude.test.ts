@@ -136,29 +136,6 @@ describe.each([
     },
   );
 
-  test('a whole request may be followed by an end, and several too', async () => {
-    const gateway = await start(await startProxy(OK));
-    const post = `POST http://${TARGET}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc`;
-    expect((await ask(gateway, post, true)).text).toEndWith('ok');
-    const { text, end } = await ask(gateway, get(1) + get(2) + get(3), true);
-    expect([text.split('HTTP/1.1 200').length - 1, end]).toEqual([3, 'FIN']);
-  });
-
-  test('any number of requests may be sent ahead', async () => {
-    const gateway = await start(await startProxy(OK));
-    const many = Array.from({ length: 400 }, (_, n) => get(n, `X: ${'x'.repeat(900)}\r\n`)).join('');
-    const { text } = await ask(gateway, many, true);
-    expect(text.split('HTTP/1.1 200').length - 1).toBe(400);
-  });
-
-  test.each([
-    ['end', 'FIN'],
-    ['reset', 'ECONNRESET'],
-  ] as const)('an answer without a length that a proxy ends by %s ends with %s', async (how, end) => {
-    const gateway = await start(await startProxy('HTTP/1.1 200 OK\r\n\r\nthe beginning', how));
-    expect((await ask(gateway, get(1))).end).toBe(end);
-  });
-
   test("a client's faults do not count against a proxy", async () => {
     const gateway = await start(await startProxy(OK));
     await ask(gateway, get(1, 'Connection: close\r\n'));

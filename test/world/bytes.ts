@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { between, chance, happens, oneOf, resetChance, whole } from './chance.ts';
-import { createReader, type Message, mutated, request, response } from './messages.ts';
+import { createReader, type Message, mutated, request, response, SMUGGLED } from './messages.ts';
 import { later, passUntil, pending, resetTime, SECOND, trueTime } from './time.ts';
 import { createWires, type WireEnd } from './wires.ts';
 import type { Result } from './world.ts';
@@ -66,8 +66,15 @@ export async function runBytes(
   function serve(end: WireEnd): void {
     upstreams.push(end);
     let isBad = false;
-    const reader = createReader('request', [], (message) => {
+    const early = new Set<Message>();
+    const onWhole = (message: Message) => {
       arrived.push(message);
+      if (!early.has(message)) answer(end, message);
+    };
+    // Some answer before they have read the body.
+    const reader = createReader('request', [], onWhole, (message) => {
+      if (!happens(0.1)) return;
+      early.add(message);
       answer(end, message);
     });
     end.listener = {
@@ -157,9 +164,19 @@ export async function runBytes(
       }),
     };
     const sent = client.way === 'cuts' || client.way === 'resets' ? cutOf(client.text) : client.text;
-    client.end.write(Buffer.from(sent, LATIN));
-    if (client.way === 'ends' || client.way === 'cuts') client.end.end();
-    if (client.way === 'resets') client.end.destroy();
+    const write = (text: string) => client.end.write(Buffer.from(text, LATIN));
+    const finish = (rest: string) => {
+      write(rest);
+      if (client.way === 'ends' || client.way === 'cuts') client.end.end();
+      if (client.way === 'resets') client.end.destroy();
+    };
+    // Some wait for a moment before they send the rest.
+    const first = happens(0.3) ? oneOf([cutOf, headOf])(sent) : '';
+    if (first === '') finish(sent);
+    else {
+      write(first);
+      later(between(0, 200), () => finish(sent.slice(first.length)));
+    }
     return client;
   }
 
@@ -210,21 +227,34 @@ export async function runBytes(
   /** What arrived is what the clients sent, as the independent parser reads that. */
   function checkArrivals(): void {
     const sent = new Set<string>();
+    const left = new Map<string, number>();
     let isKnown = true;
     for (const { text } of clients) {
-      const reader = createReader('request', [], ({ start, body }) => void sent.add(keyOf(start, body)));
+      const reader = createReader('request', [], ({ start, body }) => {
+        sent.add(keyOf(start, body));
+        left.set(nameOf(start), (left.get(nameOf(start)) ?? 0) + 1);
+      });
       isKnown = reader.read(Buffer.from(text, LATIN)) && isKnown;
     }
     if (!isKnown) return;
     for (const { start, body } of arrived) {
       if (!sent.has(keyOf(start, body)))
         broken.add(`a proxy gets ${start} with ${JSON.stringify(body.slice(0, 80))}, which nobody sent`);
+      if (start.endsWith(SMUGGLED)) broken.add('a body is taken for a request');
+      const name = nameOf(start);
+      const count = left.get(name) ?? Number.POSITIVE_INFINITY;
+      if (count === 0 && !/^(GET|HEAD) /.test(start)) broken.add(`${start} is sent more than once`);
+      left.set(name, Math.max(0, count - 1));
     }
   }
 }
 
 const textOf = (bytes: Uint8Array) => JSON.stringify(Buffer.from(bytes).toString(LATIN).slice(0, 200));
 const keyOf = (start: string, body: string) => `${start.split(' ')[0]} ${body}`;
+/** All before the first body. */
+const headOf = (text: string) => text.slice(0, text.indexOf('\r\n\r\n') + 4);
+/** Method and the last part of the target. */
+const nameOf = (start: string) => `${start.split(' ')[0]} ${start.split('/').at(-1)}`;
 const cutOf = (text: string) => text.slice(0, Math.floor(between(0, text.length)));
 
 function targetOf({ text }: Client, number: number): string {

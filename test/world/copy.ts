@@ -30,7 +30,7 @@ import { readBytes, WORLD, writeBytes } from './files.ts';
 import type { FilesModel } from './files-model.ts';
 import type { RecordsModel } from './records-model.ts';
 import type { Seams } from './seams.ts';
-import { as, type Mortal } from './time.ts';
+import { as, type Mortal, trueTime } from './time.ts';
 
 export const ADMIN = 'the-administrator-of-the-world';
 /** A picture that begins with this word waits for the administrator. */
@@ -42,8 +42,15 @@ export interface Copy extends Mortal {
   ask(request: Request, peer: string): Promise<Response>;
   /** Aborts when it dies. */
   readonly died: AbortSignal;
+  readonly startedAt: number;
+  /** Whether its stores are its own. */
+  readonly isAlone: boolean;
   /** Ends it in order. */
   stop(): Promise<void>;
+  /** It takes no more requests, because it is being ended in order. */
+  isLeaving: boolean;
+  /** It was, and has written everything. */
+  hasEnded: boolean;
 }
 
 export interface CopyOptions {
@@ -75,13 +82,23 @@ const web = await openTestWeb();
 
 /** Starts a copy. It may die before it has started. */
 export async function startCopy(options: CopyOptions): Promise<Copy> {
-  const { name, skewMs, records, files, seams, limits, alone, log } = options;
+  const { name, skewMs, records, files, seams, limits, alone } = options;
+  let hasForgotten = false;
+  const log: Log = (level, message, facts) => {
+    hasForgotten ||= message === 'accesses not written';
+    options.log(level, message, facts);
+  };
   const death = new AbortController();
   const self: Mortal = { name, skewMs, isAlive: true };
-  const copy = Object.assign(self, { died: death.signal }) as unknown as Copy;
+  const copy = Object.assign(self, {
+    ...{ died: death.signal, isAlone: alone, isLeaving: false, hasEnded: false },
+    startedAt: trueTime(),
+  }) as unknown as Copy;
+  let isAlive = true;
   Object.defineProperty(copy, 'isAlive', {
-    get: () => !death.signal.aborted,
+    get: () => isAlive,
     set: (alive: boolean) => {
+      isAlive &&= alive;
       if (!alive) death.abort(new Error(`${name} has died`));
     },
   });
@@ -202,13 +219,21 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     if (!paired) void pairLater(pair, death.signal);
     service.start();
     audit.start();
+    const asked = new Set<Promise<Response>>();
+    async function stop(): Promise<void> {
+      copy.isLeaving = true;
+      await Promise.allSettled(asked);
+      await Promise.all([service.stop(), audit.stop(), webhooks.stop()]);
+      copy.hasEnded = !hasForgotten;
+    }
     return Object.assign(copy, {
       ask: (request: Request, peer: string) =>
-        as(copy, () => Promise.race([app.handle(request, () => peer), whenDead])),
-      stop: () =>
-        as(copy, () =>
-          Promise.race([Promise.all([service.stop(), audit.stop(), webhooks.stop()]), whenDead]),
-        ).catch(() => {}),
+        as(copy, () => {
+          const answer = Promise.resolve(app.handle(request, () => peer));
+          asked.add(answer);
+          return Promise.race([answer.finally(() => asked.delete(answer)), whenDead]);
+        }),
+      stop: () => as(copy, () => Promise.race([stop(), whenDead])).catch(() => {}),
     });
   });
   started.catch(() => {});

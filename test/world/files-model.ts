@@ -1,5 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
+import { createFolderBlobs, keyOfName } from '../../adapters/filesystem/blobs.ts';
 import type { BlobStore } from '../../src/image/store.ts';
+import { filesIn, readBytes, removeFile, WORLD, writeBytes } from './files.ts';
 import { stir } from './time.ts';
 
 interface File {
@@ -62,6 +64,35 @@ export function createFilesModel(now: () => number): FilesModel {
       };
     },
     clear: () => files.clear(),
+  };
+}
+
+/** The adapter for folders, on the disk of the world. */
+export function createFolderFiles(): FilesModel {
+  const folder = `${WORLD}images/`;
+  const fileBody = async (path: string, start: number, end: number) =>
+    streamOf(new Uint8Array(readBytes(path).slice(start, end)));
+  const clear = () => {
+    for (const [path] of filesIn(folder)) removeFile(path);
+  };
+  return {
+    blobs: createFolderBlobs({ folder, fileBody }),
+    get files() {
+      return new Map(
+        filesIn(folder).map(([path, { bytes, at }]) => {
+          const key = keyOfName(path.split('/').at(-1) ?? '');
+          return [key, { bytes: new Uint8Array(bytes), modified: at }];
+        }),
+      );
+    },
+    backup() {
+      const copy = filesIn(folder);
+      return () => {
+        clear();
+        for (const [path, { bytes, at }] of copy) writeBytes(path, bytes, at);
+      };
+    },
+    clear,
   };
 }
 

@@ -1,10 +1,10 @@
 /**
  * Runs simulated worlds, and says which of them broke a promise to users.
  *
- *     bun test/world/main.ts [images | pool | bytes] [--from 1] [--seeds 100] [--first] [--twice] [--with '{"users":1}'] [--trace]
+ *     bun test/world/main.ts [images | pool | bytes] [--from 1] [--seeds 100] [--first | --until-broken] [--twice] [--with '{"users":1}'] [--trace]
  *
- * `--first` ends with the first broken world, and looks for the simplest one that is broken as well; `--twice` runs each seed
- * twice and compares; `--with` changes what the seed decides; `--trace` prints what happened.
+ * `--until-broken` ends with the first broken world; `--first` also looks for the simplest one that is broken as well; `--twice`
+ * runs each seed twice and compares; `--with` changes what the seed decides; `--trace` prints what happened.
  */
 import { parseArgs } from 'node:util';
 import { type Result, WORLDS } from './run.ts';
@@ -17,6 +17,7 @@ const { values, positionals } = parseArgs({
     seeds: { type: 'string', default: '100' },
     with: { type: 'string', default: '{}' },
     first: { type: 'boolean', default: false },
+    'until-broken': { type: 'boolean', default: false },
     twice: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
   },
@@ -39,6 +40,7 @@ for (let seed = Number(values.from); run < Number(values.seeds); seed++) {
   if (result.broken.length === 0) continue;
   broken++;
   tell(result);
+  if (values['until-broken']) break;
   if (!values.first) continue;
   await simplify(result);
   break;

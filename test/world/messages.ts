@@ -26,12 +26,13 @@ const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 
 /**
  * Creates a reader of requests, or of the responses to requests of these methods. `onWhole` hears of each message that is
- * complete. `read` says whether the bytes are still HTTP; what follows bytes that are not is not read.
+ * complete, `onHead` of each that has begun. `read` says whether the bytes are still HTTP; what follows bytes that are not is not read.
  */
 export function createReader(
   kind: 'request' | 'response',
   methods: readonly string[],
   onWhole: (message: Message) => void,
+  onHead: (message: Message) => void = () => {},
 ) {
   const parser = new Kinds();
   const messages: Message[] = [];
@@ -41,7 +42,9 @@ export function createReader(
   parser[Kinds.kOnHeadersComplete as number] = (...args: unknown[]) => {
     const [, , , method, target, status] = args as [0, 0, 0, number, string, number];
     const start = kind === 'request' ? `${METHODS[method] ?? method} ${target}` : String(status);
-    messages.push({ start, body: '', isWhole: false, keepsAlive: args.at(-1) === true });
+    const message = { start, body: '', isWhole: false, keepsAlive: args.at(-1) === true };
+    messages.push(message);
+    onHead(message);
     if (kind === 'request') return 0;
     if (status < 200 && status !== 101) return 0;
     // A response to HEAD has no body, whatever its head says.
@@ -81,6 +84,10 @@ const FIELDS = ['Accept: */*', 'X-A: 1', 'Cookie: a=b; c=d', 'Accept-Encoding: g
 const letters = (length: number) =>
   Array.from({ length }, () => oneOf(['a', 'b', 'c', '\n', '\r', '0'])).join('');
 
+/** The target of a request that is only the body of another. */
+export const SMUGGLED = 'smuggled';
+const BODY = `OPTIONS http://site0.example/${SMUGGLED} HTTP/1.1${CRLF}Host: site0.example${CRLF}${CRLF}`;
+
 /** Writes a body with its header. */
 function framed(body: string): { fields: string[]; bytes: string } {
   if (happens(0.5)) return { fields: [`Content-Length: ${body.length}`], bytes: body };
@@ -102,7 +109,9 @@ export function request(name: string): { method: string; text: string } {
   const method = oneOf(['GET', 'GET', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE']);
   const host = `site${whole(0, 3)}.example`;
   const { fields, bytes } =
-    method === 'POST' || method === 'PUT' ? framed(letters(whole(0, 80))) : { fields: [], bytes: '' };
+    method === 'POST' || method === 'PUT'
+      ? framed(happens(0.2) ? BODY : letters(whole(0, 80)))
+      : { fields: [], bytes: '' };
   const lines = [
     `${method} http://${host}/${name} HTTP/1.1`,
     `Host: ${host}`,

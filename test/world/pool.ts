@@ -17,6 +17,9 @@ import type { Result } from './world.ts';
 
 const LIST = { name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'http' } as const;
 
+/** A working proxy is checked within this time if there is no trouble. */
+const STALE_MS = 85 * MINUTE;
+
 /** What a seed decides about its world. */
 export interface PoolOptions extends Course {
   copies: number;
@@ -40,7 +43,7 @@ function drawOptions(): PoolOptions {
     deadMs: between(1, 60) * SECOND,
     jumpMs: happens(0.3) ? Math.round((happens(0.7) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
-    listed: whole(50, 300),
+    listed: whole(30, 150),
     halfBlindMs: happens(0.3) ? 9 * intervalMs : 0,
     copies: happens(0.5) ? 1 : 2,
   };
@@ -50,6 +53,8 @@ function drawOptions(): PoolOptions {
 interface PoolCopy extends Mortal {
   service: ProxyService;
   sites: ReturnType<typeof createSites>;
+  /** Ends it in order. */
+  stop(): Promise<void>;
 }
 
 /** What is true of a proxy: when it works, and what the last check of it said. */
@@ -134,16 +139,20 @@ export async function runPool(
       const service = createProxyService({
         store: seams.around('proxies', store),
         ...{ state, locks, checker, random: chance, clock: systemClock },
-        readSource: (_source, { onCandidate }) =>
-          seams.ask('list', async () => {
-            if ([...readers].some(({ isAlive }) => isAlive && self.isAlive))
+        readSource(_source, { onCandidate }) {
+          const askedAt = trueTime();
+          return seams.ask('list', async () => {
+            // What has hung arrives when its refresh has long given up.
+            const isAwaited = trueTime() - askedAt < SECOND;
+            if (isAwaited && [...readers].some(({ isAlive }) => isAlive && self.isAlive))
               broken.add('two refreshes read the list at once');
-            readers.add(self);
+            if (isAwaited) readers.add(self);
             await pause(SECOND);
             readers.delete(self);
             for (const { protocol, ip } of entries) onCandidate(protocol, ip, 8080, null, null);
             return { found: entries.length, rejected: 0, bytes: 0, error: null, reached: true };
-          }),
+          });
+        },
         sources: [LIST],
         countryOf: () => 'ZZ',
         log(level, message, facts) {
@@ -162,7 +171,7 @@ export async function runPool(
       const shared = createSharedSites({ sites, state, locks, isKept: () => false, now: Date.now });
       service.start();
       void learn(self, sites, shared.exchange);
-      return Object.assign(self, { service, sites });
+      return Object.assign(self, { service, sites, stop: () => as(self, () => service.stop()) });
     });
   }
 
@@ -221,7 +230,9 @@ export async function runPool(
     const unended = `the world does not end for ${last.name}`;
     broken.add(unended);
     const now = trueTime();
-    const { intervalMs } = options;
+    const { intervalMs, quietMs } = options;
+    // No check of a listed proxy is planned for later than in 72 minutes.
+    const staleMs = quietMs > STALE_MS ? STALE_MS : 2 * HOUR;
     const { lastRefresh, nextRefresh, condition } = await last.service.status();
     const usualMs = 1.2 * intervalMs + 2 * MINUTE;
     if (lastRefresh === null || now - lastRefresh > usualMs || lastRefresh > now + MINUTE) {
@@ -241,8 +252,8 @@ export async function runPool(
       if (!truth || (protocol !== 'http' && isBlind())) continue;
       if (truth.tried === 0) broken.add(`${ip} was never tried`);
       const record = known.get(ip);
-      if (record?.status === 'alive' && truth.goodUntil < now - 2 * HOUR) {
-        broken.add(`${ip} is listed, and has not worked for two hours`);
+      if (record?.status === 'alive' && truth.goodUntil < now - staleMs) {
+        broken.add(`${ip} is listed, and has not worked for ${staleMs / MINUTE} min`);
       }
     }
     broken.delete(unended);

@@ -3,15 +3,14 @@ import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
+import { GIVEN_BACK, type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './ledger.ts';
 import type { RecordsModel } from './records-model.ts';
-import { trueTime } from './time.ts';
-import { type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './users.ts';
+import { MINUTE, trueTime } from './time.ts';
 
 export interface Outcome {
   ledger: Ledger;
   records: RecordsModel;
   files: FilesModel;
-  retentionMs: number;
   /** Sends a request to a copy, and returns status and text. */
   get(path: string, password: string | null): Promise<{ status: number; text: string }>;
 }
@@ -35,6 +34,7 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
       : [
           ...fileless(images.filter(isCertain), files),
           ...strays(images, files, now),
+          ...forgottenReviews(await records.state.get('image-reviews'), files),
           ...miscounted(counted, files),
         ]),
   ];
@@ -56,11 +56,37 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   return [...new Set(broken)];
 }
 
+/** What failed is taken back within this time, also if the copy that was to do so has died. */
+const TAKEN_BACK_MS = 13 * MINUTE;
+
+/** Uploads that failed are not stored. In the end they would be gone because nobody views them. */
+export async function keptFailures(ledger: Ledger, { images }: RecordsModel): Promise<string[]> {
+  if (isLeftToOperator(ledger)) return [];
+  const failed = ledger.failures.filter(({ at }) => at < trueTime() - TAKEN_BACK_MS).map(({ name }) => name);
+  const stored = (await images.recent({ offset: 0, limit: 100_000 })).map(({ filename }) => filename);
+  return failed
+    .filter((name) => stored.includes(name))
+    .map((name) => `${name}, whose upload failed, is stored`);
+}
+
+/** Where nothing goes wrong, views are used up by those who have seen the picture, and by few others. */
+export async function lostViews(ledger: Ledger, { images }: RecordsModel): Promise<string[]> {
+  const broken: string[] = [];
+  for (const picture of ledger.isCalm ? ledger.pictures.values() : []) {
+    const { id, name, maxViews, shown, sent, left } = picture;
+    if (maxViews === null || !mustStay({ ...picture, maxViews: null }, trueTime(), ledger)) continue;
+    const due = maxViews - shown - Math.max(0, sent - shown + left - GIVEN_BACK);
+    const there = (await images.get(id))?.viewsLeft ?? 0;
+    if (there < due) broken.push(`${name} (${id}) has ${there} views left, and should have ${due}`);
+  }
+  return broken;
+}
+
 /** What was promised to the uploader of one picture. */
 async function brokenTo(
   picture: Picture,
   image: ImageRecord | undefined,
-  { retentionMs, get }: Outcome,
+  { ledger, get }: Outcome,
   now: number,
 ): Promise<string[]> {
   const { removedAt, expiresIn, byWrongClock, isDoubtful } = picture;
@@ -73,7 +99,7 @@ async function brokenTo(
   if (expiresIn !== null && !byWrongClock && now > picture.at + expiresIn + MARGIN_MS) {
     return status === 200 || image ? [`${name} has expired, and is there (${status})`] : [];
   }
-  if (!mustStay(picture, now, retentionMs)) return [];
+  if (!mustStay(picture, now, ledger)) return [];
   if (status !== 200) return [`${name} was acknowledged, and is not there (${status})`];
   return text === picture.content ? [] : [`${name} was acknowledged, and is another picture`];
 }
@@ -102,6 +128,15 @@ function strays(images: readonly ImageRecord[], { files }: FilesModel, now: numb
   }
   return broken;
 }
+
+/** What waits for the administrator is known, so that it can be decided on. */
+function forgottenReviews(held: string | null, { files }: FilesModel): string[] {
+  const keys = [...files.keys()].filter((key) => key.startsWith('review/'));
+  return keys
+    .filter((key) => !held?.includes(key.slice(7, 19)))
+    .map((key) => `nobody knows of the file ${key}`);
+}
+
 /** Messages wait for the one before, which is tried for 13 minutes; then for one that is on its way. */
 const TOLD_MS = 3_600_000;
 

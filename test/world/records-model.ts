@@ -194,9 +194,10 @@ function createImages(data: () => Data, now: () => number): ImageStore {
     idleSince: async (before, limit) =>
       [...data().rows.values()]
         .filter(({ image, endsAt }) => endsAt === null && image.lastAccess < before)
-        .map(({ image }) => ({ ...image }))
+        .map(({ image }) => image)
         .sort((one, other) => one.lastAccess - other.lastAccess || (one.id < other.id ? -1 : 1))
-        .slice(0, limit),
+        .slice(0, limit)
+        .map((image) => ({ ...image })),
     async takeView(id, token, until) {
       const row = get(id);
       if (!row || row.image.viewsLeft === null || row.image.viewsLeft <= 0) return false;
@@ -228,13 +229,14 @@ function createImages(data: () => Data, now: () => number): ImageStore {
     hasEnded: async (id) => (data().ends.get(id) ?? Number.NEGATIVE_INFINITY) > now() - END_REMEMBERED_MS,
     recent: async ({ offset, limit, after }) =>
       [...data().rows.values()]
-        .map(({ image }) => ({ ...image }))
+        .map(({ image }) => image)
         .sort((one, other) => other.lastAccess - one.lastAccess || (one.id > other.id ? -1 : 1))
         .filter(
           ({ id, lastAccess }) =>
             !after || lastAccess < after.lastAccess || (lastAccess === after.lastAccess && id < after.id),
         )
-        .slice(offset, offset + limit),
+        .slice(offset, offset + limit)
+        .map((image) => ({ ...image })),
     async *looks() {
       yield [...data().rows.values()].flatMap(({ image: { id, phash } }): [string, string][] =>
         phash === null ? [] : [[id, phash]],
@@ -267,10 +269,9 @@ function createImages(data: () => Data, now: () => number): ImageStore {
 }
 
 function createAudit(entries: () => Map<string, StagedEntry>): AuditStore {
-  const sorted = () =>
-    [...entries().values()]
-      .map((entry) => ({ ...entry }))
-      .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1));
+  const copies = (some: StagedEntry[]) => some.map((entry) => ({ ...entry }));
+  const byTime = (one: StagedEntry, other: StagedEntry) => one.at - other.at || (one.id < other.id ? -1 : 1);
+  const sorted = () => [...entries().values()].sort(byTime);
   return {
     async append(entry, stage) {
       if (!entries().has(entry.id)) entries().set(entry.id, { ...entry, stage });
@@ -281,16 +282,16 @@ function createAudit(entries: () => Map<string, StagedEntry>): AuditStore {
     },
     async list({ limit, after, subject }) {
       const newest = sorted().reverse();
-      if (subject !== undefined) return newest.filter((one) => one.subject === subject).slice(0, limit);
-      if (after === undefined) return newest.slice(0, limit);
+      if (subject !== undefined)
+        return copies(newest.filter((one) => one.subject === subject).slice(0, limit));
       const place = newest.findIndex(({ id }) => id === after);
-      return place === -1 ? [] : newest.slice(place + 1, place + 1 + limit);
+      if (place === -1 && after !== undefined) return [];
+      return copies(newest.slice(place + 1, place + 1 + limit));
     },
-    unfinished: async (limit) =>
-      sorted()
-        .filter(({ stage }) => stage > 0)
-        .sort((one, other) => other.stage - one.stage)
-        .slice(0, limit),
+    unfinished: async (limit) => {
+      const open = [...entries().values()].filter(({ stage }) => stage > 0);
+      return copies(open.sort((one, other) => other.stage - one.stage || byTime(one, other)).slice(0, limit));
+    },
     async drop(day) {
       const old = sorted().filter((one) => one.stage === 0 && one.day < day);
       for (const { id } of old) entries().delete(id);

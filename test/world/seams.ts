@@ -1,6 +1,6 @@
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { between, chance, happens } from './chance.ts';
-import { as, current, later, type Mortal, pause, stir } from './time.ts';
+import { as, current, later, type Mortal, pause } from './time.ts';
 
 /** How often what goes wrong at a seam, as probabilities of one call. All 0: nothing does. */
 export interface Trouble {
@@ -33,18 +33,24 @@ export interface Course {
   jumpForMs: number;
 }
 
-/** Lets a copy die from time to time. `victim`: the next one, or `null` once nothing bad happens any more. */
+/**
+ * Lets a copy die from time to time, sometimes in order. `victim`: the next one, or `null` once nothing bad happens any more.
+ */
 export async function killNowAndThen(
   { deathEveryMs }: Course,
-  victim: () => Mortal | undefined | null,
+  victim: () => (Mortal & { stop?(): Promise<void> }) | undefined | null,
 ): Promise<void> {
   while (Number.isFinite(deathEveryMs)) {
     await pause(deathEveryMs * 2 * chance());
     const mortal = victim();
     if (mortal === null) return;
+    if (mortal?.isAlive && happens(0.3)) await Promise.race([mortal.stop?.(), pause(GRACE_MS)]);
     if (mortal) mortal.isAlive = false;
   }
 }
+
+/** A copy that has not ended by then is killed. */
+const GRACE_MS = 30_000;
 
 /** The clients of the stores give up after this time, in ms. */
 const PATIENCE_MS = 5000;
@@ -85,7 +91,6 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
   }
 
   async function ask<T>(name: string, work: () => Promise<T>): Promise<T> {
-    stir();
     const copy = current();
     if (copy?.isAlive === false) return forever();
     const { trouble, latencyMs } = seams;
@@ -112,7 +117,8 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
       await pause(happens(0.5) ? wayMs() : PATIENCE_MS);
       throw away('the connection broke');
     }
-    await pause(fate < refused + hangs + lost + late ? between(100, 4000) : wayMs());
+    if (fate < refused + hangs + lost + late) await pause(between(100, 4000));
+    else if (happens(0.5)) await pause(wayMs());
     if (copy && happens(death)) {
       tell('dies');
       kill(copy);
@@ -123,20 +129,27 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
   }
 
   function around<T extends object>(name: string, inner: T): T {
+    const known = new Map<PropertyKey, unknown>();
     return new Proxy(inner, {
       get(target, key, receiver) {
+        const found = known.get(key);
+        if (found !== undefined) return found;
         const member: unknown = Reflect.get(target, key, receiver);
         const what = `${name}.${String(key)}`;
         if (typeof member !== 'function' || OWN.has(what)) return member;
-        const isWalk = WALKS.has(what);
-        return (...args: unknown[]) =>
-          isWalk
-            ? batches(what, member.apply(target, args) as AsyncIterable<unknown>)
-            : ask(what, () =>
+        const called = WALKS.has(what)
+          ? (...args: unknown[]) => batches(what, member.apply(target, args) as AsyncIterable<unknown>)
+          : (...args: unknown[]) => {
+              const work = () => member.apply(target, args) as Promise<unknown>;
+              if (what === 'state.get' && args[0] === UNCHANGED) return work();
+              return ask(what, () =>
                 seams.full !== null && ADDING[seams.full].has(what)
                   ? Promise.reject(new AppError('storage_full', inEnglish(`The ${seams.full} are full.`)))
-                  : (member.apply(target, args) as Promise<unknown>),
+                  : work(),
               );
+            };
+        known.set(key, called);
+        return called;
       },
     });
   }
@@ -166,8 +179,10 @@ const ADDING = {
     ...['state.set', 'state.getOrSet', 'state.setFenced'],
   ]),
 };
+/** What copies ask for every two seconds, although nobody changes it in a world: the time is better spent otherwise. */
+const UNCHANGED = 'cookie-secret';
 /** Methods that ask nobody. */
-const OWN = new Set(['images.preparing', 'proxies.version']);
+const OWN = new Set(['images.preparing', 'images.prepare', 'proxies.version']);
 
 const forever = () => new Promise<never>(() => {});
 

@@ -2,6 +2,7 @@
  * The time of the simulated world. It passes only when nothing is left to do, so that days take a second, and everything that
  * happens follows from the order of timers. Import this first: it replaces timers, clocks and random IDs of the whole process.
  */
+import { drainMicrotasks } from 'bun:jsc';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 
@@ -35,13 +36,24 @@ const owners = new AsyncLocalStorage<Mortal>();
 let alarms: Alarm[] = [];
 let now = START;
 let order = 0;
-/** Increases whenever something happens, so that the world can tell when nothing does any more. */
+/** Increases whenever the runtime itself has something to do, so that the world can tell when that is over. */
 let activity = 0;
+/** What the runtime is at work for. */
+let working = 0;
 
 /** The true time, ms since 1970. */
 export const trueTime = () => now;
-/** Notes that something has happened. */
+/** Notes that the runtime itself has something to do, which takes turns of the event loop. */
 export const stir = () => void activity++;
+
+/** Notes that it may have, until the work has ended. */
+export async function stirring<T>(work: Promise<T>): Promise<T> {
+  working++;
+  return work.finally(() => {
+    working--;
+    stir();
+  });
+}
 /** Runs the work as part of a copy: its timers die with it, and it sees its clock. */
 export const as = <T>(owner: Mortal, work: () => T): T => owners.run(owner, work);
 /** The copy that the running code belongs to. */
@@ -82,7 +94,6 @@ function pop(): Alarm | undefined {
 }
 
 function set(ring: () => void, ms: number, everyMs: number | null, owner = current()): Alarm {
-  stir();
   const alarm: Alarm = { at: now + Math.max(0, ms || 0), order: order++, ring, owner, everyMs };
   push(alarm);
   return alarm;
@@ -116,42 +127,59 @@ const clear = (handle: Handle | undefined | null) => {
   if (handle?.alarm) handle.alarm.ring = null;
 };
 
-const turn = () => new Promise<void>((resolve) => realImmediate(resolve));
-
-/** Lets everything happen that needs no time. `since`: the activity before it began. */
-async function settle(since = -1): Promise<void> {
-  await turn();
-  // Most timers find nothing to do.
-  if (activity === since) return;
-  for (let quiet = 0; quiet < QUIET; ) {
-    const seen = activity;
-    await turn();
-    quiet = activity === seen ? quiet + 1 : 0;
+/** The next alarm until then that still has something to do. */
+function next(end: number): Alarm | undefined {
+  for (let first = alarms[0]; first && first.at <= end; first = alarms[0]) {
+    pop();
+    if (first.ring && first.owner?.isAlive !== false) return first;
   }
+  return undefined;
+}
+
+function ringNow(alarm: Alarm): void {
+  now = Math.max(now, alarm.at);
+  const { ring, owner, everyMs } = alarm;
+  if (ring === null) return;
+  if (everyMs !== null) {
+    alarm.at = now + everyMs;
+    alarm.order = order++;
+    push(alarm);
+  }
+  if (owner) owners.run(owner, ring);
+  else ring();
+}
+
+/**
+ * Lets the time pass until then. Most of what a timer starts needs no turn of the event loop, until the next timer; what the
+ * runtime itself does, as with streams, takes some.
+ */
+export function passUntil(end: number): Promise<void> {
+  return new Promise((resolve) => {
+    let seen = -1;
+    let quiet = 0;
+    function settle(): void {
+      quiet = activity === seen ? quiet + 1 : 0;
+      seen = activity;
+      if (quiet < QUIET) realImmediate(settle);
+      else pass();
+    }
+    function pass(): void {
+      for (let alarm = next(end); alarm; alarm = next(end)) {
+        ringNow(alarm);
+        drainMicrotasks();
+        if (activity !== seen || working > 0) {
+          settle();
+          return;
+        }
+      }
+      now = Math.max(now, end);
+      resolve();
+    }
+    settle();
+  });
 }
 /** Turns of the event loop without anything new after which nothing more comes: a stream's chunk takes up to three. */
 const QUIET = 4;
-
-/** Lets the time pass until then. */
-export async function passUntil(end: number): Promise<void> {
-  await settle();
-  for (let next = alarms[0]; next && next.at <= end; next = alarms[0]) {
-    pop();
-    if (!next.ring || next.owner?.isAlive === false) continue;
-    now = Math.max(now, next.at);
-    const { ring, owner, everyMs } = next;
-    if (everyMs !== null) {
-      next.at = now + everyMs;
-      next.order = order++;
-      push(next);
-    }
-    const since = activity;
-    if (owner) owners.run(owner, ring);
-    else ring();
-    await settle(since);
-  }
-  now = Math.max(now, end);
-}
 
 /** Number of timers that will still do something, once. */
 export const pending = () => alarms.filter(({ ring, everyMs }) => ring !== null && everyMs === null).length;
@@ -199,11 +227,14 @@ function install(): void {
     new Promise((resolve, reject) => {
       const { signal } = options ?? {};
       if (signal?.aborted) return reject(signal.reason);
-      const alarm = set(() => resolve(value), ms, null);
-      signal?.addEventListener('abort', () => {
+      const alarm = set(() => done(() => resolve(value)), ms, null);
+      const stop = () => done(() => reject(signal?.reason));
+      function done(tell: () => void): void {
         alarm.ring = null;
-        reject(signal.reason);
-      });
+        signal?.removeEventListener('abort', stop);
+        tell();
+      }
+      signal?.addEventListener('abort', stop);
     });
 }
 

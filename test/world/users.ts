@@ -1,97 +1,23 @@
-import type { ImageEvent } from '../../src/image/service.ts';
-import { type Album, createAlbumUser } from './albums.ts';
+import { createAlbumUser } from './albums.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy, SUSPECT } from './copy.ts';
-import { type Disaster, isDuring } from './disasters.ts';
-import { HOUR, later, MINUTE, pause, SECOND, stir, trueTime } from './time.ts';
+import { isDuring } from './disasters.ts';
+import { GIVEN_BACK, GRACE_MS, type Ledger, mustStay, NOTED_MS, type Picture } from './ledger.ts';
+import { HOUR, later, MINUTE, pause, SECOND, stirring, trueTime } from './time.ts';
+import { formOf, read } from './transfers.ts';
 
-/** Other copies may show for two seconds what one has changed, and answers take a while. */
-export const GRACE_MS = 10 * SECOND;
+/** When the files are gone, uploads go on for this time. */
+const UNNOTICED_MS = 3 * SECOND;
 /** Clients give up after this time. */
 const PATIENCE_MS = 90 * SECOND;
 const HOST = 'http://img.example';
-
-/** A picture as its uploader knows it: what was acknowledged to him, and what he does not know. */
-export interface Picture {
-  /** Unique; also its file name and the beginning of its content. */
-  name: string;
-  content: string;
-  id: string;
-  path: string;
-  token: string;
-  /** When the upload was sent and acknowledged. */
-  sentAt: number;
-  at: number;
-  /** When its clock said what, the copy that stored it may have been wrong. */
-  byWrongClock: boolean;
-  expiresIn: number | null;
-  maxViews: number | null;
-  /** How often a tenth of it or more was received. */
-  shown: number;
-  /** When it was last shown, as far as the server can remember that. */
-  seenAt: number;
-  password: string | null;
-  /** What a stranger may be answered: true: the picture, false: a question for the password; both: unknown. */
-  open: Set<boolean>;
-  /** Since when the last change is acknowledged. */
-  openSince: number;
-  /** When a deletion was first asked for, and when it was acknowledged. */
-  removalAskedAt: number | null;
-  removedAt: number | null;
-  inReview: boolean;
-  /** Whether the administrator has tried to allow it. */
-  wasAllowed: boolean;
-  /** Whether what was acknowledged of it was written to a store that was then replaced. */
-  isDoubtful: boolean;
-}
-
-/** An upload that its user believes to have failed. */
-export interface Failure {
-  name: string;
-  at: number;
-}
-
-/** What a copy has sent to the receiver of webhooks. */
-export interface Message {
-  by: Copy;
-  at: number;
-  received: boolean;
-}
-
-/** What the users know, and what was told to webhooks. */
-export interface Ledger {
-  pictures: Map<string, Picture>;
-  albums: Album[];
-  failures: Failure[];
-  events: { type: ImageEvent['type']; id: string }[];
-  messages: Message[];
-  /** Broken promises, as sentences. */
-  broken: Set<string>;
-  disaster: Disaster | null;
-}
+/** What a client who has died has asked for may come so much later. */
+const ASTRAY_MS = 31 * SECOND;
 
 export interface Surroundings {
   ledger: Ledger;
-  retentionMs: number;
   copies(): readonly Copy[];
   trace(line: string): void;
-}
-
-/** Accesses are noted once an hour, and written some seconds later. */
-const ACCESS_MS = HOUR + MINUTE;
-const NOTED_MS = MINUTE;
-/** When the files are gone, uploads go on for this time. */
-const UNNOTICED_MS = 3 * SECOND;
-
-/** A clock that is right may still be some time off, and what ends is looked for four times a minute. */
-export const MARGIN_MS = 2 * MINUTE;
-
-/** Whether a picture must be there: nobody has removed it, and it has neither expired nor been idle for too long. */
-export function mustStay(picture: Picture, now: number, retentionMs: number): boolean {
-  const { removalAskedAt, inReview, byWrongClock, expiresIn, maxViews, sentAt, seenAt, isDoubtful } = picture;
-  if (removalAskedAt !== null || inReview || maxViews !== null || isDoubtful) return false;
-  if (expiresIn !== null) return !byWrongClock && now <= sentAt + expiresIn - MARGIN_MS;
-  return now <= Math.max(sentAt, seenAt) + retentionMs - ACCESS_MS;
 }
 
 interface Answer {
@@ -112,12 +38,12 @@ export type Ask = (
 
 /** One user of the image host, who does things at random. */
 export function createUser(name: string, around: Surroundings) {
-  const { ledger, trace, retentionMs } = around;
+  const { ledger, trace } = around;
   const peer = `198.51.100.${whole(1, 250)}`;
   let serial = 0;
 
   const ask: Ask = async (method, path, init = {}) => {
-    const alive = around.copies().filter(({ isAlive }) => isAlive);
+    const alive = around.copies().filter(({ isAlive, isLeaving }) => isAlive && !isLeaving);
     if (alive.length === 0) return 'lost';
     const copy = oneOf(alive);
     const leaving = new AbortController();
@@ -136,24 +62,24 @@ export function createUser(name: string, around: Surroundings) {
     const answered = (async (): Promise<Answer | Unanswered> => {
       try {
         const response = await copy.ask(request, peer);
-        return { status: response.status, body: await read(response, init.mostShare), copy };
+        return { status: response.status, body: await read(response, leaving.signal, init.mostShare), copy };
       } catch {
         return 'lost';
       }
     })();
-    const answer = await Promise.race([answered, gone]);
+    const answer = await Promise.race([stirring(answered), gone]);
     if (typeof answer !== 'string' && method === 'GET' && answer.status === 500)
       breaks(`${path} is answered 500`);
     trace(`${name} ${method} ${path} ${typeof answer === 'string' ? answer : answer.status} by ${copy.name}`);
     return answer;
   };
 
-  const json = (answer: Answer) => JSON.parse(new TextDecoder().decode(answer.body));
+  const json = ({ body }: Answer) => JSON.parse(new TextDecoder().decode(body));
 
-  async function upload(): Promise<void> {
-    const many = happens(0.25) ? whole(2, 3) : 1;
+  async function upload(mustWait = false): Promise<void> {
+    const many = !mustWait && happens(0.25) ? whole(2, 3) : 1;
     const names = Array.from({ length: many }, () => `${name}-${serial++}.webp`);
-    const suspect = many === 1 && happens(0.15);
+    const suspect = mustWait || (many === 1 && happens(0.15));
     const contents = names.map((one) => (suspect ? `${SUSPECT} ` : '') + one.padEnd(whole(300, 3000), '.'));
     const wishes = {
       ...(happens(0.25) && { expires_in: oneOf(['10m', '20m', '45m', '2h']) }),
@@ -167,7 +93,8 @@ export function createUser(name: string, around: Surroundings) {
     const answer = await ask('POST', `/api/upload?${query}`, {
       body: form?.body ?? contents[0] ?? '',
       headers: { 'content-type': form?.type ?? 'application/octet-stream' },
-      ...(leaves && { leaveMs: between(1, 200) }),
+      // Mostly while it is being stored.
+      ...(leaves && { leaveMs: 200 * chance() ** 4 }),
     });
     // Nobody can know whether it was stored.
     if (answer === 'lost') return;
@@ -196,8 +123,7 @@ export function createUser(name: string, around: Surroundings) {
         byWrongClock: answer.copy.skewMs !== 0,
         expiresIn: wishes.expires_in ? LIVES[wishes.expires_in as keyof typeof LIVES] : null,
         maxViews: wishes.max_views ? Number(wishes.max_views) : null,
-        shown: 0,
-        seenAt: sentAt,
+        ...{ shown: 0, sent: 0, left: 0, seenAt: sentAt, notedAt: sentAt, askedAt: sentAt, waiting: 0 },
         password: wishes.password ?? null,
         open: new Set([!wishes.password]),
         openSince: trueTime(),
@@ -217,7 +143,7 @@ export function createUser(name: string, around: Surroundings) {
   /** Whether a picture that was there then is there still. */
   const hadPictures = (then: number) =>
     [...ledger.pictures.values()].some(
-      (picture) => picture.at < then && mustStay(picture, trueTime(), retentionMs),
+      (picture) => picture.at < then && mustStay(picture, trueTime(), ledger),
     );
 
   /** Notes that something was written of a picture since then, perhaps to a store that is replaced. */
@@ -226,18 +152,25 @@ export function createUser(name: string, around: Surroundings) {
     if (disaster?.store === 'records' && isDuring(disaster, since, trueTime())) picture.isDoubtful = true;
   }
 
-  async function view(picture = pick()): Promise<void> {
+  async function view(picture = pick(), share = happens(0.2) ? chance() : 1): Promise<void> {
     if (!picture) return;
     const stranger = picture.password === null || happens(0.5);
     const begun = trueTime();
     const [wasRemoved, open, since] = [picture.removedAt, new Set(picture.open), picture.openSince];
-    const partly = happens(0.2);
+    const [isFirst, askedAt] = [picture.waiting === 0, picture.askedAt];
+    picture.waiting++;
+    picture.askedAt = begun;
     const answer = await ask('GET', picture.path, {
       ...(!stranger && { headers: { 'x-image-password': picture.password ?? '' } }),
-      ...(partly && { mostShare: chance() }),
+      ...(share < 1 && { mostShare: share }),
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
     });
+    picture.waiting--;
+    if (answer === 'left') picture.left++;
+    if (answer === 'lost' && picture.maxViews !== null) await pause(ASTRAY_MS + MINUTE);
     if (typeof answer === 'string') return;
+    if (isFirst && isBusy(answer) && answer.copy.isAlone && askedAt + ASTRAY_MS < answer.copy.startedAt)
+      breaks(`${picture.name} (${picture.id}) is said to be viewed, which ended with a copy that died`);
     if (answer.status === 507 && picture.maxViews === null)
       breaks(`${picture.name} is not shown in a full store`);
     const { disaster } = ledger;
@@ -247,25 +180,40 @@ export function createUser(name: string, around: Surroundings) {
     }
     // A copy whose clock is ahead cannot know that something has not expired yet.
     const mustBeThere = begun > picture.at + GRACE_MS && picture.expiresIn === null;
-    if ([404, 410].includes(answer.status) && mustBeThere && mustStay(picture, begun, retentionMs))
+    if ([404, 410].includes(answer.status) && mustBeThere && mustStay(picture, begun, ledger))
       breaks(`${picture.name} (${picture.id}) was acknowledged, and was not there (${answer.status})`);
     if (answer.status !== 200) return;
     const text = new TextDecoder().decode(answer.body);
     if (text !== '' && !picture.content.startsWith(text))
       breaks(`${picture.name} (${picture.id}) has changed its content`);
+    picture.sent++;
     if (text.length * 10 >= picture.content.length) picture.shown++;
-    if (text.length === picture.content.length)
+    if (text.length === picture.content.length) {
+      if (begun - picture.notedAt >= HOUR) picture.notedAt = begun;
+      // Other copies learn some seconds later that what seemed to be idle is not.
+      const isKnown = answer.copy.isAlone || mustStay(picture, begun + NOTED_MS, ledger);
       later(NOTED_MS, () => {
         // A copy that dies before has noted nothing.
-        if (answer.copy.isAlive) picture.seenAt = Math.max(picture.seenAt, begun);
+        if (isKnown && (answer.copy.isAlive || answer.copy.hasEnded))
+          picture.seenAt = Math.max(picture.seenAt, begun);
       });
-    if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful) {
-      breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
     }
+    if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful)
+      breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
+    // A server alone keeps such limits in its memory.
+    const spare = GIVEN_BACK * (answer.copy.isAlone ? ledger.pauses.length : 1);
+    if (picture.maxViews !== null && picture.sent > picture.maxViews + spare && !picture.isDoubtful)
+      breaks(`${picture.name} (${picture.id}) was sent ${picture.sent} times of ${picture.maxViews}`);
     if (wasRemoved !== null && begun > wasRemoved + GRACE_MS && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) is shown after its deletion`);
     if (stranger && !open.has(true) && begun > since + GRACE_MS && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) is shown without its password`);
+  }
+
+  /** Breaks views off again and again. */
+  async function peek(): Promise<void> {
+    const picture = [...ledger.pictures.values()].findLast(({ maxViews }) => maxViews !== null);
+    for (let times = 0; times < 4; times++) await view(picture, 0.1 * chance());
   }
 
   async function remove(): Promise<void> {
@@ -344,12 +292,12 @@ export function createUser(name: string, around: Surroundings) {
   }
 
   /** The administrator allows or blocks a picture in review. */
-  async function decide(): Promise<void> {
-    const picture = oneOf([...ledger.pictures.values()].filter(({ inReview }) => inReview));
+  async function decide(picture = inReview()): Promise<void> {
     if (!picture) return;
-    // An administrator who does not know whether it was allowed may rather block it.
+    // An administrator who does not know whether it was allowed rather blocks it.
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
     const since = trueTime();
+    const waits = !picture.wasAllowed && picture.removalAskedAt === null && picture.expiresIn === null;
     picture.wasAllowed = true;
     if (verdict === 'block') picture.removalAskedAt ??= since;
     const answer = await ask('POST', '/api/admin/reviews', {
@@ -357,25 +305,33 @@ export function createUser(name: string, around: Surroundings) {
       headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
     });
     wrote(picture, since);
-    if (typeof answer === 'string' || answer.status !== 200) return;
+    if (verdict === 'allow' && (typeof answer === 'string' || answer.status === 503)) await decide(picture);
+    if (typeof answer === 'string') return;
+    if (answer.status === 404 && waits && !picture.isDoubtful)
+      breaks(`${picture.name} (${picture.id}) was to be decided on, and is not in review`);
+    if (answer.status !== 200) return;
     if (verdict === 'allow') picture.inReview = false;
     else picture.removedAt ??= trueTime();
   }
 
+  const inReview = () => oneOf([...ledger.pictures.values()].filter((one) => one.inReview));
+
   async function cleanUp(): Promise<void> {
     const cleaned = ask('POST', '/api/cleanup', { headers: { authorization: `Bearer ${ADMIN}` } });
     // Another copy learns of a view only when it has been written.
-    const idle = around.copies().length > 1 ? [] : [...ledger.pictures.values()].filter(isIdle).slice(-3);
+    const all = [...ledger.pictures.values()].filter(isKept);
+    const idle = around.copies().length > 1 ? [] : all.filter(isIdle).slice(-3);
     await Promise.all([cleaned, ...idle.map((picture) => view(picture))]);
-    if (idle.length > 0) await pause(NOTED_MS + SECOND);
-    for (const picture of idle) await view(picture);
+    await pause(NOTED_MS + SECOND);
+    // What its views alone have kept.
+    const viewed = all.filter(({ sentAt }) => trueTime() - sentAt > ledger.retentionMs).slice(-5);
+    for (const picture of new Set([...idle, ...viewed])) await view(picture);
   }
 
-  const isIdle = ({ sentAt, seenAt, removalAskedAt, expiresIn, maxViews }: Picture) =>
-    removalAskedAt === null &&
-    expiresIn === null &&
-    maxViews === null &&
-    trueTime() - Math.max(sentAt, seenAt) > retentionMs - MINUTE;
+  const isKept = (one: Picture) => (one.removalAskedAt ?? one.expiresIn ?? one.maxViews) === null;
+  const isIdle = ({ notedAt }: Picture) => trueTime() - notedAt > ledger.retentionMs - MINUTE;
+  const isBusy = ({ status, body }: Answer) =>
+    status === 429 && new TextDecoder().decode(body).includes('The last view');
 
   /** Mostly a recent one. */
   function pick(): Picture | undefined {
@@ -389,17 +345,19 @@ export function createUser(name: string, around: Surroundings) {
     ledger.broken.add(promise);
   }
 
-  const useAlbums = createAlbumUser({ ask, ledger, retentionMs, breaks });
+  const useAlbums = createAlbumUser({ ask, ledger, breaks });
 
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
-    [0.28, upload],
-    [0.25, () => view()],
+    [0.27, () => upload()],
+    [0.01, async () => void (await Promise.all([upload(true), upload(true)]))],
+    [0.23, () => view()],
+    [0.02, peek],
     [0.11, useAlbums],
     [0.08, viewSmall],
     [0.08, remove],
     [0.06, change],
     [0.03, changeTwice],
-    [0.09, decide],
+    [0.09, () => decide()],
     [0.02, cleanUp],
   ];
 
@@ -417,29 +375,3 @@ export function createUser(name: string, around: Surroundings) {
 }
 
 const LIVES = { '10m': 10 * MINUTE, '20m': 20 * MINUTE, '45m': 45 * MINUTE, '2h': 120 * MINUTE };
-
-/** Reads the body, or at least that share of it. */
-async function read(response: Response, mostShare = 1): Promise<Uint8Array> {
-  const reader = response.body?.getReader();
-  if (!reader) return new Uint8Array();
-  const most = mostShare * Number(response.headers.get('content-length') ?? Number.POSITIVE_INFINITY);
-  let body = new Uint8Array();
-  for (;;) {
-    const { done, value } = await reader.read();
-    stir();
-    if (done) return body;
-    body = Buffer.concat([body, value]);
-    if (mostShare < 1 && body.byteLength >= most) {
-      await reader.cancel('the client left');
-      return body;
-    }
-  }
-}
-
-function formOf(names: readonly string[], contents: readonly string[]) {
-  const parts = names.map(
-    (one, index) =>
-      `--edge\r\nContent-Disposition: form-data; name="image"; filename="${one}"\r\nContent-Type: image/webp\r\n\r\n${contents[index]}\r\n`,
-  );
-  return { type: 'multipart/form-data; boundary=edge', body: `${parts.join('')}--edge--\r\n` };
-}

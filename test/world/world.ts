@@ -6,13 +6,14 @@ import { between, bytes, chance, happens, oneOf, resetChance, whole } from './ch
 import { type Copy, startCopy } from './copy.ts';
 import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
-import { createFilesModel } from './files-model.ts';
-import { brokenPromises, isLeftToOperator, miscounted } from './promises.ts';
+import { createFilesModel, createFolderFiles } from './files-model.ts';
+import type { Message } from './ledger.ts';
+import { brokenPromises, isLeftToOperator, keptFailures, lostViews, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
-import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
-import { createUser, type Message } from './users.ts';
+import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
+import { createUser } from './users.ts';
 
 /** What a seed decides about its world. */
 export interface Options extends Course {
@@ -25,8 +26,8 @@ export interface Options extends Course {
   disaster: boolean;
   /** What runs out of space for some time. */
   full: 'records' | 'files' | null;
-  /** Whether the records are a real SQLite. For one copy. */
-  sqlite: boolean;
+  /** Whether records are in a real SQLite, and files in a folder by the real adapter. For one copy. */
+  real: boolean;
   /** Nobody hears of removals: a promise that is broken for certain, to see that it is noticed. */
   deaf: boolean;
 }
@@ -49,7 +50,7 @@ function drawOptions(): Options {
   const rate = happens(0.2) ? 0 : 0.001 * 10 ** between(0, 1.7);
   const part = () => rate * (happens(0.3) ? 0 : chance());
   const jumpMs = happens(0.12) ? Math.round((happens(0.5) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0;
-  const retentionMs = Math.round(between(75, 120) * MINUTE);
+  const retentionMs = Math.round(between(75, 110) * MINUTE);
   const chaosMs = Math.round(between(1.2, 2) * retentionMs);
   return {
     copies: happens(0.4) ? 1 : whole(2, 3),
@@ -73,10 +74,14 @@ function drawOptions(): Options {
     jumpForMs: Math.round(between(1, 60) * MINUTE),
     disaster: jumpMs === 0 && happens(0.2),
     full: happens(0.15) ? oneOf(['records', 'files']) : null,
-    sqlite: false,
+    real: false,
     deaf: false,
   };
 }
+
+const isCalmCourse = ({ trouble, deathEveryMs, chaosMs, jumpMs, disaster, full }: Options) =>
+  Object.values(trouble).every((share) => share === 0) &&
+  !(deathEveryMs < chaosMs * 10 || jumpMs !== 0 || disaster || full);
 
 /** Lets one world live from its seed to its end. `changes`: what is different from what the seed decides. */
 export async function runWorld(seed: number, changes: Partial<Options> = {}): Promise<Result> {
@@ -84,13 +89,13 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   resetFiles();
   resetChance(seed);
   const options = { ...drawOptions(), ...changes };
-  if (options.sqlite) options.copies = 1;
+  if (options.real) options.copies = 1;
   const begin = trueTime();
   const trace: string[] = [];
   const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(3)} ${line}`);
   const uuid = () => bytes(8).toString('hex');
-  const records = await (options.sqlite ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
-  const files = createFilesModel(trueTime);
+  const records = await (options.real ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
+  const files = options.real ? createFolderFiles() : createFilesModel(trueTime);
   const copies: Copy[] = [];
   const seams = createSeams(tell, (copy) => {
     copy.isAlive = false;
@@ -103,6 +108,9 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     messages: [] as Message[],
     broken: new Set<string>(),
     disaster: null as Disaster | null,
+    retentionMs: options.retentionMs,
+    isCalm: isCalmCourse(options),
+    pauses: [] as { from: number; to: number }[],
   };
   const limits: ImageLimits = {
     maxUploadBytes: 100_000,
@@ -119,6 +127,8 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   };
   const limiter = createLocalRateLimiter({ now: trueTime });
   let isCalm = false;
+  let running = 0;
+  let stoppedAt = begin;
 
   async function keepAlive(index: number): Promise<void> {
     for (let life = 1; ; life++) {
@@ -145,7 +155,9 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       if (started) {
         tell(`${name} runs`);
         copies[index] = started;
+        if (running++ === 0) ledger.pauses.push({ from: stoppedAt, to: trueTime() });
         await new Promise((resolve) => started.died.addEventListener('abort', resolve));
+        if (--running === 0) stoppedAt = trueTime();
         tell(`${name} is dead`);
       }
       await pause(isCalm ? SECOND : options.deadMs);
@@ -185,7 +197,6 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   const around = {
     ledger,
-    retentionMs: options.retentionMs,
     copies: () => copies.filter(Boolean),
     trace: tell,
   };
@@ -212,17 +223,23 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   for (const copy of copies) if (copy) copy.skewMs = 0;
   tell('all trouble is over');
   await passUntil(begin + options.chaosMs + 5 * MINUTE);
+  for (const look of [lostViews, keptFailures])
+    for (const promise of await look(ledger, records)) ledger.broken.add(promise);
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
 
   /** Asks the first copy, in nobody's name. */
   async function send(path: string, init: RequestInit = {}) {
-    const response = await copies[0]?.ask(new Request(`http://img.example${path}`, init), '198.51.100.254');
-    return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
+    const request = new Request(`http://img.example${path}`, init);
+    const asked = (async () => {
+      const response = await copies[0]?.ask(request, '198.51.100.254');
+      return { status: response?.status ?? 0, text: (await response?.text()) ?? '' };
+    })();
+    return stirring(asked);
   }
 
   async function lookBack(): Promise<string[]> {
-    const world = { ledger, records, files, retentionMs: options.retentionMs };
+    const world = { ledger, records, files };
     const broken = await brokenPromises({
       ...world,
       get: (path, password) =>

@@ -1,4 +1,4 @@
-import { keyOfStray, ownerOfKey, strayKey } from '../records/blob-keys.ts';
+import { ownerOfKey, placeOf, strayKey } from '../records/blob-keys.ts';
 import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
 /** A file of an image. */
@@ -12,23 +12,18 @@ export interface ImageFile {
   blob: BlobInfo;
 }
 
-/**
- * Returns the files of images in batches, both those in place and those in quarantine, without files that are not
- * ours.
- */
-export async function* imageFiles(
-  blobs: Pick<BlobStore, 'list'>,
-): AsyncGenerator<{ placed: ImageFile[]; quarantined: ImageFile[] }> {
+type FilesByPlace = Record<'placed' | 'quarantined' | 'held', ImageFile[]>;
+
+/** Returns the files of images in batches, without files that are not ours. */
+export async function* imageFiles(blobs: Pick<BlobStore, 'list'>): AsyncGenerator<FilesByPlace> {
   for await (const batch of blobs.list()) {
-    const placed: ImageFile[] = [];
-    const quarantined: ImageFile[] = [];
+    const files: FilesByPlace = { placed: [], quarantined: [], held: [] };
     for (const blob of batch) {
-      const origin = keyOfStray(blob.key);
-      const key = origin ?? blob.key;
+      const [place, key] = placeOf(blob.key);
       const owner = ownerOfKey(key);
-      if (owner) (origin === null ? placed : quarantined).push({ ...owner, key, blob });
+      if (owner) files[place].push({ ...owner, key, blob });
     }
-    yield { placed, quarantined };
+    yield files;
   }
 }
 

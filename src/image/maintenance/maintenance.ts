@@ -82,8 +82,7 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
 }
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { images, blobs, state, locks, doubts, serviceTime, mayStore, folder, clock, limits, log } = options;
-  const { cleanup } = options;
+  const { cleanup, state, serviceTime, clock, limits, log } = options;
   const now = () => clock.now();
   const last = Number((await state.get(LAST_RUN)) ?? 0);
   if (elapsedSince(last, now()) < limits.cleanupIntervalMs || (await serviceTime.doubt()) !== null) return;
@@ -91,10 +90,7 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
   if (!complete) return;
   await options.onCleaned?.(signal, await serviceTime.servedFor(limits.retentionMs));
   const straysBefore = await serviceTime.servedFor(limits.strayRetentionMs);
-  const swept = await sweep(
-    { images, blobs, state, locks, doubts, mayStore, folder, log, straysBefore, now },
-    signal,
-  );
+  const swept = await sweep({ ...options, straysBefore, now }, signal);
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
   if (!(await state.setFenced(LAST_RUN, String(now()), swept.token))) throw refusedHolder();
@@ -110,15 +106,11 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
 
 /** Repairs what can be repaired without the operator. */
 async function healed(options: MaintenanceOptions, signal: AbortSignal): Promise<boolean> {
-  const { images, blobs, doubts } = options;
+  const { doubts } = options;
   if (await doubts.mend()) return true;
   if (!(await doubts.onlyLasting())) return false;
-  const never = Number.NEGATIVE_INFINITY;
-  const { strays, whole } = await survey(
-    { images, blobs, straysBefore: never },
-    Number.POSITIVE_INFINITY,
-    signal,
-  );
+  const all = { ...options, straysBefore: Number.NEGATIVE_INFINITY };
+  const { strays, whole } = await survey(all, Number.POSITIVE_INFINITY, signal);
   if (!whole || strays.length > 0) return false;
   await doubts.settle();
   return true;

@@ -1,3 +1,5 @@
+import type { StateStore } from '../../lib/state.ts';
+import { readReviews } from '../review/reviews.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import { type ImageFile, imageFiles } from './files.ts';
 
@@ -18,7 +20,7 @@ export interface Survey {
   buried: ImageFile[];
   /** Files in quarantine whose record has returned. */
   returned: ImageFile[];
-  /** Files in quarantine whose time is over. */
+  /** Files in quarantine, or in review although nobody is to decide on them, whose time is over. */
   expired: ImageFile[];
   /** All files that remain in quarantine. */
   quarantined: { files: number; bytes: number };
@@ -34,13 +36,14 @@ export function mostUnasked(files: number): number {
 interface SurveyOptions {
   images: Pick<ImageStore, 'existing' | 'buried'>;
   blobs: Pick<BlobStore, 'list'>;
+  state: Pick<StateStore, 'get'>;
   /** Files that went to quarantine before this time, in ms since 1970, have been there for long enough. */
   straysBefore: number;
 }
 
 /** Examines all files once, and changes none. Files written after `before` are not strays. */
 export async function survey(
-  { images, blobs, straysBefore }: SurveyOptions,
+  { images, blobs, state, straysBefore }: SurveyOptions,
   before: number,
   signal: AbortSignal,
 ): Promise<Survey> {
@@ -55,7 +58,7 @@ export async function survey(
     quarantined: { files: 0, bytes: 0 },
     whole: true,
   };
-  for await (const { placed, quarantined } of imageFiles(blobs)) {
+  for await (const { placed, quarantined, held } of imageFiles(blobs)) {
     if (signal.aborted) return { ...found, whole: false };
     const ids = [...new Set([...placed, ...quarantined].map(({ id }) => id))];
     const existing = await images.existing(ids);
@@ -68,6 +71,9 @@ export async function survey(
       } else if (buried.has(file.id)) note(found.buried, file);
       else if (file.blob.modified < before) note(found.strays, file);
     }
+    const waiting = held.length > 0 ? (await readReviews(state)).map(({ id }) => id) : [];
+    const forgotten = held.filter(({ id, blob }) => blob.modified < straysBefore && !waiting.includes(id));
+    for (const file of forgotten) note(found.expired, file);
     for (const file of quarantined) {
       if (existing.has(file.id)) note(found.returned, file);
       else if (buried.has(file.id)) note(found.buried, file);

@@ -75,15 +75,18 @@ export function keysOf(image: Sized): string[] {
 
 /** Prefix of the keys of quarantined files. */
 const STRAY = 'stray/';
+/** Begins the keys of files in review. */
+export const HELD = 'review/';
 
 /** Returns where a file without a record is kept for a while in case it is needed. */
 export function strayKey(key: string): string {
   return STRAY + key;
 }
 
-/** Returns the key from which a quarantined file was moved, or `null` if the key is not one of those. */
-export function keyOfStray(key: string): string | null {
-  return key.startsWith(STRAY) ? key.slice(STRAY.length) : null;
+/** Returns where a file is, and the key where it belongs. */
+export function placeOf(key: string): ['placed' | 'quarantined' | 'held', string] {
+  if (key.startsWith(STRAY)) return ['quarantined', key.slice(STRAY.length)];
+  return key.startsWith(HELD) ? ['held', key.slice(HELD.length)] : ['placed', key];
 }
 
 /** Returns the image that a key belongs to, or `null` if the key is not one of ours. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { holding, type Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
-import { originalKey } from '../records/blob-keys.ts';
+import { HELD, originalKey } from '../records/blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 
 /**
@@ -49,7 +49,7 @@ const OLDER = { exif: null, made: null, title: null, alt: null };
 const MAX_HELD = 1000;
 
 /** Returns the key of a picture's file while it is in review. */
-export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => `review/${originalKey(image)}`;
+export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => HELD + originalKey(image);
 
 /** Returns what is in review, oldest first. */
 export async function readReviews(state: Pick<StateStore, 'get'>): Promise<ImageRecord[]> {

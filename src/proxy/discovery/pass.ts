@@ -79,7 +79,11 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       earlier = tried;
       tried = createTried(saved.seed);
     },
-    save: () => state.set(KEY, JSON.stringify(saved)),
+    save() {
+      // If this process dies, what it was trying is left to others.
+      const place = Math.min(saved.place, ...[...running].map(placeOf));
+      return state.set(KEY, JSON.stringify({ ...saved, place }));
+    },
     async catchUp() {
       const text = await state.get(KEY);
       if (text === null) return;

@@ -82,7 +82,7 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
       saved.push(recorder.add({ ...outcome, right }));
       if (result.verdict === 'dead' && ['unreachable', 'refused_address'].includes(result.error)) break;
     }
-    pass.end(key, works.size === 0 && forgotten);
-    return { alive: works.size > 0, saved: Promise.all(saved) };
+    const ended = Promise.all(saved).finally(() => pass.end(key, works.size === 0 && forgotten));
+    return { alive: works.size > 0, saved: ended };
   };
 }

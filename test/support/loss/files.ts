@@ -1,6 +1,6 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { keyOfStray, ownerOfKey } from '../../../src/image/records/blob-keys.ts';
+import { ownerOfKey, placeOf } from '../../../src/image/records/blob-keys.ts';
 
 const TWO_HOURS_S = 7200;
 
@@ -29,7 +29,8 @@ export function storedFiles(folder: string, keyOf: (path: string) => string = (p
   return {
     folder,
     placed: async () => (await keys()).filter((key) => ownerOfKey(key) !== null),
-    quarantined: async () => (await keys()).flatMap((key) => keyOfStray(key) ?? []),
+    quarantined: async () =>
+      (await keys()).map(placeOf).flatMap(([place, key]) => (place === 'quarantined' ? [key] : [])),
     async age() {
       const then = Date.now() / 1000 - TWO_HOURS_S;
       // One may be moved meanwhile.

@@ -1,0 +1,21 @@
+/** A change of the tree that puts a fault back, and what must then fail. */
+export interface PutBack {
+  /** What users would see. */
+  name: string;
+  changes: { file: string; from: string; to: string }[];
+  /** Arguments of `bun`, or the simulated worlds of which one must be broken. Default: `images`. */
+  proof?: string[] | keyof typeof WORLDS;
+}
+
+/** Arguments of `test/world/main.ts`. */
+export const WORLDS = {
+  images: ['images'],
+  /** Over the real adapters for SQLite and folders. */
+  real: ['images', '--with', '{"real":true}'],
+  pool: ['pool'],
+  bytes: ['bytes'],
+};
+
+export const change = (file: string, from: string, to: string) => ({ file, from, to });
+
+export const IMAGE = 'src/image';

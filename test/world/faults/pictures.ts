@@ -1,0 +1,226 @@
+import { change, IMAGE, type PutBack } from './fault.ts';
+
+/** Faults of what users do with pictures and albums. */
+export const PICTURE_FAULTS: readonly PutBack[] = [
+  {
+    name: 'a picture that was allowed by half stays public when it is blocked',
+    changes: [change(`${IMAGE}/review/reviews.ts`, '    await discard(image);\n', '')],
+  },
+  {
+    name: 'a client that leaves has its picture published',
+    changes: [
+      change(`${IMAGE}/upload/storing.ts`, 'signal?.throwIfAborted();\n      await files', 'await files'),
+      change(
+        `${IMAGE}/upload/storing.ts`,
+        '        signal?.throwIfAborted();\n        const inReview',
+        '        const inReview',
+      ),
+      change(`${IMAGE}/upload/intake.ts`, '        signal.throwIfAborted();\n', ''),
+    ],
+  },
+  {
+    name: 'a form that fails in the middle leaves its first pictures public',
+    changes: [
+      change(`${IMAGE}/upload/intake.ts`, '        await Promise.all(stored.map(service.takeBack));\n', ''),
+    ],
+  },
+  {
+    name: 'an upload whose record is stored without an answer fails, and is public',
+    changes: [
+      change(
+        `${IMAGE}/upload/storing.ts`,
+        "if (isUnclear(cause)) await unfinished.settle('take-back', image);",
+        '',
+      ),
+    ],
+  },
+  {
+    name: 'a deletion without an answer is never told',
+    changes: [
+      change(
+        `${IMAGE}/owner-actions.ts`,
+        "unfinished.during('deletion', [image], async () => {\n      const isGone = await images.remove(image.id).finally(() => records.forget(image.id));\n      if (!isGone) throw notFound();\n      await onRemoved(image);\n    });",
+        '(async () => {\n      const isGone = await images.remove(image.id).finally(() => records.forget(image.id));\n      if (!isGone) throw notFound();\n      await onRemoved(image);\n    })();',
+      ),
+    ],
+  },
+  {
+    name: 'of two additions to an album at once, one is lost',
+    changes: [
+      change(
+        `${IMAGE}/albums/kept.ts`,
+        'if (await albums.replace(changed)) return changed;',
+        'if ((await albums.replace(changed)) || tries) return changed;',
+      ),
+    ],
+  },
+  {
+    name: 'an album that is changed while it is deleted stays',
+    changes: [
+      change(
+        `${IMAGE}/albums/albums.ts`,
+        'album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);',
+        'await albums.remove(id, album.revision - 1);\n        album = null;',
+      ),
+    ],
+  },
+  {
+    name: 'of two changes at once, both succeed, and the picture is open without its password',
+    changes: [
+      change(
+        `${IMAGE}/owner-actions.ts`,
+        "wish.visibility === 'protected' && changed.passwordHash === null",
+        'false',
+      ),
+    ],
+  },
+  {
+    name: 'all but the last byte of a picture with one view is free',
+    changes: [
+      change(`${IMAGE}/serve/limited.ts`, 'const tenth = Math.ceil(size / 10);', 'const tenth = size;'),
+    ],
+  },
+  {
+    name: 'an upload has its record before its file',
+    changes: [
+      change(
+        `${IMAGE}/records/image-files.ts`,
+        '      await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);\n      changed = true;\n      try {\n        await images.insert(image);\n      } catch',
+        '      changed = true;\n      try {\n        await images.insert(image);\n        await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);\n      } catch',
+      ),
+    ],
+  },
+  {
+    name: 'other copies go on showing what was deleted',
+    changes: [change(`${IMAGE}/records/records.ts`, 'LIFE_MS = 2000', 'LIFE_MS = 2_000_000')],
+  },
+  {
+    name: 'a change is not announced to the cache of records',
+    changes: [
+      change(
+        `${IMAGE}/owner-actions.ts`,
+        'const changed = await images.change(id, change).finally(() => records.forget(id));',
+        'const changed = await images.change(id, change);',
+      ),
+    ],
+  },
+  {
+    name: 'a worker that fails leaves viewers without a picture',
+    changes: [
+      change(
+        `${IMAGE}/serve/thumbnails.ts`,
+        "if (error instanceof AppError && error.code === 'not_found') throw error;",
+        "if (!(error instanceof AppError) || error.code === 'not_found') throw error;",
+      ),
+    ],
+  },
+  {
+    name: 'every view that is broken off is given back',
+    changes: [change(`${IMAGE}/serve/limited-views.ts`, 'capacity: 2,', 'capacity: 2000,')],
+  },
+  {
+    name: 'of two pictures that go to review at once, one is lost',
+    changes: [
+      change(
+        `${IMAGE}/review/reviews.ts`,
+        "name: 'image-reviews', clock",
+        "name: 'image-reviews' + Math.random(), clock",
+      ),
+    ],
+  },
+  {
+    name: 'a picture that is blocked leaves its file',
+    changes: [
+      change(
+        `${IMAGE}/review/reviews.ts`,
+        '    await discard(image);\n    await blobs.remove(heldKey(image));',
+        '    await discard(image);',
+      ),
+      change(
+        `${IMAGE}/maintenance/survey.ts`,
+        'blob.modified < straysBefore && !waiting',
+        'blob.modified < straysBefore && waiting',
+      ),
+    ],
+  },
+  {
+    name: 'an upload whose record could not be stored is acknowledged',
+    changes: [
+      change(
+        `${IMAGE}/records/image-files.ts`,
+        '        if (stored?.deleteTokenHash !== image.deleteTokenHash) throw cause;\n',
+        '        if (stored && stored.deleteTokenHash !== image.deleteTokenHash) throw cause;\n',
+      ),
+    ],
+  },
+  {
+    name: 'what has expired is shown while it waits to be removed',
+    changes: [
+      change(
+        `${IMAGE}/records/records.ts`,
+        'if (image ? isOver(image, now()) : await',
+        'if (image ? isOver(image, 0) : await',
+      ),
+    ],
+  },
+  {
+    name: 'what is to be taken back is forgotten when the process dies',
+    changes: [
+      change(
+        `${IMAGE}/maintenance/unfinished.ts`,
+        '      if (open.has(key)) await note(key, business);\n',
+        '',
+      ),
+    ],
+  },
+  {
+    name: 'a picture that was deleted can still be allowed',
+    changes: [
+      change(
+        `${IMAGE}/owner-actions.ts`,
+        'const isHeld = (await inReview(id)) !== null',
+        'const isHeld = !stored && (await inReview(id)) !== null',
+      ),
+    ],
+  },
+  {
+    name: 'an album is swept although it has pictures',
+    changes: [
+      change(
+        `${IMAGE}/albums/albums.ts`,
+        '    if (!alive && album.empty === 1) return',
+        '    if (album.empty === 1 || !alive) return',
+      ),
+      change(`${IMAGE}/albums/albums.ts`, 'empty: alive ? 0 : 1, dueAt', 'empty: 1, dueAt'),
+    ],
+  },
+  {
+    name: 'what was taken out of an album comes back with the next addition',
+    changes: [
+      change(
+        `${IMAGE}/albums/kept.ts`,
+        '      const album = await find(id);\n      const change = await work(album);',
+        '      const album = seen.get(id) ?? (await find(id));\n      seen.set(id, album);\n      const change = await work(album);\n      seen.set(id, { ...album, ...change, revision: album.revision + 1 });',
+      ),
+      change(
+        `${IMAGE}/albums/kept.ts`,
+        '  async function find(id: string): Promise<AlbumRecord> {',
+        '  const seen = new Map<string, AlbumRecord>();\n  async function find(id: string): Promise<AlbumRecord> {',
+      ),
+    ],
+  },
+  {
+    name: 'of a form that fails, only what was stored last is taken back',
+    changes: [
+      change(
+        `${IMAGE}/upload/intake.ts`,
+        'stored.map(service.takeBack)',
+        'stored.slice(-1).map(service.takeBack)',
+      ),
+    ],
+  },
+  {
+    name: 'nobody is told of a picture that was allowed',
+    changes: [change(`${IMAGE}/review/reviews.ts`, '    onStored(image);\n', '')],
+  },
+];
