@@ -71,7 +71,9 @@ export class UploadCard {
     );
     this.thumb = make('span', { class: 'thumb' }, picture);
     this.name = make('span', { class: 'upload-name' }, file.name);
-    this.facts = make('p', { class: 'small muted' }, say('waiting', { size: readableBytes(file.size) }));
+    // The size of what the server fetches is not known here.
+    const waiting = file.size > 0 ? say('waiting', { size: readableBytes(file.size) }) : '';
+    this.facts = make('p', { class: 'small muted' }, waiting);
     this.progress = make('progress', {
       max: '1',
       value: '0',
