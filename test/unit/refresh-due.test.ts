@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
-import { nextRefreshAt } from '../../src/proxy/refresh/timers.ts';
+import { createPatience, nextRefreshAt } from '../../src/proxy/refresh/timers.ts';
 import { createPool } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
@@ -32,6 +32,25 @@ test('a refresh that a clock ahead has begun, or a process that it has started, 
   expect(next({ ...ahead, state: 'done' })).toBe(0);
   expect(next({ ...ahead, state: 'failed', retryAt: START + 73 * HOUR })).toBe(0);
   expect(next({}, false, START - 72 * HOUR)).toBe(-72);
+});
+
+test('what a copy with a wrong clock has just refreshed is not refreshed again, whatever its times say', () => {
+  const hasWaited = createPatience(HOUR);
+  const by = (id: string, hoursOff: number, retryAt: number | null = null) => {
+    const startedAt = START + hoursOff * HOUR;
+    return { id, startedAt, finishedAt: startedAt + HOUR / 60, retryAt };
+  };
+  // What was there at the start may be from long ago.
+  expect(hasWaited(by('found', 0), 0)).toBe(true);
+  for (const [index, hoursOff] of [-1000, -2, 2, 1000].entries()) {
+    const [job, at] = [by(`job ${index}`, hoursOff), (index + 1) * 2 * HOUR];
+    expect([0, 0.5, 0.9].map((waited) => hasWaited(job, at + waited * HOUR))).toEqual(Array(3).fill(false));
+    expect(hasWaited(job, at + HOUR)).toBe(true);
+  }
+  const failed = by('failed', -1000, START - 1000 * HOUR + HOUR / 30);
+  expect([0, HOUR / 120, HOUR / 59].map((waited) => hasWaited(failed, 20 * HOUR + waited))).toEqual([
+    ...[false, false, true],
+  ]);
 });
 
 test('the jitter of each refresh is a new random one, and lies within a twentieth of the interval', async () => {

@@ -97,6 +97,8 @@ export async function runPool(
   const copies: PoolCopy[] = [];
   /** The copies whose refreshes read the list at this moment. */
   const readers = new Set<Mortal>();
+  const isUntroubled = Object.values(options.trouble).every((rate) => rate === 0);
+  let [reads, lives] = [0, 0];
   let isCalm = false;
 
   const checker: Checker = {
@@ -123,6 +125,7 @@ export async function runPool(
     for (let life = 1; ; life++) {
       const name = `copy${index}.${life}`;
       const born = createLife(name, life);
+      lives++;
       copies[index] = born;
       tell(`${name} runs`);
       while (born.isAlive) await pause(SECOND);
@@ -141,6 +144,7 @@ export async function runPool(
         ...{ state, locks, checker, random: chance, clock: systemClock },
         readSource(_source, { onCandidate }) {
           const askedAt = trueTime();
+          reads++;
           return seams.ask('list', async () => {
             // What has hung arrives when its refresh has long given up.
             const isAwaited = trueTime() - askedAt < SECOND;
@@ -219,6 +223,9 @@ export async function runPool(
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
 
+  // A copy that starts knows nothing but what is written down, perhaps by a wrong clock.
+  const fewest = (options.chaosMs + options.quietMs) / (0.9 * options.intervalMs) + lives + 1;
+  if (isUntroubled && reads > fewest) broken.add(`the list was read ${reads} times, with ${lives} starts`);
   for (const copy of copies) void lookBack(copy);
   await passUntil(trueTime() + MINUTE);
   for (const copy of copies) copy.isAlive = false;

@@ -32,6 +32,23 @@ export function nextRefreshAt(
   return plannedFor(Math.max(next, isFree ? 0 : first), now, intervalMs * (1 + JITTER / 2));
 }
 
+/**
+ * Lets a process that looks on judge by its own watch how long ago a refresh ended: the clock of the copy that wrote the times down
+ * may be hours off, and two copies with such clocks would refresh in turn without end. Returns whether enough time has passed since it
+ * saw the job for the first time; true for the one that it finds at its start. `elapsedMs`: of a clock that is never set.
+ */
+export function createPatience(
+  intervalMs: number,
+): (job: Pick<RefreshJob, 'id' | 'startedAt' | 'finishedAt' | 'retryAt'>, elapsedMs: number) => boolean {
+  let seen: { id: string; at: number } | null = null;
+  return ({ id, startedAt, finishedAt, retryAt }, elapsedMs) => {
+    if (id !== seen?.id) seen = { id, at: seen === null ? Number.NEGATIVE_INFINITY : elapsedMs };
+    // Both by the clock of one copy, so that their difference is right.
+    const next = retryAt ?? (startedAt ?? 0) + intervalMs * (1 - JITTER / 2);
+    return elapsedMs - seen.at >= Math.min(intervalMs, next - (finishedAt ?? next));
+  };
+}
+
 type Task = (signal?: AbortSignal) => Promise<void>;
 
 interface TimersOptions {
@@ -51,12 +68,14 @@ export function createTimers({ upkeep, due, now, others, onError }: TimersOption
   let repetitions: Repetition[] = [];
   let first: Promise<unknown> = Promise.resolve();
 
+  const hasWaited = createPatience(due.intervalMs);
   const nextRefresh = (job: RefreshJob) => nextRefreshAt(job, due, now());
 
   async function refreshWhenDue(): Promise<void> {
     const job = await refresh.current();
     if (job.state === 'running') return;
-    if (now() >= nextRefresh(job)) await refresh.start({ all: false });
+    const isOver = hasWaited(job, performance.now());
+    if (isOver && now() >= nextRefresh(job)) await refresh.start({ all: false });
   }
 
   /** A refresh in another copy shows by what it saves. */
