@@ -35,7 +35,8 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
           ...fileless(images.filter(isCertain), files),
           ...strays(images, files, now),
           ...forgottenReviews(await records.state.get('image-reviews'), files),
-          ...miscounted(counted, files),
+          // What was counted while the files were others stays until the next sweep, which a doubt may hold back.
+          ...(ledger.disaster === null ? miscounted(counted, files) : []),
         ]),
   ];
   for (const picture of ledger.pictures.values()) {
@@ -108,7 +109,7 @@ async function brokenTo(
  * What was stored while the records were others stays until the operator has looked at it, and the records of what was
  * removed meanwhile are back.
  */
-export const isLeftToOperator = ({ disaster }: Ledger): boolean => disaster?.store === 'records';
+const isLeftToOperator = ({ disaster }: Ledger): boolean => disaster?.store === 'records';
 
 /** Records have their files. */
 function fileless(images: readonly ImageRecord[], { files }: FilesModel): string[] {

@@ -8,7 +8,7 @@ import { type Disaster, drawDisaster, strike } from './disasters.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel, createFolderFiles } from './files-model.ts';
 import type { Message } from './ledger.ts';
-import { brokenPromises, isLeftToOperator, keptFailures, lostViews, miscounted } from './promises.ts';
+import { brokenPromises, keptFailures, lostViews, miscounted } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
@@ -252,7 +252,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
       await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
     }
-    if (isLeftToOperator(ledger)) return broken;
+    if (ledger.disaster !== null) return broken;
     return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
   }
 
