@@ -35,8 +35,7 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
           ...fileless(images.filter(isCertain), files),
           ...strays(images, files, now),
           ...forgottenReviews(await records.state.get('image-reviews'), files),
-          // What was counted while the files were others stays until the next sweep, which a doubt may hold back.
-          ...(ledger.disaster === null ? miscounted(counted, files) : []),
+          ...miscounted(counted, files),
         ]),
   ];
   for (const picture of ledger.pictures.values()) {
@@ -106,10 +105,10 @@ async function brokenTo(
 }
 
 /**
- * What was stored while the records were others stays until the operator has looked at it, and the records of what was
- * removed meanwhile are back.
+ * What was stored while records or files were others stays until the operator has looked at it, and what was removed
+ * meanwhile is back.
  */
-const isLeftToOperator = ({ disaster }: Ledger): boolean => disaster?.store === 'records';
+const isLeftToOperator = ({ disaster }: Ledger): boolean => disaster !== null;
 
 /** Records have their files. */
 function fileless(images: readonly ImageRecord[], { files }: FilesModel): string[] {
