@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareFile } from '../../src/codec/kept/bare.ts';
+import { bareIcc } from '../../src/codec/kept/icc.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
-import { animation, photo } from '../support/images/images.ts';
+import { animation, photo, quarters } from '../support/images/images.ts';
 import { behindPixels, mutant } from '../support/images/mutants.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
 
@@ -154,6 +155,70 @@ test('an AVIF with a property that is not listed, another size or a moving part 
   const masked = await (await smallPhoto()).ensureAlpha(0.4).avif({ quality: 25 }).toBuffer();
   const kept = await bench.convert(masked, { format: 'auto' });
   expect([kept.original.kept, (await sharp(kept.bytes).metadata()).hasAlpha]).toEqual([true, true]);
+});
+
+test('a kept AVIF describes its pixels as its units do, because browsers refuse all others', async () => {
+  const [file, coded] = [await SMALL.avif(), await quarters(32, 32).avif({ lossless: true }).toBuffer()];
+  const bare = (one: Buffer, name: string, place: number, byte: number) => {
+    const changed = Buffer.from(one);
+    changed[one.indexOf(name) + place] = byte;
+    return bareFile(changed, 'avif', false)?.file;
+  };
+  // Depth, channels, shape of the chroma.
+  const told = [bare(file, 'pixi', 9, 10), bare(file, 'pixi', 8, 1), bare(file, 'av1C', 6, 0)];
+  for (const one of told) expect(one).toEqual(bareFile(file, 'avif', false)?.file);
+  // A transfer that browsers do not know, and a reserved bit.
+  const codes = [bare(coded, 'nclx', 7, 13), bare(coded, 'nclx', 7, 12), bare(coded, 'nclx', 10, 0x81)];
+  expect(codes.map((one) => one !== undefined)).toEqual([true, false, false]);
+});
+
+/** A profile whose tags for curves have these values. */
+function profileOf(values: readonly number[]): Buffer {
+  const head = Buffer.alloc(132);
+  head.write('RGB XYZ ', 16, 'latin1');
+  head.write('acsp', 36, 'latin1');
+  head.writeUInt32BE(1, 128);
+  const curve = Buffer.alloc(24 + values.length * 2);
+  curve.write('rTRC', 0, 'latin1');
+  curve.writeUInt32BE(144, 4);
+  curve.write('curv', 12, 'latin1');
+  curve.writeUInt32BE(values.length, 20);
+  for (const [index, value] of values.entries()) curve.writeUInt16BE(value, 24 + index * 2);
+  return Buffer.concat([head, curve]);
+}
+
+test('the curves of a kept profile rise and are no longer than decoders need', () => {
+  const rising = (count: number) => profileOf(Array.from({ length: count }, (_, at) => at));
+  const profiles = [profileOf([]), rising(1024), rising(4096), rising(4097), profileOf([0, 9, 8])];
+  expect(profiles.map((profile) => bareIcc(profile) !== null)).toEqual([true, true, true, false, false]);
+});
+
+test('a JPEG is kept with one EXIF at most, and with no part that only looks like metadata', async () => {
+  const file = await SMALL.jpeg();
+  const part = (marker: number, text: string) =>
+    Buffer.concat([Buffer.from([0xff, marker, 0, text.length + 2]), Buffer.from(text, 'latin1')]);
+  const bare = (...parts: Buffer[]) =>
+    bareFile(Buffer.concat([file.subarray(0, 2), ...parts, file.subarray(2)]), 'jpeg', true)?.file;
+  const exif = part(0xe1, 'Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0');
+  expect([bare(exif)?.includes(exif), bare(exif, exif)]).toEqual([true, undefined]);
+  expect(bare(part(0xe9, 'http://ns.adobe.com/xap/1.0/\0'), part(0xe1, 'http://a secret'))).toEqual(bare());
+});
+
+test('colours without a pixel are black in a kept GIF', async () => {
+  const file = await SMALL.gif();
+  const shared = 3 << ((file.readUInt8(10) & 7) + 1);
+  const larger = Buffer.alloc(768);
+  larger.set(file.subarray(13, 13 + shared));
+  larger.write('a secret of the uploader', 700);
+  const head = Buffer.from(file.subarray(0, 13));
+  head[10] = file.readUInt8(10) | 7;
+  const bare = (...parts: Buffer[]) => bareFile(Buffer.concat(parts), 'gif', false)?.file;
+  expect(bare(head, larger, file.subarray(13 + shared))?.includes('a secret')).toBe(false);
+  const own = file.indexOf(Buffer.from([0x2c, 0, 0, 0, 0]));
+  const image = Buffer.from(file.subarray(own, own + 10));
+  image[9] = image.readUInt8(9) | 0x87;
+  const local = bare(file.subarray(0, own), image, larger, file.subarray(own + 10));
+  expect(local?.includes('a secret')).toBe(false);
 });
 
 test('a small animation in GIF is kept with its frames', async () => {

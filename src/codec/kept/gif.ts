@@ -3,14 +3,19 @@ const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf
 const MOST_CODES = 4096;
 type Sides = [left: number, top: number, width: number, height: number];
 
-/** Returns header, colour tables, frames with their times, and the number of loops. */
+/** Returns header, colour tables, frames with their times, and the number of loops. Colours without a pixel become black. */
 export function bareGif(file: Buffer): Buffer | null {
-  const parts = [file.subarray(0, 13 + tableBytes(file.readUInt8(10)))];
+  const table = Buffer.from(file.subarray(13, 13 + tableBytes(file.readUInt8(10))));
+  const parts = [file.subarray(0, 13), table];
+  const shared = new Set<number>();
   let control: Buffer | null = null;
   let loops = false;
-  for (let at = parts[0]?.length ?? 0; ; ) {
+  for (let at = 13 + table.length; ; ) {
     const label = file.readUInt8(at);
-    if (label === TRAILER) return Buffer.concat([...parts, Buffer.from([TRAILER])]);
+    if (label === TRAILER) {
+      blacken(table, shared);
+      return Buffer.concat([...parts, Buffer.from([TRAILER])]);
+    }
     if (label === EXTENSION) {
       const { data, end } = blocksAt(file, at + 2);
       const kind = file.readUInt8(at + 1);
@@ -28,13 +33,12 @@ export function bareGif(file: Buffer): Buffer | null {
       if (left + width > file.readUInt16LE(6) || top + height > file.readUInt16LE(8)) return null;
       const start = at + 10 + tableBytes(file.readUInt8(at + 9));
       const { data, end } = blocksAt(file, start + 1);
-      const length = codesEnd(data, file.readUInt8(start), width * height);
+      const used = start > at + 10 ? new Set<number>() : shared;
+      const length = codesEnd(data, file.readUInt8(start), width * height, used);
       if (length === null) return null;
-      parts.push(
-        ...(control ? [control] : []),
-        file.subarray(at, start + 1),
-        ...inBlocks(data.subarray(0, length)),
-      );
+      const head = Buffer.from(file.subarray(at, start + 1));
+      if (used !== shared) blacken(head.subarray(10, -1), used);
+      parts.push(...(control ? [control] : []), head, ...inBlocks(data.subarray(0, length)));
       control = null;
       at = end;
     } else return null;
@@ -43,6 +47,12 @@ export function bareGif(file: Buffer): Buffer | null {
 
 function tableBytes(packed: number): number {
   return packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0;
+}
+
+/** Nothing can then be hidden in colours that no pixel has. */
+function blacken(table: Buffer, used: ReadonlySet<number>): void {
+  for (let colour = 0; colour < table.length / 3; colour++)
+    if (!used.has(colour)) table.fill(0, colour * 3, colour * 3 + 3);
 }
 
 /** Joins the blocks from there to the empty one. */
@@ -65,8 +75,11 @@ function inBlocks(data: Buffer): Buffer[] {
   return [...blocks, Buffer.from([0])];
 }
 
-/** Returns where the codes of that many pixels end, with their end mark (appendix F); `null` if they do not fit. */
-function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
+/**
+ * Returns where the codes of that many pixels end, with their end mark (appendix F); `null` if they do not fit. Adds their colours to
+ * `used`: each stands for itself once, before it is part of a longer code.
+ */
+function codesEnd(data: Buffer, bits: number, pixels: number, used: Set<number>): number | null {
   if (bits < 1 || bits > 11) return null;
   const clear = 1 << bits;
   const lengths = new Uint32Array(MOST_CODES).fill(1, 0, clear);
@@ -90,6 +103,7 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
       lengths[next++] = (lengths[previous] ?? 0) + 1;
       if (next === 1 << width && width < 12) width++;
     }
+    if (code < clear) used.add(code);
     drawn += lengths[code] ?? 0;
     previous = code;
   }
