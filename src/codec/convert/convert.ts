@@ -72,7 +72,8 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   if (kept) made = kept;
   // Instead of a version that is not smaller, the stored file is sent.
   const isOpen = job.quality === undefined && job.smallest !== true;
-  for (let tries = animated ? 1 : MOST_TRIES; tries > 0 && isOpen; tries--) {
+  const isLarge = animated || made.width * made.height > MOST_PIXELS;
+  for (let tries = isLarge ? 1 : MOST_TRIES; tries > 0 && isOpen; tries--) {
     const smaller = smallerPlan(source, plan, made);
     const again = smaller && (await encodedAs(smaller));
     if (!again || again.data.length >= made.data.length) break;
@@ -137,6 +138,8 @@ function keptFormat(source: Source): Format {
 
 /** How many times a picture that became larger than its file is encoded again. */
 const MOST_TRIES = 3;
+/** Larger ones are encoded again once: four AVIF files of 40 megapixels take 25 seconds, nearly the time limit. */
+const MOST_PIXELS = 2e7;
 
 /** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
 function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
