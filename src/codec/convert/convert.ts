@@ -31,6 +31,8 @@ interface Made {
   gainMapKept: boolean;
   /** Of the encoder; `null` if it has none. */
   quality: number | null;
+  /** True if its colours were reduced to a palette. */
+  palette?: boolean | undefined;
   /** Set if they were decoded already. */
   pixels?: Pixels | null;
 }
@@ -225,6 +227,7 @@ async function convertWhole(
     iptcKept: told?.iptc !== undefined,
     gainMapKept: withGainMap !== null,
     quality: isLossy(format) && !(format === 'webp' && encoding.flat) ? (encoding.quality ?? null) : null,
+    palette: plan.palette,
     pixels,
   };
 }
