@@ -240,11 +240,29 @@ test('a PNG that viewers may animate is never kept', async () => {
   expect(bareFile(announced, 'png', false)).toBeNull();
 });
 
-test('a GIF with a frame that leaves the screen is not kept', async () => {
+test('a GIF of which viewers draw more or less than the decoder here is not kept', async () => {
   const file = await SMALL.gif();
-  const narrow = Buffer.from(file);
-  narrow.writeUInt16LE(100, 6);
-  expect([bareFile(file, 'gif', false) !== null, bareFile(narrow, 'gif', false)]).toEqual([true, null]);
+  const [screen, frame] = [8, file.indexOf(Buffer.from([0x2c, 0, 0, 0, 0])) + 7];
+  const bare = (heights: Record<number, number>) => {
+    const changed = Buffer.from(file);
+    for (const [at, height] of Object.entries(heights)) changed.writeUInt16LE(height, Number(at));
+    return bareFile(changed, 'gif', false) !== null;
+  };
+  // A frame that leaves the screen, or leaves it open; pixels that are missing, or that have no colour.
+  const changed = [{}, { [screen]: 100 }, { [screen]: 4000 }, { [screen]: 121, [frame]: 121 }];
+  expect(changed.map(bare)).toEqual([true, false, false, false]);
+  const half = Buffer.concat([file.subarray(0, 13 + 12), file.subarray(13 + 24)]);
+  half[10] = half.readUInt8(10) - 1;
+  expect(bareFile(half, 'gif', false) !== null).toBe(false);
+});
+
+test('a WebP with a mask that its head denies is not kept, because some viewers believe the mask', async () => {
+  const file = await quarters(64, 64).ensureAlpha(0.4).webp({ lossless: true, effort: 6 }).toBuffer();
+  const kept = async (one: Buffer) => (await bench.convert(one, { format: 'auto' })).original.kept;
+  const denied = Buffer.from(file);
+  const head = file.indexOf('VP8L') + 12;
+  denied[head] = file.readUInt8(head) & ~0x10;
+  expect([await kept(file), await kept(denied)]).toEqual([true, false]);
 });
 
 test('a photo in another format is made as small as it came, or the answer says that it is larger', async () => {

@@ -32,11 +32,12 @@ export async function keptFile(
   if (!bare || bare.file.length > file.length) return null;
   const drawn = async (picture: Buffer, failOn: 'error' | 'warning', all: boolean) => {
     const drawing = sharp(picture, { ...INPUT, failOn, animated: all })
+      .ensureAlpha()
       .raw()
       .toBuffer();
     return drawing.then((data) => createHash('sha256').update(data).digest('hex')).catch(() => null);
   };
-  const shown = await drawn(bare.file, 'warning', animated);
+  const shown = await drawn(bare.shown ?? bare.file, 'warning', animated);
   if (shown === null || shown !== (await drawn(file, 'error', animated))) return null;
   for (const { picture, changed } of bare.trials()) {
     left -= pixels.frame * (changed.length + (picture === bare.file ? 0 : 1));
