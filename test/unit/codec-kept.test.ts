@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
+import { keptFile } from '../../src/codec/convert/kept.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareFile } from '../../src/codec/kept/bare.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
@@ -225,6 +228,18 @@ test('a small animation in GIF is kept with its frames', async () => {
   const file = (await bench.convert(await animation('gif'), { format: 'gif' })).bytes;
   const { bytes, frames, original } = await bench.convert(file, { format: 'auto' });
   expect([frames, original.kept, bytes.length <= file.length]).toEqual([3, true, true]);
+});
+
+test('a file of more than 50 megapixels is encoded, whose memory looking at it would take', async () => {
+  const path = join(bench.folder, 'large');
+  await writeFile(path, await SMALL.jpeg());
+  const kept = (all: number) =>
+    keptFile(
+      path,
+      { format: 'jpeg', animated: false, keepsExif: false, pixels: { frame: 76_800, all } },
+      sharp,
+    );
+  expect([(await kept(5e7)) !== null, await kept(5e7 + 1)]).toEqual([true, null]);
 });
 
 test('a PNG that viewers may animate is never kept', async () => {

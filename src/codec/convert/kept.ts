@@ -7,6 +7,8 @@ import { INPUT } from './source.ts';
 
 /** Pixels that are drawn at most to look at a file: some four seconds of CPU. */
 const MOST_DRAWN = 3e8;
+/** Larger pictures are not looked at: what was drawn is still in memory when they are encoded once more, which then fails. */
+const MOST_PIXELS = 5e7;
 
 interface Asked {
   format: Format;
@@ -26,7 +28,7 @@ export async function keptFile(
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
   let left = MOST_DRAWN - 2 * pixels.all;
-  if (left < 0) return null;
+  if (pixels.all > MOST_PIXELS) return null;
   const file = await readFile(path);
   const bare = bareFile(file, format, keepsExif);
   if (!bare || bare.file.length > file.length) return null;
