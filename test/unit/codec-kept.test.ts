@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { keptFile } from '../../src/codec/convert/kept.ts';
+import { triesFor } from '../../src/codec/convert/quality.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareFile } from '../../src/codec/kept/bare.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
@@ -290,6 +291,11 @@ test('a photo in another format is made as small as it came, or the answer says 
   const asked = await bench.convert(file, { quality: 95 });
   expect(asked.original.quality).toBe(95);
   expect(asked.warnings.map(({ code }) => code)).toEqual(['larger']);
+});
+
+test('a large picture and an animation are encoded again once, which the time limit allows', () => {
+  const tries = (width: number, animated: boolean) => triesFor({ width, height: 4000 }, animated);
+  expect([tries(5000, false), tries(5001, false), tries(100, true)]).toEqual([3, 1, 1]);
 });
 
 test('the first frame of an animation is not turned, as the animation is not', async () => {

@@ -13,7 +13,7 @@ import { drawStrip, type Strip } from './animation.ts';
 import { keptFile } from './kept.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
-import { isLossy, type Lossy, lowered, qualityFor } from './quality.ts';
+import { isLossy, type Lossy, lowered, qualityFor, triesFor } from './quality.ts';
 import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
 import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
 import { losesCredentials, privatePartsOf } from './warnings.ts';
@@ -74,8 +74,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   if (kept) made = kept;
   // Instead of a version that is not smaller, the stored file is sent.
   const isOpen = job.quality === undefined && job.smallest !== true;
-  const isLarge = animated || made.width * made.height > MOST_PIXELS;
-  for (let tries = isLarge ? 1 : MOST_TRIES; tries > 0 && isOpen; tries--) {
+  for (let tries = triesFor(made, animated); tries > 0 && isOpen; tries--) {
     const smaller = smallerPlan(source, plan, made);
     const again = smaller && (await encodedAs(smaller));
     if (!again || again.data.length >= made.data.length) break;
@@ -137,11 +136,6 @@ function keptFormat(source: Source): Format {
   const kind = kindOf(source);
   return isFormat(kind) ? kind : 'webp';
 }
-
-/** How many times a picture that became larger than its file is encoded again. */
-const MOST_TRIES = 3;
-/** Larger ones are encoded again once: four AVIF files of 40 megapixels take 25 seconds, nearly the time limit. */
-const MOST_PIXELS = 2e7;
 
 /** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
 function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
