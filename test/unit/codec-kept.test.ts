@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
+import { keptFile } from '../../src/codec/convert/kept.ts';
+import { triesFor } from '../../src/codec/convert/quality.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareFile } from '../../src/codec/kept/bare.ts';
+import { bareIcc } from '../../src/codec/kept/icc.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
-import { animation, photo } from '../support/images/images.ts';
+import { animation, photo, quarters } from '../support/images/images.ts';
 import { behindPixels, mutant } from '../support/images/mutants.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
 
@@ -156,10 +161,86 @@ test('an AVIF with a property that is not listed, another size or a moving part 
   expect([kept.original.kept, (await sharp(kept.bytes).metadata()).hasAlpha]).toEqual([true, true]);
 });
 
+test('a kept AVIF describes its pixels as its units do, because browsers refuse all others', async () => {
+  const [file, coded] = [await SMALL.avif(), await quarters(32, 32).avif({ lossless: true }).toBuffer()];
+  const bare = (one: Buffer, name: string, place: number, byte: number) => {
+    const changed = Buffer.from(one);
+    changed[one.indexOf(name) + place] = byte;
+    return bareFile(changed, 'avif', false)?.file;
+  };
+  // Depth, channels, shape of the chroma.
+  const told = [bare(file, 'pixi', 9, 10), bare(file, 'pixi', 8, 1), bare(file, 'av1C', 6, 0)];
+  for (const one of told) expect(one).toEqual(bareFile(file, 'avif', false)?.file);
+  // A transfer that browsers do not know, and a reserved bit.
+  const codes = [bare(coded, 'nclx', 7, 13), bare(coded, 'nclx', 7, 12), bare(coded, 'nclx', 10, 0x81)];
+  expect(codes.map((one) => one !== undefined)).toEqual([true, false, false]);
+});
+
+/** A profile whose tags for curves have these values. */
+function profileOf(values: readonly number[]): Buffer {
+  const head = Buffer.alloc(132);
+  head.write('RGB XYZ ', 16, 'latin1');
+  head.write('acsp', 36, 'latin1');
+  head.writeUInt32BE(1, 128);
+  const curve = Buffer.alloc(24 + values.length * 2);
+  curve.write('rTRC', 0, 'latin1');
+  curve.writeUInt32BE(144, 4);
+  curve.write('curv', 12, 'latin1');
+  curve.writeUInt32BE(values.length, 20);
+  for (const [index, value] of values.entries()) curve.writeUInt16BE(value, 24 + index * 2);
+  return Buffer.concat([head, curve]);
+}
+
+test('the curves of a kept profile rise and are no longer than decoders need', () => {
+  const rising = (count: number) => profileOf(Array.from({ length: count }, (_, at) => at));
+  const profiles = [profileOf([]), rising(1024), rising(4096), rising(4097), profileOf([0, 9, 8])];
+  expect(profiles.map((profile) => bareIcc(profile) !== null)).toEqual([true, true, true, false, false]);
+});
+
+test('a JPEG is kept with one EXIF at most, and with no part that only looks like metadata', async () => {
+  const file = await SMALL.jpeg();
+  const part = (marker: number, text: string) =>
+    Buffer.concat([Buffer.from([0xff, marker, 0, text.length + 2]), Buffer.from(text, 'latin1')]);
+  const bare = (...parts: Buffer[]) =>
+    bareFile(Buffer.concat([file.subarray(0, 2), ...parts, file.subarray(2)]), 'jpeg', true)?.file;
+  const exif = part(0xe1, 'Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0');
+  expect([bare(exif)?.includes(exif), bare(exif, exif)]).toEqual([true, undefined]);
+  expect(bare(part(0xe9, 'http://ns.adobe.com/xap/1.0/\0'), part(0xe1, 'http://a secret'))).toEqual(bare());
+});
+
+test('colours without a pixel are black in a kept GIF', async () => {
+  const file = await SMALL.gif();
+  const shared = 3 << ((file.readUInt8(10) & 7) + 1);
+  const larger = Buffer.alloc(768);
+  larger.set(file.subarray(13, 13 + shared));
+  larger.write('a secret of the uploader', 700);
+  const head = Buffer.from(file.subarray(0, 13));
+  head[10] = file.readUInt8(10) | 7;
+  const bare = (...parts: Buffer[]) => bareFile(Buffer.concat(parts), 'gif', false)?.file;
+  expect(bare(head, larger, file.subarray(13 + shared))?.includes('a secret')).toBe(false);
+  const own = file.indexOf(Buffer.from([0x2c, 0, 0, 0, 0]));
+  const image = Buffer.from(file.subarray(own, own + 10));
+  image[9] = image.readUInt8(9) | 0x87;
+  const local = bare(file.subarray(0, own), image, larger, file.subarray(own + 10));
+  expect(local?.includes('a secret')).toBe(false);
+});
+
 test('a small animation in GIF is kept with its frames', async () => {
   const file = (await bench.convert(await animation('gif'), { format: 'gif' })).bytes;
   const { bytes, frames, original } = await bench.convert(file, { format: 'auto' });
   expect([frames, original.kept, bytes.length <= file.length]).toEqual([3, true, true]);
+});
+
+test('a file of more than 50 megapixels is encoded, whose memory looking at it would take', async () => {
+  const path = join(bench.folder, 'large');
+  await writeFile(path, await SMALL.jpeg());
+  const kept = (all: number) =>
+    keptFile(
+      path,
+      { format: 'jpeg', animated: false, keepsExif: false, pixels: { frame: 76_800, all } },
+      sharp,
+    );
+  expect([(await kept(5e7)) !== null, await kept(5e7 + 1)]).toEqual([true, null]);
 });
 
 test('a PNG that viewers may animate is never kept', async () => {
@@ -175,11 +256,29 @@ test('a PNG that viewers may animate is never kept', async () => {
   expect(bareFile(announced, 'png', false)).toBeNull();
 });
 
-test('a GIF with a frame that leaves the screen is not kept', async () => {
+test('a GIF of which viewers draw more or less than the decoder here is not kept', async () => {
   const file = await SMALL.gif();
-  const narrow = Buffer.from(file);
-  narrow.writeUInt16LE(100, 6);
-  expect([bareFile(file, 'gif', false) !== null, bareFile(narrow, 'gif', false)]).toEqual([true, null]);
+  const [screen, frame] = [8, file.indexOf(Buffer.from([0x2c, 0, 0, 0, 0])) + 7];
+  const bare = (heights: Record<number, number>) => {
+    const changed = Buffer.from(file);
+    for (const [at, height] of Object.entries(heights)) changed.writeUInt16LE(height, Number(at));
+    return bareFile(changed, 'gif', false) !== null;
+  };
+  // A frame that leaves the screen, or leaves it open; pixels that are missing, or that have no colour.
+  const changed = [{}, { [screen]: 100 }, { [screen]: 4000 }, { [screen]: 121, [frame]: 121 }];
+  expect(changed.map(bare)).toEqual([true, false, false, false]);
+  const half = Buffer.concat([file.subarray(0, 13 + 12), file.subarray(13 + 24)]);
+  half[10] = half.readUInt8(10) - 1;
+  expect(bareFile(half, 'gif', false) !== null).toBe(false);
+});
+
+test('a WebP with a mask that its head denies is not kept, because some viewers believe the mask', async () => {
+  const file = await quarters(64, 64).ensureAlpha(0.4).webp({ lossless: true, effort: 6 }).toBuffer();
+  const kept = async (one: Buffer) => (await bench.convert(one, { format: 'auto' })).original.kept;
+  const denied = Buffer.from(file);
+  const head = file.indexOf('VP8L') + 12;
+  denied[head] = file.readUInt8(head) & ~0x10;
+  expect([await kept(file), await kept(denied)]).toEqual([true, false]);
 });
 
 test('a photo in another format is made as small as it came, or the answer says that it is larger', async () => {
@@ -192,6 +291,11 @@ test('a photo in another format is made as small as it came, or the answer says 
   const asked = await bench.convert(file, { quality: 95 });
   expect(asked.original.quality).toBe(95);
   expect(asked.warnings.map(({ code }) => code)).toEqual(['larger']);
+});
+
+test('a large picture and an animation are encoded again once, which the time limit allows', () => {
+  const tries = (width: number, animated: boolean) => triesFor({ width, height: 4000 }, animated);
+  expect([tries(5000, false), tries(5001, false), tries(100, true)]).toEqual([3, 1, 1]);
 });
 
 test('the first frame of an animation is not turned, as the animation is not', async () => {

@@ -76,6 +76,15 @@ describe('no loss is silent', () => {
     ]);
   });
 
+  test('a PNG that was scaled down and has a palette, to be no larger, says so', async () => {
+    const few = await sharp(await photo(480, 360))
+      .png({ palette: true, colours: 16 })
+      .toBuffer();
+    const { bytes, warnings } = await bench.convert(few, { format: 'png', maxWidth: 400 });
+    expect((await sharp(bytes).metadata()).isPalette).toBe(true);
+    expect(warnings[0]?.message).toContain('to 400 × 300 pixels, and has 256 colours at most;');
+  });
+
   test('a picture that takes more bytes than before says how many, unless it is tiny', async () => {
     const small = await sharp(await photo(900, 600))
       .avif({ quality: 20 })

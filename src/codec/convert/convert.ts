@@ -13,7 +13,7 @@ import { drawStrip, type Strip } from './animation.ts';
 import { keptFile } from './kept.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
-import { isLossy, type Lossy, lowered, qualityFor } from './quality.ts';
+import { isLossy, type Lossy, lowered, qualityFor, triesFor } from './quality.ts';
 import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
 import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
 import { losesCredentials, privatePartsOf } from './warnings.ts';
@@ -31,6 +31,8 @@ interface Made {
   gainMapKept: boolean;
   /** Of the encoder; `null` if it has none. */
   quality: number | null;
+  /** True if its colours were reduced to a palette. */
+  palette?: boolean | undefined;
   /** Set if they were decoded already. */
   pixels?: Pixels | null;
 }
@@ -72,7 +74,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   if (kept) made = kept;
   // Instead of a version that is not smaller, the stored file is sent.
   const isOpen = job.quality === undefined && job.smallest !== true;
-  for (let tries = animated ? 1 : MOST_TRIES; tries > 0 && isOpen; tries--) {
+  for (let tries = triesFor(made, animated); tries > 0 && isOpen; tries--) {
     const smaller = smallerPlan(source, plan, made);
     const again = smaller && (await encodedAs(smaller));
     if (!again || again.data.length >= made.data.length) break;
@@ -134,9 +136,6 @@ function keptFormat(source: Source): Format {
   const kind = kindOf(source);
   return isFormat(kind) ? kind : 'webp';
 }
-
-/** How many times a picture that became larger than its file is encoded again. */
-const MOST_TRIES = 3;
 
 /** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
 function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan | null {
@@ -222,6 +221,7 @@ async function convertWhole(
     iptcKept: told?.iptc !== undefined,
     gainMapKept: withGainMap !== null,
     quality: isLossy(format) && !(format === 'webp' && encoding.flat) ? (encoding.quality ?? null) : null,
+    palette: plan.palette,
     pixels,
   };
 }

@@ -7,6 +7,8 @@ import { INPUT } from './source.ts';
 
 /** Pixels that are drawn at most to look at a file: some four seconds of CPU. */
 const MOST_DRAWN = 3e8;
+/** Larger pictures are not looked at: what was drawn is still in memory when they are encoded once more, which then fails. */
+const MOST_PIXELS = 5e7;
 
 interface Asked {
   format: Format;
@@ -26,17 +28,18 @@ export async function keptFile(
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
   let left = MOST_DRAWN - 2 * pixels.all;
-  if (left < 0) return null;
+  if (pixels.all > MOST_PIXELS) return null;
   const file = await readFile(path);
   const bare = bareFile(file, format, keepsExif);
   if (!bare || bare.file.length > file.length) return null;
   const drawn = async (picture: Buffer, failOn: 'error' | 'warning', all: boolean) => {
     const drawing = sharp(picture, { ...INPUT, failOn, animated: all })
+      .ensureAlpha()
       .raw()
       .toBuffer();
     return drawing.then((data) => createHash('sha256').update(data).digest('hex')).catch(() => null);
   };
-  const shown = await drawn(bare.file, 'warning', animated);
+  const shown = await drawn(bare.shown ?? bare.file, 'warning', animated);
   if (shown === null || shown !== (await drawn(file, 'error', animated))) return null;
   for (const { picture, changed } of bare.trials()) {
     left -= pixels.frame * (changed.length + (picture === bare.file ? 0 : 1));

@@ -28,6 +28,8 @@ interface Passage {
   xmpKept: boolean;
   /** Whether the result has the IPTC of the source. */
   iptcKept: boolean;
+  /** Whether the result has a palette because it was to become smaller. */
+  palette?: boolean | undefined;
   /** Whether the file had Content Credentials, and the result has none. */
   provenanceLost: boolean;
   /** Whether the result has the gain map. */
@@ -93,10 +95,11 @@ function provenanceDropped({ provenanceLost }: Passage): Warning | null {
   return { code: 'provenance_dropped', message };
 }
 
-function madeSmaller({ sides: { from, to } }: Passage): Warning | null {
+function madeSmaller({ sides: { from, to }, palette }: Passage): Warning | null {
   if (to.width >= from.width && to.height >= from.height) return null;
   const [before, after] = [from, to].map(({ width, height }) => `${width} × ${height}`);
-  const message = `The picture was scaled from ${before} to ${after} pixels; max_width and max_height set the limit.`;
+  const reduced = palette ? ', and has 256 colours at most' : '';
+  const message = `The picture was scaled from ${before} to ${after} pixels${reduced}; max_width and max_height set the limit.`;
   return { code: 'resized', message, from, to };
 }
 

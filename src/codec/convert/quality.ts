@@ -112,6 +112,15 @@ const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]
   avif: [[0, 0.045]],
 };
 
+const MOST_TRIES = 3;
+/** Four AVIF files of 40 megapixels take 25 seconds, nearly the time limit. */
+const MOST_PIXELS = 2e7;
+
+/** Returns how many times a picture that became larger than its file may be encoded again. */
+export function triesFor({ width, height }: { width: number; height: number }, animated: boolean): number {
+  return animated || width * height > MOST_PIXELS ? 1 : MOST_TRIES;
+}
+
 /** Returns the quality at which about `share` of the bytes are left. */
 export function lowered(quality: number, share: number, format: Lossy, isSame: boolean): number {
   const least = isSame ? 1 : LEAST_QUALITY[format];

@@ -2,18 +2,16 @@ import { type Box, boxesIn, boxIn, propertiesOf } from '../decoders/heif-boxes.t
 import { bareIcc } from './icc.ts';
 import type { Bare } from './trials.ts';
 
-/** Properties that a picture may have (ISO/IEC 23008-12, section 6.5), and whether a reader must understand them. */
-const PROPERTIES: Record<string, boolean> = {
-  av1C: true,
-  ispe: false,
-  pixi: false,
-  colr: false,
-  auxC: false,
-};
 const ALPHA = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
 /** Items that say something about a picture, and are dropped. */
 const METADATA = ['Exif', 'mime'];
 const MOST_ITEMS = 8;
+/** Primaries, transfers and matrices that every viewer shows as sRGB (ITU-T H.273); 2 says nothing. */
+const CODES = [
+  [1, 2],
+  [1, 2, 6, 13],
+  [0, 1, 2, 5, 6],
+];
 
 interface Item {
   id: number;
@@ -99,12 +97,16 @@ function itemsIn(meta: Buffer, file: Buffer, types: Map<number, string>): Item[]
 /** Returns an item with its units, or `null` if it has anything that is not on the lists, or its parts disagree. */
 function bareItem({ id, type, data, properties }: Item, isMask: boolean): Item | null {
   const units = unitsIn(data);
-  const size = units && sidesOf(units[0]);
-  if (type !== 'av01' || !size) return null;
-  const kept: Box[] = [];
+  const head = units && headOf(units[0]);
+  if (type !== 'av01' || !head) return null;
+  // Browsers refuse a picture of which these say something else than its units.
+  const kept: Box[] = [
+    { type: 'av1C', body: head.configuration },
+    { type: 'pixi', body: head.depths },
+  ];
   for (const { type, body } of properties) {
-    if (type === 'pasp' && body.subarray(0, 4).equals(body.subarray(4))) continue;
-    if (!(type in PROPERTIES)) return null;
+    const isSquare = type === 'pasp' && body.subarray(0, 4).equals(body.subarray(4));
+    if (isSquare || type === 'av1C' || type === 'pixi') continue;
     const kind = type === 'colr' ? body.toString('latin1', 0, 4) : type;
     if (kept.some((one) => one.type === type && one.body.subarray(0, 4).equals(body.subarray(0, 4))))
       return null;
@@ -112,18 +114,21 @@ function bareItem({ id, type, data, properties }: Item, isMask: boolean): Item |
       const icc = bareIcc(body.subarray(4));
       if (!icc) return null;
       kept.push({ type, body: Buffer.concat([body.subarray(0, 4), icc]) });
-    } else if (kind === 'nclx') kept.push({ type, body: body.subarray(0, 11) });
-    else if (kind === 'ispe') {
-      if (body.readUInt32BE(4) !== size[0] || body.readUInt32BE(8) !== size[1]) return null;
+    } else if (kind === 'nclx') {
+      if (
+        body.readUInt8(10) & 0x7f ||
+        CODES.some((codes, at) => !codes.includes(body.readUInt16BE(4 + 2 * at)))
+      )
+        return null;
+      kept.push({ type, body: body.subarray(0, 11) });
+    } else if (kind === 'ispe') {
+      if (body.readUInt32BE(4) !== head.sides[0] || body.readUInt32BE(8) !== head.sides[1]) return null;
       kept.push({ type, body: body.subarray(0, 12) });
-    } else if (kind === 'pixi') kept.push({ type, body: body.subarray(0, 5 + body.readUInt8(4)) });
-    // Behind these, it would repeat units.
-    else if (kind === 'av1C') kept.push({ type, body: body.subarray(0, 4) });
-    else if (kind === 'auxC' && isMask && body.toString('latin1', 4) === ALPHA) kept.push({ type, body });
+    } else if (kind === 'auxC' && isMask && body.toString('latin1', 4) === ALPHA) kept.push({ type, body });
     else return null;
   }
   const has = (name: string) => kept.some((one) => one.type === name);
-  const isWhole = has('av1C') && has('ispe') && has('auxC') === isMask;
+  const isWhole = has('ispe') && has('auxC') === isMask;
   return isWhole ? { id, type, data: Buffer.concat(units), properties: kept } : null;
 }
 
@@ -159,8 +164,15 @@ function unitsIn(data: Buffer): [Buffer, ...Buffer[]] | null {
   return /^1,(6|3(,4)+)$/.test(`${kinds}`) ? (kept as [Buffer, ...Buffer[]]) : null;
 }
 
-/** Returns the sides that the sequence header of a still picture gives (section 5.5.1), or `null` for any other. */
-function sidesOf(unit: Buffer): [width: number, height: number] | null {
+interface Head {
+  sides: readonly [width: number, height: number];
+  /** The bodies of `av1C` and `pixi`. */
+  configuration: Buffer;
+  depths: Buffer;
+}
+
+/** Reads the sequence header of a still picture (section 5.5.1). Returns `null` for any other, and for the professional profile. */
+function headOf(unit: Buffer): Head | null {
   // A short unit: its head has two bytes.
   if (unit.readUInt8(1) > 127) return null;
   let at = 16;
@@ -169,11 +181,21 @@ function sidesOf(unit: Buffer): [width: number, height: number] | null {
     for (; count > 0; count--, at++) value = value * 2 + ((unit.readUInt8(at >> 3) >> (7 - (at & 7))) & 1);
     return value;
   };
-  bits(3);
-  if (bits(2) !== 3) return null;
-  bits(5);
-  const lengths = [bits(4) + 1, bits(4) + 1];
-  return [bits(lengths[0] as number) + 1, bits(lengths[1] as number) + 1];
+  const profile = bits(3);
+  if (bits(2) !== 3 || profile > 1) return null;
+  const level = bits(5);
+  const lengths = [bits(4) + 1, bits(4) + 1] as const;
+  const sides = [bits(lengths[0]) + 1, bits(lengths[1]) + 1] as const;
+  bits(6);
+  const isDeep = bits(1);
+  const isGrey = profile === 0 ? bits(1) : 0;
+  const shape = (isDeep << 6) | (isGrey << 4) | (profile === 0 ? 0x0c : 0);
+  const depths = new Array(isGrey ? 1 : 3).fill(isDeep ? 10 : 8);
+  return {
+    sides,
+    configuration: Buffer.from([0x81, (profile << 5) | level, shape, 0]),
+    depths: Buffer.from([0, 0, 0, 0, depths.length, ...depths]),
+  };
 }
 
 function box(type: string, ...parts: (Buffer | number[])[]): Buffer {
@@ -192,7 +214,7 @@ function avifOf(items: readonly Item[]): Buffer {
     own.map(({ type, body }) => {
       const written = box(type, body);
       const found = properties.findIndex((one) => one.equals(written));
-      return (found < 0 ? properties.push(written) : found + 1) | (PROPERTIES[type] ? 0x80 : 0);
+      return (found < 0 ? properties.push(written) : found + 1) | (type === 'av1C' ? 0x80 : 0);
     }),
   );
   const start = box('ftyp', text('avif'), long(0), text('avifmif1miaf'));

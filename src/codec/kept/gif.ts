@@ -3,18 +3,24 @@ const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf
 const MOST_CODES = 4096;
 type Sides = [left: number, top: number, width: number, height: number];
 
-/** Returns header, colour tables, frames with their times, and the number of loops. */
+/** Returns header, colour tables, frames with their times, and the number of loops. Colours without a pixel become black. */
 export function bareGif(file: Buffer): Buffer | null {
-  const parts = [file.subarray(0, 13 + tableBytes(file.readUInt8(10)))];
+  const table = Buffer.from(file.subarray(13, 13 + tableBytes(file.readUInt8(10))));
+  const sides = [file.readUInt16LE(6), file.readUInt16LE(8)] as const;
+  const parts = [Buffer.from('GIF89a'), file.subarray(6, 11), Buffer.alloc(2), table];
+  const shared = new Set<number>();
   let control: Buffer | null = null;
-  let loops = false;
-  for (let at = parts[0]?.length ?? 0; ; ) {
+  let [loops, isFirst] = [false, true];
+  for (let at = 13 + table.length; ; ) {
     const label = file.readUInt8(at);
-    if (label === TRAILER) return Buffer.concat([...parts, Buffer.from([TRAILER])]);
+    if (label === TRAILER) {
+      if (!blacken(table, shared)) return null;
+      return Buffer.concat([...parts, Buffer.from([TRAILER])]);
+    }
     if (label === EXTENSION) {
       const { data, end } = blocksAt(file, at + 2);
       const kind = file.readUInt8(at + 1);
-      if (kind === CONTROL && data.length === 4) control = file.subarray(at, end);
+      if (kind === CONTROL && data.length === 4 && end - at === 8) control = file.subarray(at, end);
       const isLoop =
         kind === APPLICATION && /^(NETSCAPE2\.0|ANIMEXTS1\.0)\x01$/.test(data.toString('latin1', 0, 12));
       if (isLoop && data.length === 14 && end - at === 19 && !loops) {
@@ -24,17 +30,21 @@ export function bareGif(file: Buffer): Buffer | null {
       at = end;
     } else if (label === IMAGE) {
       const [left, top, width, height] = [1, 3, 5, 7].map((place) => file.readUInt16LE(at + place)) as Sides;
-      // What is outside the screen is never seen.
-      if (left + width > file.readUInt16LE(6) || top + height > file.readUInt16LE(8)) return null;
+      // What is outside the screen is never seen. Some decoders take the size of the first frame for that of the screen.
+      const isAll = width === sides[0] && height === sides[1];
+      if (left + width > sides[0] || top + height > sides[1] || (isFirst && !isAll)) return null;
+      isFirst = false;
       const start = at + 10 + tableBytes(file.readUInt8(at + 9));
       const { data, end } = blocksAt(file, start + 1);
-      const length = codesEnd(data, file.readUInt8(start), width * height);
+      const used = new Set<number>();
+      const length = codesEnd(data, file.readUInt8(start), width * height, used);
       if (length === null) return null;
-      parts.push(
-        ...(control ? [control] : []),
-        file.subarray(at, start + 1),
-        ...inBlocks(data.subarray(0, length)),
-      );
+      const head = Buffer.from(file.subarray(at, start + 1));
+      // The transparent colour, which need not be in the table.
+      if (control && control.readUInt8(3) & 1) used.delete(control.readUInt8(6));
+      if (head.length === 11) for (const colour of used) shared.add(colour);
+      else if (!blacken(head.subarray(10, -1), used)) return null;
+      parts.push(...(control ? [control] : []), head, ...inBlocks(data.subarray(0, length)));
       control = null;
       at = end;
     } else return null;
@@ -43,6 +53,13 @@ export function bareGif(file: Buffer): Buffer | null {
 
 function tableBytes(packed: number): number {
   return packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0;
+}
+
+/** Makes colours black that no pixel has, so that nothing is hidden in them. Returns false if a pixel has none of the table. */
+function blacken(table: Buffer, used: ReadonlySet<number>): boolean {
+  for (let colour = 0; colour < table.length / 3; colour++)
+    if (!used.has(colour)) table.fill(0, colour * 3, colour * 3 + 3);
+  return Math.max(...used) < table.length / 3;
 }
 
 /** Joins the blocks from there to the empty one. */
@@ -65,8 +82,11 @@ function inBlocks(data: Buffer): Buffer[] {
   return [...blocks, Buffer.from([0])];
 }
 
-/** Returns where the codes of that many pixels end, with their end mark (appendix F); `null` if they do not fit. */
-function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
+/**
+ * Returns where the codes of that many pixels end, with their end mark (appendix F); `null` if they do not fit. Adds their colours to
+ * `used`: each stands for itself once, before it is part of a longer code.
+ */
+function codesEnd(data: Buffer, bits: number, pixels: number, used: Set<number>): number | null {
   if (bits < 1 || bits > 11) return null;
   const clear = 1 << bits;
   const lengths = new Uint32Array(MOST_CODES).fill(1, 0, clear);
@@ -77,8 +97,8 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
     const code = (window >> (at & 7)) & ((1 << width) - 1);
     if (drawn >= pixels && code !== clear + 1) break;
     at += width;
-    // Some files end a few pixels early, or late.
-    if (code === clear + 1) return Math.ceil(at / 8);
+    // Some viewers draw pixels that are missing in black, others not at all.
+    if (code === clear + 1) return drawn < pixels ? null : Math.ceil(at / 8);
     if (code === clear) {
       // A second one says nothing.
       if (previous < 0 && at > width) return null;
@@ -90,9 +110,11 @@ function codesEnd(data: Buffer, bits: number, pixels: number): number | null {
       lengths[next++] = (lengths[previous] ?? 0) + 1;
       if (next === 1 << width && width < 12) width++;
     }
+    if (code < clear) used.add(code);
     drawn += lengths[code] ?? 0;
     previous = code;
   }
-  // Without an end mark, some decoders need the bits of half a code behind the last one. The last pixels may be missing, as with one.
+  if (drawn < pixels) return null;
+  // Without an end mark, some decoders need the bits of half a code behind the last one.
   return data.length * 8 < at + width ? data.length : Math.ceil(at / 8);
 }

@@ -2,6 +2,8 @@
 const TAGS = ['rXYZ', 'gXYZ', 'bXYZ', 'rTRC', 'gTRC', 'bTRC', 'kTRC', 'wtpt', 'bkpt', 'chad'];
 const HEADER_BYTES = 128;
 const MOST_TAGS = 64;
+/** Longer curves are refused by the decoder here, but not by browsers; and those of 4,096 values hold more than 12 bits need. */
+const MOST_VALUES = 4096;
 /** Values of a parametric curve by its function (section 10.18). */
 const CURVE_VALUES = [1, 3, 4, 5, 7];
 
@@ -39,9 +41,18 @@ function valueAt(profile: Buffer, at: number): Buffer | null {
   const bytes = lengths[profile.toString('latin1', at, at + 4)]?.() ?? Infinity;
   if (at + bytes > profile.length) return null;
   const value = Buffer.from(profile.subarray(at, at + bytes));
+  if (value.toString('latin1', 0, 4) === 'curv' && !isCurve(value.subarray(12))) return null;
   // Reserved.
   value.fill(0, 4, 8);
   return value;
+}
+
+/** Reports whether the values rise, as light does and other data do not. */
+function isCurve(values: Buffer): boolean {
+  if (values.length > 2 * MOST_VALUES) return false;
+  for (let at = 2; at < values.length; at += 2)
+    if (values.readUInt16BE(at) < values.readUInt16BE(at - 2)) return false;
+  return true;
 }
 
 function writeProfile(head: Buffer, tags: readonly { name: string; data: Buffer }[]): Buffer {

@@ -8,6 +8,8 @@ const PROGRESSIVE = 0xc2;
 /** With Huffman codes: baseline, extended and progressive. */
 const FRAMES = [0xc0, 0xc1, PROGRESSIVE];
 const ICC = 'ICC_PROFILE\0';
+/** EXIF and XMP in APP1, and IPTC in APP13. */
+const METADATA = /^(225 (Exif\0|http:\/\/ns)|237 Photoshop )/;
 const MOST_SCANS = 32;
 /** Version 1.1, square pixels, no thumbnail. It says that three components are YCbCr, as their names 1, 2 and 3 do without it. */
 const JFIF_HEAD = Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1');
@@ -69,9 +71,11 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     } else if (marker === PROFILE && text === ICC) {
       if (data[12] !== profile.length + 1) return null;
       profile.push(data.subarray(14));
-    } else if (keepsExif && (marker & 0xf0) === 0xe0 && /^(Exif\0|http:\/\/|Photoshop )/.test(text))
+    } else if (keepsExif && METADATA.test(`${marker} ${text}`)) {
+      // Viewers that turn the picture by EXIF choose one of several, and not all the same.
+      if (text.startsWith('Exif') && told.some((one) => one.includes('Exif\0', 4, 'latin1'))) return null;
       told.push(segment(marker, data));
-    else if ((marker & 0xf0) !== 0xe0 && marker !== 0xfe) return null;
+    } else if ((marker & 0xf0) !== 0xe0 && marker !== 0xfe) return null;
   }
   const icc = profile.length > 0 ? bareIcc(Buffer.concat(profile)) : null;
   if (!frame || coded.size !== frame[5] || (profile.length > 0 && !icc)) return null;

@@ -1,6 +1,8 @@
 /** A file without the parts that no picture needs. */
 export interface Bare {
   file: Buffer;
+  /** The file as viewers may draw it that do not believe its head. */
+  shown?: Buffer;
   /** Empty where the data were followed to their end. */
   trials(): Iterable<Trial>;
 }

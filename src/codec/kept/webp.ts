@@ -39,17 +39,21 @@ export function bareWebp(file: Buffer, keepsExif: boolean): Bare | null {
   const flags =
     (moves ? ANIMATION : 0) |
     (icc ? PROFILE : 0) |
-    (frames.some(({ picture }) => isTransparent(picture)) ? ALPHA : 0) |
     back.reduce((sum, { type }) => sum | (METADATA[type] ?? 0), 0);
-  const body = [
-    ...(icc ? [{ type: 'ICCP', data: icc }] : []),
-    // Viewers do not draw the colour behind the frames, which precedes the number of loops.
-    ...(motion ? [{ type: 'ANIM', data: Buffer.concat([Buffer.alloc(4), motion.subarray(4, 6)]) }] : []),
-    ...frames.flatMap(({ shape, picture }) => (shape ? frameOf(shape, picture) : picture)),
-    ...back,
-  ];
+  const fileOf = (all: readonly Frame[]) => {
+    const body = [
+      ...(icc ? [{ type: 'ICCP', data: icc }] : []),
+      // Viewers do not draw the colour behind the frames, which precedes the number of loops.
+      ...(motion ? [{ type: 'ANIM', data: Buffer.concat([Buffer.alloc(4), motion.subarray(4, 6)]) }] : []),
+      ...all.flatMap(({ shape, picture }) => (shape ? frameOf(shape, picture) : picture)),
+      ...back,
+    ];
+    const hasMask = all.some(({ picture }) => isTransparent(picture));
+    return webpOf(body, flags | (hasMask ? ALPHA : 0), canvas);
+  };
   return {
-    file: webpOf(body, flags, canvas),
+    file: fileOf(frames),
+    shown: fileOf(frames.map((frame) => ({ ...frame, picture: frame.picture.map(withMask) }))),
     *trials() {
       for (const [index, { picture }] of frames.entries()) {
         const still = (chunks: readonly Chunk[]) =>
@@ -89,6 +93,13 @@ const pictureIn = (chunks: readonly Chunk[]) =>
 
 function isTransparent([first]: readonly Chunk[]): boolean {
   return first?.type === 'ALPH' || (first?.type === 'VP8L' && (first.data.readUInt8(4) & 0x10) !== 0);
+}
+
+/** Sets the flag without which some viewers draw all pixels of VP8L and others only those that are not transparent. */
+function withMask({ type, data }: Chunk): Chunk {
+  const changed = Buffer.from(data);
+  if (type === 'VP8L') changed[4] = data.readUInt8(4) | 0x10;
+  return { type, data: changed };
 }
 
 /** Returns the sides of one picture, with a mask before it or not, or `null` for anything else. */
