@@ -65,6 +65,11 @@ export interface Conversion {
   token?: string;
 }
 
+/** Returns how an image was made; `null` for older images. */
+export function conversionOf({ made }: Pick<ImageRecord, 'made'>): Conversion | null {
+  return made === null ? null : (JSON.parse(made) as Conversion);
+}
+
 /** The properties of a stored image that can be changed. */
 export const CHANGEABLE = ['filename', 'passwordHash', 'unlisted', 'expiresAt', 'title', 'alt'] as const;
 export type ImageChange = Partial<Pick<ImageRecord, (typeof CHANGEABLE)[number]>>;

@@ -5,7 +5,7 @@ import { acceptedFormats } from '../codec/formats.ts';
 import type { Original } from '../codec/workers/protocol.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { TakenWith } from '../lib/taken-with.ts';
-import { type Conversion, type ImageRecord, NEVER, visibilityOf } from './image.ts';
+import { conversionOf, type ImageRecord, NEVER, visibilityOf } from './image.ts';
 import { formatCursor } from './records/cursor.ts';
 import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './records/links.ts';
 import type {
@@ -50,10 +50,9 @@ export function tellsPlace({ exif }: Pick<ImageRecord, 'exif'>): boolean {
   return exif !== null && (JSON.parse(exif) as TakenWith).place === true;
 }
 
-/** Returns what an image was made from. */
-function conversionOf({ made }: ImageRecord): { original: Original | null; warnings: Warning[] } {
-  const { original, warnings } =
-    made === null ? { original: null, warnings: [] } : (JSON.parse(made) as Conversion);
+/** Returns what everybody may know of how an image was made. */
+function madeFrom(image: ImageRecord): { original: Original | null; warnings: Warning[] } {
+  const { original = null, warnings = [] } = conversionOf(image) ?? {};
   return { original, warnings: [...warnings] };
 }
 
@@ -72,7 +71,7 @@ export function uploadView(
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
     location: tellsPlace(image),
-    original: conversionOf(image).original,
+    original: madeFrom(image).original,
     removed: [...removed],
     warnings: [...warnings],
   };
@@ -105,7 +104,7 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
     thumbhash: image.maxViews === null ? image.thumbhash : null,
     last_access: formatTimestamp(image.lastAccess),
     location: tellsPlace(image),
-    ...conversionOf(image),
+    ...madeFrom(image),
   };
 }
 

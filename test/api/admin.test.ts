@@ -354,6 +354,7 @@ test('tokens are made, listed and revoked over the API, and the pictures of one 
     id: string;
   };
   const other = await upload('192.0.2.77');
+  expect(await (await server.send(`/api/info/${id}`)).text()).not.toContain('token');
   const visitor = await loggedIn(ADMIN_TOKEN);
   const page = await (await visitor.get('/admin/tokens')).text();
   const [, link = ''] = /href="(\/admin\?token=\w+)">tablet</.exec(page) ?? [];

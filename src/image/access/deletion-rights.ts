@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
-import type { Conversion, ImageRecord } from '../image.ts';
+import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 
 /** Where an upload comes from. */
 export interface Uploader {
@@ -54,9 +54,7 @@ export const tokenBy = ({ payer }: Uploader): Pick<Conversion, 'token'> =>
   payer.startsWith(TOKEN) ? { token: payer.slice(TOKEN.length) } : {};
 
 /** Returns the ID of the token that an image was uploaded with, or `null`. */
-export function uploadTokenOf({ made }: ImageRecord): string | null {
-  return made === null ? null : ((JSON.parse(made) as Conversion).token ?? null);
-}
+export const uploadTokenOf = (image: ImageRecord): string | null => conversionOf(image)?.token ?? null;
 
 /** Returns the address of an uploader, shared or not. */
 export const addressOf = ({ uploader }: ImageRecord): string => uploader.replace(SHARED, '');
