@@ -51,7 +51,7 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       return EXIT.done;
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
-    if (backup === undefined) throw new CommandError(`${operands[0]} holds no such backup.`);
+    if (backup === undefined) throw new CommandError(`${masked('BLOBS_URL', place)} holds no such backup.`);
     const urls = { METADATA_URL: config.METADATA_URL, BLOBS_URL: config.BLOBS_URL };
     await refuseDefault(env, config);
     for (const [name, url] of Object.entries(urls)) terminal.say(`to ${name}=${masked(name, url)}`);

@@ -14,6 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
+import { openStores } from '../../adapters/open.ts';
+import { copyAll } from '../../src/cli/copying.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
@@ -121,6 +124,31 @@ test('a backup beside a picture that is lost keeps its own wrong file and says s
   expect((await stat(copy)).size).toBeGreaterThan(0);
 }, 180_000);
 
+test('a picture that is deleted while a backup runs stays in the backups before', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-6'));
+  const id = await upload(server.url);
+  const target = await place('deleted-meanwhile');
+  expect((await cli(['backup', target], { env: { DATA_DIR: server.folder } })).code).toBe(0);
+  const files = `file:${target}`;
+  const source = await openStores(`sqlite:${server.folder}/picpool.db`, `file:${server.folder}/images`, {
+    runtime: bunRuntime,
+  });
+  const copy = await openStores('sqlite::memory:', files, { runtime: bunRuntime });
+  const summary = async () => {
+    await remove(server.url, id);
+    return source.proxies.summary();
+  };
+  const options = { verify: false, live: true, folder: scratch, terminal: quiet };
+  const meanwhile = { ...source, proxies: { ...source.proxies, summary } };
+  await copyAll(meanwhile, { metadata: copy, blobs: copy.blobs }, options);
+  expect(await copy.images.get(id)).toBeNull();
+  expect(await fileOf(target, id)).not.toBeNull();
+  await Promise.all([source.close(), copy.close()]);
+  const restored = await cli(['restore', target], { env: { DATA_DIR: await place('data-7') } });
+  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image (1 copied now')]);
+  expect(await server.stop()).toBe(0);
+}, 180_000);
+
 test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
   const server = await startServer('bun', SETTINGS, await place('data-3'));
   const [first, second] = [await upload(server.url), await upload(server.url)];
@@ -178,6 +206,7 @@ test('a place that is empty, missing or within the data is refused, and so is a 
     ['', 'TARGET is empty'],
     [join(scratch, 'not-mounted'), 'create it first'],
     [within, 'TARGET is within'],
+    ['s3://bucket?endpont=x', 'endpont is not a parameter of an s3: URL'],
   ] as const) {
     const refused = await run('backup', target);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(said)]);
@@ -244,6 +273,13 @@ test('a signal leaves a report of what was tried so far, and no folder', async (
   expect(JSON.parse(await readFile(path, 'utf8'))).toHaveProperty('machine');
   expect(await readdir(join(DATA_DIR, 'tmp'))).toEqual([]);
 }, 60_000);
+
+const quiet = {
+  say() {},
+  status() {},
+  print: async () => {},
+  paint: (_: unknown, text: string) => text,
+} as never;
 
 /** Returns a new folder. */
 async function place(name: string): Promise<string> {
