@@ -19,7 +19,7 @@ import { copyAll } from '../../src/cli/copying.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
 
 const SETTINGS = { PROXY_JUDGES: 'http://127.0.0.1:9/', RATE_LIMITS: 'off' };
 let scratch: string;
@@ -107,6 +107,27 @@ test('a clock that was wrong, or a damaged backup, costs no good one', async () 
   expect((await run('restore', target, '--list')).stdout).toContain(made);
   expect(await fileOf(target, id)).not.toBeNull();
   expect(await server.stop()).toBe(0);
+}, 180_000);
+
+test('what was deleted after a backup stays deleted, although the clock was ahead during the backup', async () => {
+  const log = join(scratch, 'ahead.log');
+  const server = await startServer('bun', SETTINGS, await place('data-8'), logInto(log));
+  const [gone, kept] = [await upload(server.url), await upload(server.url)];
+  const target = await place('from-2040');
+  const wrong = {
+    BUN_OPTIONS: `--preload ${join(import.meta.dir, '../support/servers/shift-clock.ts')}`,
+    CLOCK_SHIFT_MS: String(14 * 365 * 86_400_000),
+  };
+  const { code } = await cli(['backup', target], { env: { ...wrong, DATA_DIR: server.folder } });
+  expect(code).toBe(0);
+  await remove(server.url, gone);
+  expect(await server.stop()).toBe(0);
+  const fresh = await place('data-9');
+  const restored = await cli(['restore', target, '--log', log], { env: { DATA_DIR: fresh } });
+  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image left out')]);
+  const again = await startServer('bun', SETTINGS, fresh);
+  expect(await listed(again.url)).toEqual([kept]);
+  expect(await again.stop()).toBe(0);
 }, 180_000);
 
 test('a backup beside a picture that is lost keeps its own wrong file and says so', async () => {

@@ -2,3 +2,7 @@
 const right = Date.now.bind(Date);
 const shiftMs = Number(process.env.CLOCK_SHIFT_MS ?? 0);
 Date.now = () => right() + shiftMs;
+globalThis.Date = new Proxy(Date, {
+  construct: (target, given: [number]) =>
+    new target(...((given.length === 0 ? [target.now()] : given) as [number])),
+});
