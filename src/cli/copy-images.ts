@@ -103,21 +103,27 @@ export async function copyReviewed(
   return { seen: held.length, faults };
 }
 
-/** Removes from the new stores what was deleted from the old ones after it was copied. Returns how many images. */
+/**
+ * Removes from the new stores what was deleted from the old ones after it was copied. Returns how many images, and those
+ * that are only in the new stores: they were deleted longer ago than the old ones know, or are new there.
+ */
 export async function removeDeleted(
   from: Pick<Stores, 'images'>,
   to: { metadata: Pick<Stores, 'images'>; blobs: BlobStore | null },
-): Promise<number> {
+): Promise<{ removed: number; alone: string[] }> {
   let removed = 0;
+  const alone: string[] = [];
   for await (const records of pages(to.metadata.images)) {
-    const buried = await from.images.buried(records.map(({ id }) => id));
+    const ids = records.map(({ id }) => id);
+    const [buried, known] = [await from.images.buried(ids), await from.images.existing(ids)];
+    alone.push(...ids.filter((id) => !buried.has(id) && !known.has(id)));
     for (const image of records) {
       if (!buried.has(image.id) || !(await to.metadata.images.remove(image.id))) continue;
       await to.blobs?.remove(originalKey(image));
       removed++;
     }
   }
-  return removed;
+  return { removed, alone };
 }
 
 /** A fault of one image, which does not affect the others. */

@@ -77,8 +77,12 @@ export async function copyAll(
     done.push(countOf(proxies, 'proxy', 'proxies'));
     // Older backups share the files.
     const blobs = live ? null : target.blobs;
-    const deleted = await removeDeleted(source, { metadata: target.metadata, blobs });
-    if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
+    const { removed, alone } = await removeDeleted(source, { metadata: target.metadata, blobs });
+    if (removed > 0) done.push(`${countOf(removed, 'image')} removed, deleted since`);
+    if (alone.length > 0 && !live)
+      done.push(
+        `${countOf(alone.length, 'image')} only there, new or deleted here long ago (${alone.join(' ')})`,
+      );
     const albums = await copyAlbums(source.albums, target.metadata);
     if (albums > 0) done.push(countOf(albums, 'album'));
     const acts = await copyAudit(source.audit, target.metadata.audit);

@@ -183,6 +183,21 @@ test('a server goes on while its stores are copied, and a second run brings what
   });
 }, 180_000);
 
+test('a picture that was deleted so long ago that the old store has forgotten it is named', async () => {
+  await install('forgetful', 3);
+  expect((await cli(migration('forgetful', 'long-after'))).stdout).not.toContain('only there');
+  const [gone] = records(1);
+  await withStores('forgetful', async ({ images }) => {
+    await images.remove(gone?.id ?? '');
+    await images.dropTombstones(-1);
+  });
+  const again = await cli(migration('forgetful', 'long-after'));
+  expect([again.code, again.stdout]).toEqual([
+    0,
+    expect.stringContaining(`1 image only there, new or deleted here long ago (${gone?.id})`),
+  ]);
+});
+
 test('what changed in the old store changes in the new one, where the picture was opened since', async () => {
   await install('changing', 3);
   expect((await cli(migration('changing', 'opened'))).code).toBe(0);
