@@ -80,16 +80,15 @@ export async function checkLimits({ config, runtime }: Patient): Promise<readonl
 }
 
 /**
- * Checks that records and files belong together. Before the first start there is nothing to compare, and stores that
- * cannot be opened were reported before.
+ * Checks that records and files belong together, also if one of them has disappeared. Before the first start there is
+ * nothing to compare, and stores that cannot be opened were reported before.
  */
 export async function checkPair({ config, runtime }: Patient): Promise<readonly Finding[]> {
-  const { METADATA_URL, BLOBS_URL } = config;
-  const paths = [recordsAdapter(METADATA_URL).path(METADATA_URL), filesAdapter(BLOBS_URL).path(BLOBS_URL)];
-  const missing = await Promise.all(paths.map(missingPath));
-  if (missing.some((path) => path !== null)) return [];
+  const path = recordsAdapter(config.METADATA_URL).path(config.METADATA_URL);
+  // Opening a database would create it.
+  const records = (await missingPath(path)) === null ? config.METADATA_URL : 'sqlite::memory:';
   const access = { runtime, credentials: credentialsOf(config) };
-  const stores = await within(LIMIT_MS, openStores(METADATA_URL, BLOBS_URL, access)).catch(() => null);
+  const stores = await within(LIMIT_MS, openStores(records, config.BLOBS_URL, access)).catch(() => null);
   if (stores === null) return [];
   return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
 }
