@@ -262,6 +262,16 @@ test('a database whose header is destroyed counts as damaged', async () => {
   expect([code, stderr]).toEqual([3, expect.stringContaining('is damaged')]);
 }, 60_000);
 
+test('a database of a newer version ends the start for good, so that no service tries again for ever', async () => {
+  const folder = await place('newer');
+  const { Database } = await import('bun:sqlite');
+  const database = new Database(join(folder, 'picpool.db'));
+  database.run('PRAGMA user_version = 99');
+  database.close();
+  const { code, stderr } = await cli(['serve', '--port', '0'], { env: { ...SETTINGS, DATA_DIR: folder } });
+  expect([code, stderr]).toEqual([3, expect.stringContaining('Start the newer picpool')]);
+}, 60_000);
+
 test('the report of the field is created first, and never replaced', async () => {
   const path = join(scratch, 'report.json');
   await writeFile(path, 'old');
