@@ -38,7 +38,8 @@ export interface ImageTarget {
 /**
  * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
  * skipped; with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
- * `live`: all records are new there, so only files count as copied. `folder`: for temporary files.
+ * `live`: all records are new there, so only files count as copied, and a file that had to be replaced is a fault.
+ * `folder`: for temporary files.
  */
 export async function copyImages(
   from: Pick<Stores, 'images' | 'blobs'>,
@@ -52,17 +53,24 @@ export async function copyImages(
     const known = to.metadata === null ? new Map() : await to.metadata.images.getMany(ids);
     const moved = new Map<ImageRecord, number>();
     await forEachBounded(records, FILES_AT_ONCE, async (image) => {
+      const { blobs } = to;
+      const key = originalKey(image);
+      const wasThere = live && verify && (await blobs?.stat(key))?.size === image.size;
+      const tell = (what: string) => {
+        if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${what}`);
+      };
       try {
-        const { blobs } = to;
-        const file = { from: from.blobs, key: originalKey(image), folder, verify };
-        moved.set(image, blobs === null ? 0 : await copyFile(image, { ...file, to: blobs }));
+        const file = { from: from.blobs, key, folder, verify };
+        const bytes = blobs === null ? 0 : await copyFile(image, { ...file, to: blobs });
+        moved.set(image, bytes);
+        if (wasThere && bytes > 0) tell('is not intact in the backup; it has been replaced');
       } catch (error) {
         if (!(error instanceof CopyFault)) throw error;
-        const isFull = result.faults.length >= MOST_FAULTS;
-        // Otherwise it was deleted meanwhile.
-        if (!isFull && (await from.images.get(image.id)) !== null) {
-          result.faults.push(`image ${image.id} ${error.message}`);
-        }
+        if (wasThere) {
+          moved.set(image, 0);
+          tell(`is not intact in the backup, and cannot be replaced: it ${error.message}`);
+          // Otherwise it was deleted meanwhile.
+        } else if ((await from.images.get(image.id)) !== null) tell(error.message);
       }
     });
     await forEachBounded(moved, live ? LIVE_PAGE : RECORDS_AT_ONCE, async ([image, bytes]) => {
@@ -230,8 +238,10 @@ export async function copyFile(
     verify,
   }: { from: BlobStore; to: BlobStore; key: string; folder: string; verify: boolean },
 ): Promise<number> {
+  const isGood = async () => (await hashOf(to, key)) === image.hash;
   const isThere = (await to.stat(key))?.size === image.size;
-  if (isThere && (!verify || (await hashOf(to, key)) === image.hash)) return 0;
+  // Nothing is copied if it was only read wrongly.
+  if (isThere && (!verify || (await isGood()) || (await isGood()))) return 0;
   const path = join(folder, randomUUID());
   try {
     if ((await hashOf(from, key, path)) !== image.hash) {
@@ -241,7 +251,7 @@ export async function copyFile(
   } finally {
     await rm(path, { force: true });
   }
-  if ((await hashOf(to, key)) !== image.hash) {
+  if (!(await isGood())) {
     await to.remove(key);
     throw new CopyFault('cannot be read back from the new store unchanged');
   }
