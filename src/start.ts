@@ -131,7 +131,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const mcp = await startMcp(config, { log, handle });
     const health = [
       shutdown.source,
-      ...limitSources(config, access),
+      ...limitSources(config, access, now),
       ...features.flatMap(({ health }) => health),
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
@@ -182,13 +182,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
 }
 
 /** Asks the server that counts requests, once a minute while it answers. */
-function limitSources({ LIMITS_URL: url }: Config, options: OpenOptions): FindingSource[] {
+function limitSources({ LIMITS_URL: url }: Config, options: OpenOptions, now: () => number): FindingSource[] {
   if (url === undefined) return [];
-  const ask = cachedFor(
-    60_000,
-    () => performance.now(),
-    () => findingsOf(url, options),
-  );
+  const ask = cachedFor(60_000, now, () => findingsOf(url, options));
   return [answering('LIMITS_URL does not answer: each copy limits on its own.', ask)];
 }
 

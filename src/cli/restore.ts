@@ -75,12 +75,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
           );
         }
         const isWhole = images === 0 || unfinished !== null;
-        const copying = { verify: options.verify, folder, terminal };
-        const [theirs, ours] = [
-          await source.state.get(IDENTITY_STATE),
-          await target.state.get(IDENTITY_STATE),
-        ];
-        if (!isWhole && theirs !== ours) throw new CommandError('The backup is of another installation.');
+        const isSame = (await source.state.get(IDENTITY_STATE)) === (await target.state.get(IDENTITY_STATE));
+        if (!isWhole && !isSame) throw new CommandError('The backup is of another installation.');
         if (isWhole) {
           await claim(source, { metadata: target, blobs: target.blobs }, folder);
           await target.state.set(UNFINISHED, backup.name);
@@ -89,13 +85,12 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         // The files of the backup stay.
         const kept = { ...source, blobs: { ...source.blobs, remove: async () => {} } };
         const gone = isWhole ? await replay(told, kept) : null;
-        const copied = isWhole
-          ? await copyAll(source, { metadata: target, blobs: target.blobs }, copying)
-          : await copyAll(
-              { ...target, blobs: source.blobs },
-              { metadata: null, blobs: target.blobs },
-              copying,
-            );
+        const [from, metadata] = isWhole ? [source, target] : [{ ...target, blobs: source.blobs }, null];
+        const copied = await copyAll(
+          from,
+          { metadata, blobs: target.blobs },
+          { verify: options.verify, folder, terminal },
+        );
         if (isWhole && copied.faults.length === 0) await target.state.remove(UNFINISHED);
         const what = `${isWhole ? 'restored' : 'complete'}, from backup ${backup.name}; ${saidOf(options.log.length, told, gone)}`;
         const advice = `All others are ${what}. What is newer than the backup and has lost its file is in none.`;
