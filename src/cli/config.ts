@@ -71,8 +71,12 @@ async function readFiles() {
   return Promise.all(read);
 }
 
-/** Returns what a name without a known beginning must share with a setting: `SERVICE` means `SERVICES`. */
-const bare = (name: string) => name.toUpperCase().replaceAll('_', '').replace(/S$/, '');
+/** Returns what a name without a known beginning must share with a setting: `SERVICE` means `SERVICES`, but `TERM` is not `TERMS`. */
+const bare = (name: string) =>
+  name
+    .toUpperCase()
+    .replaceAll('_', '')
+    .replace(/(?<=.{5})S$/, '');
 
 /** Returns variables that look like a misspelled setting. */
 export function misspelled(env: Environment): string[] {

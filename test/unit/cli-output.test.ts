@@ -155,7 +155,7 @@ test('a misspelt variable is reported, those of other programs are not', () => {
     'IMAGE_MAX_UPLOADS is not a setting. Did you mean IMAGE_MAX_UPLOAD?',
   ]);
   expect(
-    misspelled({ UPLOADS: 'token', LOGLEVEL: 'warn', HOSTNAME: 'x', USER: 'y', http_proxy: 'z' }),
+    misspelled({ UPLOADS: 'token', LOGLEVEL: 'warn', HOSTNAME: 'x', TERM: 'y', http_proxy: 'z' }),
   ).toEqual([
     'UPLOADS is not a setting. Did you mean UPLOAD?',
     'LOGLEVEL is not a setting. Did you mean LOG_LEVEL?',

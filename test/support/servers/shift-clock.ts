@@ -3,6 +3,6 @@ const right = Date.now.bind(Date);
 const shiftMs = Number(process.env.CLOCK_SHIFT_MS ?? 0);
 Date.now = () => right() + shiftMs;
 globalThis.Date = new Proxy(Date, {
-  construct: (target, given: number[]) =>
-    new target(given.length === 0 ? target.now() : (given[0] ?? 0), ...given.slice(1)),
+  construct: (target, given: unknown[]) =>
+    Reflect.construct(target, given.length === 0 ? [target.now()] : given),
 });
