@@ -12,6 +12,8 @@ import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
 /** Everything that is stored outside the process, and shared through it. */
 export interface Stores extends RecordStores {
   blobs: BlobStore;
+  /** With `limitsUrl`: rejects if the server there does not answer, or refuses. */
+  askLimits?: () => Promise<unknown>;
 }
 
 export interface OpenOptions {
@@ -45,10 +47,8 @@ export async function openStores(
   const limits =
     limitsUrl && (await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log));
   if (!limits) return { ...records, blobs };
-  const close = async () => {
-    await Promise.all([records.close(), limits.close()]);
-  };
-  return { ...records, limiter: limits.limiter, close, blobs };
+  const close = () => Promise.all([records.close(), limits.close()]).then(() => {});
+  return { ...records, limiter: limits.limiter, askLimits: limits.ask, close, blobs };
 }
 
 /**

@@ -1,11 +1,11 @@
-import { findingsOf, type OpenOptions, openStores, requireStoreUrls } from '../adapters/open.ts';
+import { openStores, requireStoreUrls } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
-import { type FindingSource, warn } from './findings/finding.ts';
+import { warn } from './findings/finding.ts';
 import { answering } from './findings/readiness.ts';
 import { logDurability } from './findings/stores.ts';
 import { createClients } from './http/client/clients.ts';
@@ -16,7 +16,6 @@ import { createInFlight } from './http/in-flight.ts';
 import { createLimits } from './http/limits.ts';
 import { createPatience } from './http/patience.ts';
 import { describeFindings } from './http/system-routes.ts';
-import { cachedFor } from './lib/answer-cache.ts';
 import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
 import type { System } from './lib/linux/system.ts';
@@ -131,7 +130,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const mcp = await startMcp(config, { log, handle });
     const health = [
       shutdown.source,
-      ...limitSources(config, access, now),
+      ...(opened.askLimits
+        ? [answering('LIMITS_URL does not answer: each copy limits on its own.', opened.askLimits)]
+        : []),
       ...features.flatMap(({ health }) => health),
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
@@ -179,13 +180,6 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     await opened.close();
     throw error;
   }
-}
-
-/** Asks the server that counts requests, once a minute while it answers. */
-function limitSources({ LIMITS_URL: url }: Config, options: OpenOptions, now: () => number): FindingSource[] {
-  if (url === undefined) return [];
-  const ask = cachedFor(60_000, now, () => findingsOf(url, options));
-  return [answering('LIMITS_URL does not answer: each copy limits on its own.', ask)];
 }
 
 /** Creates the recognition of tokens. */

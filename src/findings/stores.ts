@@ -68,10 +68,12 @@ export async function checkBlobs(patient: Patient): Promise<readonly Finding[]> 
 }
 
 /** Asks the server that counts requests. */
-export async function checkLimits({ config, runtime }: Patient): Promise<readonly Finding[]> {
+export async function checkLimits({ config }: Patient): Promise<readonly Finding[]> {
   const { LIMITS_URL: url = '' } = config;
   const shown = masked('LIMITS_URL', url);
-  return within(LIMIT_MS, findingsOf(url, { runtime })).then(
+  const limits = await recordsAdapter(url).openLimiter?.(url, () => {});
+  const asked = within(LIMIT_MS, limits?.ask() ?? Promise.resolve()).finally(limits?.close);
+  return asked.then(
     () => [ok(shown)],
     (error: unknown) => [
       fail(`${shown}: ${withCause(error)}`, 'Until it answers, each copy limits on its own.'),

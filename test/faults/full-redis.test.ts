@@ -70,6 +70,13 @@ test('a LIMITS_URL that cannot work stops the start, and one that does not answe
   expect(doctor.stdout).toMatch(
     /FAIL +limits +redis:\/\/\*\*\*@127\.0\.0\.1:9: The database does not respond/,
   );
+  const url = new URL(redis.url);
+  const rights = ['+eval', '+evalsha', '+hmget', '+hset', '+pexpire', '+del', '+time'];
+  await command(Number(url.port), 'ACL', 'SETUSER', 'counter', 'on', '>secret', '~*', ...rights);
+  const least = await cli(['doctor', '--offline'], {
+    env: { ...QUIET, DATA_DIR: folder, LIMITS_URL: `redis://counter:secret@${url.host}` },
+  });
+  expect(least.stdout).toMatch(/^ok +limits/m);
   const log = join(folder, 'log');
   const settings = {
     ...QUIET,
