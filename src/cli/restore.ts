@@ -52,9 +52,9 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
     if (backup === undefined) throw new CommandError(`${masked('BLOBS_URL', place)} holds no such backup.`);
-    const urls = { METADATA_URL: config.METADATA_URL, BLOBS_URL: config.BLOBS_URL };
     await refuseDefault(env, config);
-    for (const [name, url] of Object.entries(urls)) terminal.say(`to ${name}=${masked(name, url)}`);
+    for (const name of ['METADATA_URL', 'BLOBS_URL'] as const)
+      terminal.say(`to ${name}=${masked(name, config[name])}`);
     const closing: Stores[] = [];
     try {
       return await withWorkFolder(config.DATA_DIR, async (folder) => {
