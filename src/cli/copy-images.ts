@@ -135,7 +135,7 @@ export async function removeDeleted(
 }
 
 /** A fault of one image, which does not affect the others. */
-export class CopyFault extends Error {}
+class CopyFault extends Error {}
 
 /**
  * Returns all records in batches. An access moves a record within their order, so one that a running server touches can be
@@ -158,7 +158,7 @@ async function* everyImage(
 }
 
 /** Returns all records in batches, the latest access first. */
-export function pages(images: Pick<Stores['images'], 'recent'>, size = PAGE): AsyncGenerator<ImageRecord[]> {
+function pages(images: Pick<Stores['images'], 'recent'>, size = PAGE): AsyncGenerator<ImageRecord[]> {
   return batches(size, (after?: ImageRecord) =>
     images.recent({ offset: 0, limit: size, ...(after && { after }) }),
   );
@@ -228,7 +228,7 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
  * Returns the number of bytes copied; 0 if the file already exists, because files are published whole or not at all.
  * @throws {CopyFault} if there is no good file to copy, or it cannot be read back.
  */
-export async function copyFile(
+async function copyFile(
   image: ImageRecord,
   {
     from,
