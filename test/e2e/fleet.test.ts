@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { absent } from '../support/absent.ts';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type RefreshWorld, startRefreshWorld } from '../support/farm/refresh-world.ts';
+import { loseEverywhere } from '../support/images/gone-picture.ts';
 import { shareAlbum } from '../support/images/shared-album.ts';
 import { mixViews } from '../support/images/view-mix.ts';
 import { json } from '../support/json.ts';
@@ -38,6 +40,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
       BLOBS_URL: s3.url,
       AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
       AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ADMIN_TOKEN,
       ...world.envOf(incarnation),
     }));
   }, 180_000);
@@ -134,11 +137,11 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
   });
 
   test('a refresh is one job, whose progress every copy shows and tells', async () => {
-    const started = await fleet.send('/api/refresh', { method: 'POST', to: copy(0) });
+    const started = await fleet.send('/api/refresh', { method: 'POST', headers: ADMIN, to: copy(0) });
     expect(started.status).toBe(202);
     const { job } = await json<{ job: Job }>(started);
     const told = copies().map((index) => jobAsTold(copy(index), job.id));
-    const joined = await fleet.send('/api/refresh', { method: 'POST', to: copy(1) });
+    const joined = await fleet.send('/api/refresh', { method: 'POST', headers: ADMIN, to: copy(1) });
     expect((await json<{ job: Job }>(joined)).job.id).toBe(job.id);
     await until(async () => {
       const shown = await Promise.all(copies().map((index) => jobOf(copy(index))));
@@ -164,6 +167,8 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
     for (const other of others) expect(other).toEqual(first ?? []);
     expect(new Set(world.seen.map(({ incarnation }) => incarnation)).size).toBe(1);
   }, 180_000);
+
+  test('no way is left to a picture within 2 s of its deletion', () => loseEverywhere(fleet));
 
   async function jobOf(to: Copy | undefined): Promise<Job> {
     return (await json<{ refresh: Job }>(await fleet.send('/api/status', { to }))).refresh;
