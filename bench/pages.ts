@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { CDPSession, Page } from 'playwright-core';
 import { startBrowser } from '../test/support/browser/browser.ts';
 import { startJudge } from '../test/support/farm/judge-server.ts';
-import { draw, SCENES } from '../test/support/images/scenes.ts';
+import { drawScene } from '../test/support/images/scene.ts';
 import { seedGallery } from '../test/support/images/seeded-gallery.ts';
 import { seedPool } from '../test/support/pool/seeded.ts';
 import { startServer } from '../test/support/servers/server-process.ts';
@@ -31,8 +31,7 @@ interface Seen {
 }
 
 type Step = (page: Page) => Promise<unknown>;
-const SCENE = SCENES[0] as (typeof SCENES)[number];
-const picture = await draw(SCENE);
+const picture = await drawScene();
 
 /** What is done on each page after it is loaded. */
 const WALKS: Record<string, { path: string; steps: Step[] }> = {

@@ -73,5 +73,5 @@ export async function packDeb(options: DebOptions): Promise<void> {
   };
   const lines = Object.entries(control).map(([name, value]) => `${name}: ${value}\n`);
   await put(join(folder, 'DEBIAN/control'), lines.join(''));
-  await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', folder, path]);
+  await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', folder, path]);
 }

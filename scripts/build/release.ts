@@ -49,13 +49,14 @@ async function release(target: Target): Promise<void> {
   await writeFile(join(folder, `${name}.licences.txt`), licences);
 
   await fillTree({ root, folder: at(name), binary, licences });
-  await pack(at(name), join(folder, `${name}.tar.gz`));
   const npmPath = join(folder, `npm-picpool-${target.platform}-${VERSION}.tgz`);
-  await packPlatform({ target, binary, licences, folder: at('npm'), path: npmPath });
-  if (target.libc === 'glibc') {
-    const path = join(folder, `picpool_${VERSION}_${DEBIAN_CPU[target.cpu]}.deb`);
-    await packDeb({ root, folder: at('deb'), binary, licences, cpu: target.cpu, path });
-  }
+  const debPath = join(folder, `picpool_${VERSION}_${DEBIAN_CPU[target.cpu]}.deb`);
+  await Promise.all([
+    pack(at(name), join(folder, `${name}.tar.gz`)),
+    packPlatform({ target, binary, licences, folder: at('npm'), path: npmPath }),
+    target.libc === 'glibc' &&
+      packDeb({ root, folder: at('deb'), binary, licences, cpu: target.cpu, path: debPath }),
+  ]);
   for (const part of [name, 'npm', 'deb']) await rm(at(part), { recursive: true, force: true });
   console.log(`${name}  ${(bytes / 1e6).toFixed(1)} MB  ${bill.components.length} components`);
 }

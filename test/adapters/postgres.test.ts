@@ -28,11 +28,10 @@ afterAll(async () => {
   await server.stop();
 });
 
-postgresConformance(test, tables, test.concurrent);
-postgresImagesConformance(test, tables);
-postgresPoolConformance(test, tables, bunRuntime);
-
-cutCountConformance(test, tables);
+postgresConformance(test.concurrent, tables);
+postgresImagesConformance(test.concurrent, tables);
+postgresPoolConformance(test.concurrent, tables, bunRuntime);
+cutCountConformance(test.concurrent, tables);
 
 test('a statement that the server cancels ends no other one, although several hosts are named', async () => {
   const url = new URL(server.url);
@@ -74,5 +73,5 @@ test('a pool is followed while the previous version, which sets no marks, also w
 });
 
 describe('in steps so small that few rows take many', () => {
-  smallStepsConformance(test, tables);
+  smallStepsConformance(test.concurrent, tables);
 });

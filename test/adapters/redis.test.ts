@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { redisConformance } from '../support/stores/redis.ts';
+import { redisConformance, redisRecordsConformance } from '../support/stores/redis.ts';
 import { startRedisCluster, startTlsRedis } from '../support/stores/redis-forms.ts';
 import { sharedRedis } from '../support/stores/services.ts';
 
@@ -17,9 +17,9 @@ async function startServer(): Promise<Server> {
   return server;
 }
 
-for (const [kind, start] of [
-  ['a server', startServer],
-  ['a cluster', startRedisCluster],
+for (const [kind, start, conformance] of [
+  ['a server', startServer, redisConformance],
+  ['a cluster', startRedisCluster, redisRecordsConformance],
 ] as const) {
   describe(kind, () => {
     let server: Server;
@@ -27,6 +27,6 @@ for (const [kind, start] of [
       server = await start();
     });
     afterAll(() => server.stop());
-    redisConformance(test.concurrent, async () => server.url, bunRuntime, test);
+    conformance(test.concurrent, async () => server.url, bunRuntime);
   });
 }

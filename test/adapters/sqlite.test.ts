@@ -9,6 +9,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
 import { auditStoreConformance } from '../conformance/audit-store.ts';
 import { imageLossConformance } from '../conformance/image-loss.ts';
+import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
@@ -47,7 +48,7 @@ describe('in steps so small that few rows take many', () => {
     test,
     opener((database) => createSqliteProxies(database, { steps })),
   );
-  imageStoreConformance(
+  imageSearchConformance(
     test,
     opener((database) => createSqliteImages(database, { read: 2, tried: 2, added: 2 })),
   );
@@ -73,7 +74,7 @@ test('a search for a frequent and a rare word reads the rare ones alone', async 
 });
 
 describe('with images that are not in the index of the search yet', () => {
-  imageStoreConformance(
+  imageSearchConformance(
     test,
     opener((database) => {
       database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);

@@ -273,10 +273,6 @@ describe('every answer', () => {
       expect(replaced).not.toBe('abc-123');
     }
   });
-
-  test('forbids guessing its type', async () => {
-    expect((await createTestApp().send('/nowhere')).headers.get('x-content-type-options')).toBe('nosniff');
-  });
 });
 
 test('a health check is answered before most of the hundreds of requests that came in ahead of it', async () => {
@@ -292,14 +288,6 @@ test('a health check is answered before most of the hundreds of requests that ca
   expect(answered.indexOf('/livez 200')).toBeLessThan(50);
 });
 
-describe('HEAD', () => {
-  test('answers like GET without a body', async () => {
-    const answer = await createTestApp().send('/list', { method: 'HEAD' });
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toBe('');
-  });
-});
-
 describe('kept answers', () => {
   test('are served until the data changes', async () => {
     const { send, changeData } = createTestApp();
@@ -307,12 +295,6 @@ describe('kept answers', () => {
     expect([await rendering(), await rendering()]).toEqual([1, 1]);
     changeData();
     expect(await rendering()).toBe(2);
-  });
-
-  test('are different for different parameters', async () => {
-    const { send } = createTestApp();
-    await send('/list?limit=5');
-    expect((await json(await send('/list?limit=6'))).limit).toBe(6);
   });
 
   test('a caller that has the answer already gets 304', async () => {
@@ -333,20 +315,5 @@ describe('limits', () => {
       expect([status, headers.get('ratelimit-remaining')]).toEqual([200, String(left)]);
     }
     expect((await send('/list')).status).toBe(429);
-  });
-
-  test('count each client and end in 429 with Retry-After', async () => {
-    const { send } = createTestApp({ limited: true });
-    const statuses: number[] = [];
-    let last = await send('/echo', post('{"port":1}'));
-    expect(last.headers.get('ratelimit-remaining')).toBe('119');
-    for (let count = 0; count < 120; count++) {
-      last = await send('/echo', post('{"port":1}'));
-      statuses.push(last.status);
-    }
-    expect(statuses.filter((status) => status === 200)).toHaveLength(119);
-    expect(last.status).toBe(429);
-    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(await json(last)).toMatchObject({ success: false, code: 'rate_limited' });
   });
 });

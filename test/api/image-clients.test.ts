@@ -40,12 +40,13 @@ const UPLOADER = '198.51.100.9';
 const STRANGER = '203.0.113.77';
 const NOT_AN_IMAGE = expect.stringMatching(/^The file is .*\.$/);
 
-function form(fields: [name: string, value: string | Uint8Array<ArrayBuffer>, filename?: string][]) {
+type Value = string | Uint8Array<ArrayBuffer> | File;
+
+function form(fields: Record<string, Value | Value[]>) {
   const body = new FormData();
-  for (const [name, value, filename = 'shot.png'] of fields) {
-    if (typeof value === 'string') body.append(name, value);
-    else body.append(name, new File([value], filename));
-  }
+  for (const [name, values] of Object.entries(fields))
+    for (const value of [values].flat())
+      body.append(name, value instanceof Uint8Array ? new File([value], 'shot.png') : value);
   return body;
 }
 
@@ -81,14 +82,7 @@ test('the setting names every client that there is', () => {
 describe('Lsky Pro 1', () => {
   for (const path of ['/lsky/api/upload', '/api/upload']) {
     test(`takes the field image at ${path}, and says 200 twice`, async () => {
-      const answer = await post(
-        path,
-        form([
-          ['image', PNG],
-          ['ssl', 'true'],
-        ]),
-        { token: 'whatever' },
-      );
+      const answer = await post(path, form({ image: PNG, ssl: 'true' }), { token: 'whatever' });
       const body = await json(answer);
       expect([answer.status, body.code, body.data.name]).toEqual([200, 200, 'shot.png']);
       expect(await status(body.data.url)).toBe(200);
@@ -96,7 +90,7 @@ describe('Lsky Pro 1', () => {
     });
 
     test(`says at ${path} what is wrong where its clients look`, async () => {
-      const answer = await post(path, form([['image', BROKEN]]), { token: 'whatever' });
+      const answer = await post(path, form({ image: BROKEN }), { token: 'whatever' });
       expect([answer.status, await whole(answer)]).toEqual([
         200,
         { code: 415, msg: NOT_AN_IMAGE, message: NOT_AN_IMAGE, data: {}, time: expect.any(Number) },
@@ -105,30 +99,19 @@ describe('Lsky Pro 1', () => {
   }
 
   test('changes nothing at the root for others, who have no header token', async () => {
-    const answer = await post(
-      '/api/upload',
-      form([
-        ['image', PNG],
-        ['ssl', 'true'],
-      ]),
-    );
+    const answer = await post('/api/upload', form({ image: PNG, ssl: 'true' }));
     expect([answer.status, (await json(answer)).success]).toEqual([201, true]);
-    expect((await post('/api/upload', form([['image', BROKEN]]))).status).toBe(415);
+    expect((await post('/api/upload', form({ image: BROKEN }))).status).toBe(415);
   });
 });
 
 describe('Lsky Pro 2', () => {
   const upload = async () =>
-    (await json(await post('/lsky/api/v1/upload', form([['file', PNG]]), { accept: 'application/json' })))
-      .data;
+    (await json(await post('/lsky/api/v1/upload', form({ file: PNG }), { accept: 'application/json' }))).data;
 
   test('keeps a picture with permission 0 out of the lists, but shows it to everyone with the link', async () => {
     const listed = async (permission: string) => {
-      const body = form([
-        ['file', PNG],
-        ['permission', permission],
-        ['strategy_id', '1'],
-      ]);
+      const body = form({ file: PNG, permission, strategy_id: '1' });
       const { data } = await json(await post('/lsky/api/v1/upload', body));
       expect(await status(data.links.url)).toBe(200);
       const { images } = (await (await server.send('/api/list')).json()) as { images: { id: string }[] };
@@ -172,10 +155,7 @@ describe('Lsky Pro 2', () => {
 
 describe('SM.MS', () => {
   test('takes the field smfile, says success twice, and deletes by the hash', async () => {
-    const sent = form([
-      ['smfile', PNG],
-      ['format', 'json'],
-    ]);
+    const sent = form({ smfile: PNG, format: 'json' });
     const answer = await post('/smms/api/v2/upload', sent);
     const body = await json(answer);
     expect<object>(body).toMatchObject({
@@ -201,7 +181,7 @@ describe('SM.MS', () => {
   });
 
   test('says what is wrong, with 200, for its clients read nothing else', async () => {
-    const answer = await post('/smms/api/v2/upload', form([['smfile', BROKEN]]));
+    const answer = await post('/smms/api/v2/upload', form({ smfile: BROKEN }));
     expect([answer.status, await whole(answer)]).toEqual([
       200,
       { success: false, code: 'not_an_image', message: NOT_AN_IMAGE, RequestId: expect.any(String) },
@@ -213,42 +193,15 @@ describe('imgur', () => {
   const base64 = PNG.toBase64();
   test('the picture of these tests has a plus sign in Base64', () => expect(base64).toContain('+'));
   const bodies: [string, FormData | URLSearchParams | string, Record<string, string>][] = [
-    [
-      'a file',
-      form([
-        ['image', PNG],
-        ['type', 'file'],
-        ['name', 'shot.png'],
-        ['title', 'Mine'],
-        ['album', 'dQw4w9W'],
-      ]),
-      {},
-    ],
-    [
-      'Base64 in a form',
-      form([
-        ['image', base64],
-        ['type', 'base64'],
-        ['name', 'shot.png'],
-        ['title', 'Mine'],
-      ]),
-      {},
-    ],
+    ['a file', form({ image: PNG, type: 'file', name: 'shot.png', title: 'Mine', album: 'dQw4w9W' }), {}],
+    ['Base64 in a form', form({ image: base64, type: 'base64', name: 'shot.png', title: 'Mine' }), {}],
     ['Base64 in fields', new URLSearchParams({ image: base64, name: 'shot.png', title: 'Mine' }), {}],
     [
       'Base64 in fields, its plus signs not escaped',
       `image=${base64}&name=shot.png&title=Mine`,
       { 'content-type': 'application/x-www-form-urlencoded' },
     ],
-    [
-      'a data: URL',
-      form([
-        ['image', `data:image/png;base64,${base64}`],
-        ['name', 'shot.png'],
-        ['title', 'Mine'],
-      ]),
-      {},
-    ],
+    ['a data: URL', form({ image: `data:image/png;base64,${base64}`, name: 'shot.png', title: 'Mine' }), {}],
     [
       'JSON',
       JSON.stringify({ image: base64, type: 'base64', name: 'shot.png', title: 'Mine', album: null }),
@@ -290,7 +243,7 @@ describe('imgur', () => {
   });
 
   test('says what is wrong in data.error, with the status that it has', async () => {
-    const answer = await post('/3/image', form([['image', BROKEN]]));
+    const answer = await post('/3/image', form({ image: BROKEN }));
     expect([answer.status, await whole(answer)]).toEqual([
       415,
       { data: { error: NOT_AN_IMAGE, code: 'not_an_image' }, success: false, status: 415 },
@@ -335,13 +288,7 @@ describe('Chevereto and ImgBB', () => {
   test.each(['', '/chevereto'])('takes what clients of Chevereto send at %s/api/1/upload', async (base) => {
     const [code, { image, status_code }] = await answerOf(
       `${base}/api/1/upload`,
-      form([
-        ['key', 'any'],
-        ['source', PNG],
-        ['format', 'json'],
-        ['expiration', 'P1DT2H'],
-        ['title', 'Mine'],
-      ]),
+      form({ key: 'any', source: PNG, format: 'json', expiration: 'P1DT2H', title: 'Mine' }),
     );
     expect([code, status_code, image.width]).toEqual([200, 200, 2]);
     expect(await status(image.url)).toBe(200);
@@ -350,38 +297,27 @@ describe('Chevereto and ImgBB', () => {
   });
 
   test('answers with the link alone, or leads to the page, if asked to', async () => {
-    const line = await post('/1/upload?format=txt', form([['image', PNG]]));
+    const line = await post('/1/upload?format=txt', form({ image: PNG }));
     expect(await line.text()).toMatch(/^http:\S+\/i\/\w{12}\.webp\n$/);
     const page = await server.send('/api/1/upload', {
       method: 'POST',
-      body: form([
-        ['format', 'redirect'],
-        ['source', PNG],
-      ]),
+      body: form({ format: 'redirect', source: PNG }),
       redirect: 'manual',
     });
     expect([page.status, page.headers.get('location')]).toEqual([303, expect.stringMatching(/\/i\/\w{12}$/)]);
   });
 
   test('says what is wrong in error.message', async () => {
-    const [code, { status_code, error }] = await answerOf('/1/upload', form([['image', BROKEN]]));
+    const [code, { status_code, error }] = await answerOf('/1/upload', form({ image: BROKEN }));
     expect([code, status_code, error.message]).toEqual([415, 415, NOT_AN_IMAGE]);
-    const [late, { error: why }] = await answerOf('/1/upload?expiration=60', form([['image', PNG]]));
+    const [late, { error: why }] = await answerOf('/1/upload?expiration=60', form({ image: PNG }));
     expect([late, why.message]).toEqual([400, expect.stringContaining('10m')]);
   });
 });
 
 describe('catbox', () => {
   const api = '/catbox/user/api.php';
-  const upload = () =>
-    post(
-      api,
-      form([
-        ['reqtype', 'fileupload'],
-        ['userhash', ''],
-        ['fileToUpload', PNG],
-      ]),
-    );
+  const upload = () => post(api, form({ reqtype: 'fileupload', userhash: '', fileToUpload: PNG }));
 
   test('answers the link alone, and has what deletes in a header', async () => {
     const answer = await upload();
@@ -391,11 +327,7 @@ describe('catbox', () => {
     const token = answer.headers.get('x-delete-token') ?? '';
     const name = link.split('/').at(-1) ?? '';
     const remove = (userhash: string) => {
-      const body = form([
-        ['reqtype', 'deletefiles'],
-        ['userhash', userhash],
-        ['files', name],
-      ]);
+      const body = form({ reqtype: 'deletefiles', userhash, files: name });
       return server.send(api, { method: 'POST', body, from: STRANGER });
     };
     const refused = await remove('wrong');
@@ -407,29 +339,14 @@ describe('catbox', () => {
   test('deletes several files for the address that uploaded them', async () => {
     const links = [(await (await upload()).text()).trim(), (await (await upload()).text()).trim()];
     const files = ['AAAAAAAAAAAA.webp', ...links.map((link) => link.split('/').at(-1))].join(' ');
-    const answer = await post(
-      api,
-      form([
-        ['reqtype', 'deletefiles'],
-        ['userhash', 'x'],
-        ['files', files],
-      ]),
-    );
+    const answer = await post(api, form({ reqtype: 'deletefiles', userhash: 'x', files }));
     expect(answer.status).toBe(200);
     expect(await Promise.all(links.map(status))).toEqual([404, 404]);
   });
 
   test('litterbox keeps a file for the time that its client says', async () => {
     const box = '/catbox/resources/internals/api.php';
-    const sent = (time: string) =>
-      post(
-        box,
-        form([
-          ['reqtype', 'fileupload'],
-          ['time', time],
-          ['fileToUpload', PNG],
-        ]),
-      );
+    const sent = (time: string) => post(box, form({ reqtype: 'fileupload', time, fileToUpload: PNG }));
     const link = (await (await sent('12h')).text()).trim();
     expect(Math.abs((await lifetime(link)) - 12 * 3600)).toBeLessThan(120);
     const refused = await sent('5d');
@@ -440,29 +357,16 @@ describe('catbox', () => {
   });
 
   const wrong: [string, FormData, string][] = [
-    ['no file', form([['reqtype', 'fileupload']]), 'The form has no file in the field fileToUpload.'],
-    [
-      'no URL',
-      form([
-        ['reqtype', 'urlupload'],
-        ['url', ''],
-      ]),
-      'The form has no URL in the field url.',
-    ],
+    ['no file', form({ reqtype: 'fileupload' }), 'The form has no file in the field fileToUpload.'],
+    ['no URL', form({ reqtype: 'urlupload', url: '' }), 'The form has no URL in the field url.'],
     [
       'an album',
-      form([
-        ['reqtype', 'createalbum'],
-        ['title', 'x'],
-      ]),
+      form({ reqtype: 'createalbum', title: 'x' }),
       'The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.',
     ],
     [
       'nothing to delete',
-      form([
-        ['reqtype', 'deletefiles'],
-        ['files', ' '],
-      ]),
+      form({ reqtype: 'deletefiles', files: ' ' }),
       'The field files must name 1 to 20 files, separated by spaces.',
     ],
   ];
@@ -477,14 +381,7 @@ describe('catbox', () => {
 describe('0x0', () => {
   test('keeps a picture as long as expires says, in hours or until a time, and a secret one out of lists', async () => {
     const sent = async (expires: string) => {
-      const answer = await post(
-        '/0x0',
-        form([
-          ['file', PNG],
-          ['expires', expires],
-          ['secret', ''],
-        ]),
-      );
+      const answer = await post('/0x0', form({ file: PNG, expires, secret: '' }));
       return (await answer.text()).trim();
     };
     for (const expires of ['24', String(Date.now() + 24 * 3_600_000)]) {
@@ -499,27 +396,17 @@ describe('0x0', () => {
 
   for (const path of ['/0x0', '/0x0/']) {
     test(`answers the link alone at ${path}, which takes the token to delete the picture`, async () => {
-      const answer = await post(path, form([['file', PNG]]));
+      const answer = await post(path, form({ file: PNG }));
       const link = (await answer.text()).trim();
       const at = link.replace(/^http:\/\/[^/]+/, '');
       const token = answer.headers.get('x-token') ?? '';
       expect([answer.status, await status(link), token.length]).toEqual([200, 200, 32]);
-      const manage = (fields: [string, string][]) =>
+      const manage = (fields: Record<string, string>) =>
         server.send(at, { method: 'POST', body: form(fields), from: STRANGER });
-      const wrong = await manage([
-        ['token', 'wrong'],
-        ['delete', ''],
-      ]);
+      const wrong = await manage({ token: 'wrong', delete: '' });
       expect([wrong.status, await wrong.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
-      expect((await manage([['token', token]])).status).toBe(400);
-      expect(
-        (
-          await manage([
-            ['token', token],
-            ['delete', ''],
-          ])
-        ).status,
-      ).toBe(200);
+      expect((await manage({ token })).status).toBe(400);
+      expect((await manage({ token, delete: '' })).status).toBe(200);
       expect(await status(link)).toBe(404);
     });
   }
@@ -529,7 +416,7 @@ describe('0x0', () => {
       ['secret', 'The form has no file in the field file, and no URL in the field url.'],
       ['shorten', 'URLs are not shortened here.'],
     ] as const) {
-      const answer = await post('/0x0', form([[field, 'https://a.example/']]));
+      const answer = await post('/0x0', form({ [field]: 'https://a.example/' }));
       expect([answer.status, await answer.text()]).toEqual([400, `${sentence}\n`]);
     }
   });
@@ -537,11 +424,7 @@ describe('0x0', () => {
 
 describe('PicGo', () => {
   test('takes several files in the field list, answers their links in order, and deletes them', async () => {
-    const body = form([
-      ['list', PNG, '1.png'],
-      ['list', PNG, '2.png'],
-      ['list', PNG, '3.png'],
-    ]);
+    const body = form({ list: ['1.png', '2.png', '3.png'].map((name) => new File([PNG], name)) });
     const answer = await post('/picgo/upload', body);
     const { success, result, fullResult } = await json(answer);
     expect([answer.status, success, result.length]).toEqual([200, true, 3]);
@@ -561,13 +444,7 @@ describe('PicGo', () => {
 
   test('gets no picture stored if one of the files is not a picture, and the answer says so with 200', async () => {
     const before = (await json(await server.send('/api/stats'))).images;
-    const answer = await post(
-      '/picgo/upload',
-      form([
-        ['list', PNG],
-        ['list', BROKEN],
-      ]),
-    );
+    const answer = await post('/picgo/upload', form({ list: [PNG, BROKEN] }));
     expect([answer.status, await whole(answer)]).toEqual([
       200,
       { success: false, message: NOT_AN_IMAGE, msg: NOT_AN_IMAGE, result: [] },
@@ -602,7 +479,7 @@ describe('what holds for the own route holds for all of them', () => {
   test('pages of other sites may not use them', async () => {
     for (const [path, field] of uploads) {
       const headers = { origin: 'https://evil.example' };
-      const sent = { method: 'POST', body: form([[field, PNG]]), headers, from: STRANGER };
+      const sent = { method: 'POST', body: form({ [field]: PNG }), headers, from: STRANGER };
       const answer = await (await server.send(path, sent)).text();
       expect([path, answer]).toEqual([path, expect.stringContaining('https://evil.example')]);
     }
@@ -614,7 +491,7 @@ describe('what holds for the own route holds for all of them', () => {
       for (const [path, field] of uploads) {
         const answer = await limited.send(path, {
           method: 'POST',
-          body: form([[field, PNG]]),
+          body: form({ [field]: PNG }),
           from: STRANGER,
         });
         expect([path, answer.status, await answer.text()]).toEqual([
@@ -626,7 +503,7 @@ describe('what holds for the own route holds for all of them', () => {
       for (const [path, field] of uploads) {
         const answer = await limited.send(path, {
           method: 'POST',
-          body: form([[field, PNG]]),
+          body: form({ [field]: PNG }),
           from: STRANGER,
         });
         expect([path, Number(answer.headers.get('retry-after')) > 0]).toEqual([path, true]);
@@ -634,7 +511,7 @@ describe('what holds for the own route holds for all of them', () => {
       }
       const own = await limited.send('/api/upload', {
         method: 'POST',
-        body: form([['image', PNG]]),
+        body: form({ image: PNG }),
         from: STRANGER,
       });
       expect(own.status).toBe(429);
@@ -647,9 +524,9 @@ describe('what holds for the own route holds for all of them', () => {
     const none = await runServer({ SERVICES: 'image', IMAGE_CLIENTS: 'off' });
     try {
       for (const [path, field] of uploads) {
-        expect((await none.send(path, { method: 'POST', body: form([[field, PNG]]) })).status).toBe(404);
+        expect((await none.send(path, { method: 'POST', body: form({ [field]: PNG }) })).status).toBe(404);
       }
-      const body = form([['image', PNG]]);
+      const body = form({ image: PNG });
       const own = await none.send('/api/upload', { method: 'POST', body, headers: { token: 'x' } });
       expect(own.status).toBe(201);
     } finally {

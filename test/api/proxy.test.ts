@@ -759,8 +759,3 @@ test('GET /api/judge shows the caller, signed', async () => {
   expect(body).toMatchObject({ token: 'abc', address: '198.51.100.7', headers: { 'x-probe': '1' } });
   expect(body.proof).toBeString();
 });
-
-test('the answer to a wrong method names the allowed ones', async () => {
-  const answer = await server.send('/api/export', { method: 'DELETE' });
-  expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
-});

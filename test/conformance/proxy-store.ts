@@ -9,6 +9,12 @@ const ALL = { filter: {}, sort: 'dependable', offset: 0, limit: 10_000 } as cons
 
 /** Every promise of `ProxyStore`. */
 export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): void {
+  proxyRecordsConformance(runner, open);
+  proxyQueryConformance(runner, open);
+}
+
+/** The promises about what is saved, kept and removed. */
+export function proxyRecordsConformance(runner: Test, open: Open<ProxyStore>): void {
   const test = storeTest(runner, open);
 
   async function saved(store: ProxyStore, ...some: ProxyDraft[]): Promise<ProxyRecord[]> {
@@ -383,6 +389,4 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await store.reschedule(id, 5, { name: 'recheck', token: 1 }), true);
     assert.equal(await store.removeDead(10, fence(young)), 2);
   });
-
-  proxyQueryConformance(runner, open);
 }

@@ -95,14 +95,11 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     // So slow that what comes back between two calls on a busy machine is not enough.
     const bucket = { capacity: 2, perSecond: 1 };
     await limiter.take('key', bucket, 2);
-    let refused = await limiter.take('key', bucket, 2);
-    for (let turn = 0; turn < 2; turn++) {
-      assert.equal(refused.allowed, false);
-      assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= 2000, `${refused.retryAfterMs} ms`);
-      await advance(refused.retryAfterMs);
-      assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
-      refused = await limiter.take('key', bucket, 2);
-    }
+    const refused = await limiter.take('key', bucket, 2);
+    assert.equal(refused.allowed, false);
+    assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= 2000, `${refused.retryAfterMs} ms`);
+    await advance(refused.retryAfterMs);
+    assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
   });
 
   test('a refusal includes the time to wait', async ({ limiter }) => {

@@ -1,6 +1,6 @@
 import { after, before, test } from 'node:test';
 import { denoRuntime } from '../../src/runtime/deno.ts';
-import { redisConformance } from '../support/stores/redis.ts';
+import { redisRecordsConformance } from '../support/stores/redis.ts';
 import { s3Conformance } from '../support/stores/s3.ts';
 import { sharedRedis, sharedS3 } from '../support/stores/services.ts';
 
@@ -10,5 +10,5 @@ after(async () => {
   for (const server of await servers) await server.stop();
 });
 
-redisConformance(test, async () => (await servers)[0].url, denoRuntime);
+redisRecordsConformance(test, async () => (await servers)[0].url, denoRuntime);
 s3Conformance(test, async () => (await servers)[1]);

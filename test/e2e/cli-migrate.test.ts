@@ -11,8 +11,6 @@ import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
-import { withSchema } from '../support/stores/postgres.ts';
-import { sharedPostgres } from '../support/stores/postgres-server.ts';
 import { album, drafts, image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
@@ -127,38 +125,6 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const locked = `${server.url}/i/${ids[0]}.webp`;
   expect((await fetch(locked)).status).toBe(401);
   expect((await fetch(locked, { headers: { 'x-image-password': PASSWORD } })).status).toBe(200);
-});
-
-test('records go to Postgres, and on from there to Redis', async () => {
-  const [postgres, redis] = await Promise.all([sharedPostgres(), sharedRedis()]);
-  ends.push(postgres.stop, redis.stop);
-  const files = `file:${env.DATA_DIR}/images`;
-  const [there, further] = [withSchema(postgres.url), withPrefix(redis.url)];
-  const steps = [
-    [`sqlite:${env.DATA_DIR}/picpool.db`, there],
-    [there, further],
-  ] as const;
-  for (const [from, to] of steps) {
-    const args = ['migrate', '--from-metadata', from, '--from-blobs', files, '--to-metadata', to];
-    const { code, stdout, stderr } = await cli(args, { env });
-    expect([code, stdout, stderr.includes('fault')]).toEqual([
-      0,
-      expect.stringMatching(
-        /^6 images \(.*\), 1 image in review, 1,500 proxies, 1 album, \d+ other values: all there\n$/,
-      ),
-      false,
-    ]);
-  }
-  const [old, now] = await Promise.all(
-    [steps[0][0], further].map(async (url) => {
-      const stores = await openStores(url, files, { runtime: bunRuntime });
-      expect(await stores.albums.get(ALBUM.id)).toEqual(ALBUM);
-      const images = await stores.images.recent({ offset: 0, limit: 100 });
-      await stores.close();
-      return images.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    }),
-  );
-  expect(now).toEqual(old ?? []);
 });
 
 test.each(['bun', 'deno'] as const)(

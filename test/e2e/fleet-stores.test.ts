@@ -54,12 +54,6 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
     expect(await serving(env, ({ url }) => smoke(url), runtime)).toBeNull();
   });
 
-  test.each(['bun', 'deno'] as const)('Redis and a folder work together on %s', async (runtime) => {
-    expect(
-      await serving({ METADATA_URL: withPrefix(redis.url) }, ({ url }) => smoke(url), runtime),
-    ).toBeNull();
-  });
-
   test('copies over Redis may start together on one folder, but not on two', async () => {
     await withFolder(async (folder) => {
       const METADATA_URL = withPrefix(redis.url);

@@ -147,15 +147,7 @@ test('Redis persists everything and evicts nothing', () => {
   expect(command).toContain('--maxmemory-policy noeviction');
 });
 
-test('no service can gain privileges, write its own files, or take all memory', () => {
-  for (const { security_opt, cap_drop, read_only, mem_limit } of Object.values(services)) {
-    expect({ security_opt, cap_drop, read_only }).toEqual({
-      security_opt: ['no-new-privileges:true'],
-      cap_drop: ['ALL'],
-      read_only: true,
-    });
-    expect(mem_limit).toMatch(/^\d+[mg]$/);
-  }
+test('no service but the balancer gets a right back', () => {
   const able = Object.entries(services).filter(([, { cap_add }]) => cap_add !== undefined);
   expect(able.map(([name]) => name)).toEqual(['balancer']);
 });

@@ -3,35 +3,6 @@ import { siteOf } from '../../src/proxy/targets/site.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createRandom } from '../support/random.ts';
 
-const PROXIES = Array.from({ length: 100 }, (_, index) => `http://127.0.0.${index}:1`);
-const SITES = Array.from({ length: 10 }, (_, index) => `site-${index}.example`);
-
-test('when each proxy fails for a third of the sites, 200 observations find ten that work for a site', () => {
-  const random = createRandom(11);
-  const sites = createSites({ random });
-  const blocked = new Set<string>();
-  for (const proxy of PROXIES) {
-    for (const site of SITES) if (random() < 1 / 3) blocked.add(`${site} ${proxy}`);
-  }
-  const works = (site: string, proxy: string) => !blocked.has(`${site} ${proxy}`);
-  let good = 0;
-  let plain = 0;
-  for (const site of SITES) {
-    for (let n = 0; n < 200; n++) {
-      const drawn = PROXIES.map((proxy) => ({ proxy, worth: sites.draw(site, proxy, 0.9) }));
-      const best = drawn.reduce((one, other) => (other.worth > one.worth ? other : one));
-      sites.observe(site, best.proxy, works(site, best.proxy));
-    }
-    const ranked = PROXIES.toSorted(
-      (one, other) => sites.chance(site, other, 0.9) - sites.chance(site, one, 0.9),
-    );
-    good += ranked.slice(0, 10).filter((proxy) => works(site, proxy)).length;
-    plain += PROXIES.slice(0, 10).filter((proxy) => works(site, proxy)).length;
-  }
-  expect(good).toBeGreaterThanOrEqual(95);
-  expect(plain).toBeLessThan(75);
-});
-
 test('the chance of an unknown proxy follows from how others fare with the site', () => {
   const sites = createSites({ random: createRandom(5) });
   expect(sites.chance('a.example', 'new', 0.8)).toBeCloseTo(0.8);

@@ -30,6 +30,19 @@ test('strangers who send such headers, and named proxies, are not reported', asy
   expect(await clients.findings()).toEqual([]);
 });
 
+test.each([
+  'forwarded',
+  'x-real-ip',
+  'x-forwarded-host',
+  'x-client-ip',
+  'cf-connecting-ip',
+  'client-ip',
+  'via',
+])('a request with the header %s came through a proxy', (name) => {
+  const { clients } = create();
+  expect(clients.isDirect('127.0.0.1', new Headers({ [name]: '198.51.100.7' }))).toBe(false);
+});
+
 test('a visitor on this machine is direct until anything hints at a proxy', () => {
   const { clients } = create();
   const plain = new Headers();

@@ -62,11 +62,6 @@ async function login(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Pictures' }).waitFor();
 }
 
-/** Takes a screenshot if SHOTS names a folder. */
-async function shoot(page: Page, name: string): Promise<void> {
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
-}
-
 describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
   const options = { ...EXPECTED, javaScriptEnabled };
 
@@ -82,14 +77,12 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
           .first()
           .click();
         expect(await page.locator('.admin-grid input:checked').count()).toBe(3);
-        await shoot(page, `grid-${javaScriptEnabled}`);
         await page.getByRole('button', { name: 'Delete and block network' }).click();
         await page.getByText('3 pictures will be deleted.').waitFor();
         expect(await page.locator('main').textContent()).toContain('3 stored pictures');
         await page.getByLabel('Reason').selectOption('spam');
         // Small versions that are still on their way would be gone with their pictures.
         await page.waitForLoadState('networkidle');
-        await shoot(page, `preview-${javaScriptEnabled}`);
         await page.getByRole('button', { name: 'Delete and block network' }).click();
         await page.getByText('3 pictures deleted.').waitFor();
       },
@@ -106,11 +99,6 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
         await login(page);
         await page.getByRole('link', { name: 'Review', exact: true }).click();
         await page.getByText('2 pictures are waiting.').waitFor();
-        await page
-          .locator('.admin-review img')
-          .evaluate((img: HTMLImageElement) => img.decode())
-          .catch(() => {});
-        await shoot(page, `review-${javaScriptEnabled}`);
         const press = (key: string, name: string) =>
           javaScriptEnabled ? page.keyboard.press(key) : page.getByRole('button', { name }).click();
         await press('a', 'Publish');
@@ -132,7 +120,6 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
         await page.getByRole('link', { name: 'Report' }).click();
         await page.getByLabel('Reason').selectOption('privacy');
         if (javaScriptEnabled) await checkLooks(page, { painted: false });
-        await shoot(page, `report-${javaScriptEnabled}`);
         await page.getByRole('button', { name: 'Send report' }).click();
         await page.getByText('Nobody has decided yet.').waitFor();
         const receipt = page.url();
@@ -142,7 +129,6 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
             await login(desk);
             await desk.getByRole('link', { name: 'Reports', exact: true }).click();
             if (javaScriptEnabled) await checkLooks(desk, { painted: false });
-            await shoot(desk, `case-${javaScriptEnabled}`);
             await desk.waitForLoadState('networkidle');
             await desk.getByRole('button', { name: 'Delete' }).click();
             await desk.getByText('There is nothing here.').waitFor();
@@ -159,7 +145,6 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
       async (page) => {
         await page.getByText('it shows a person who does not agree').waitFor();
         if (javaScriptEnabled) await checkLooks(page, { painted: false });
-        await shoot(page, `decision-${javaScriptEnabled}`);
         await page.getByLabel('Your answer').fill('That is me.');
         await page.getByRole('button', { name: 'Send answer' }).click();
         await page.getByText('Your answer is recorded.').waitFor();
@@ -181,7 +166,6 @@ test('every page of the administration is well-formed on every screen', async ()
         await page.goto(`${server.url}/admin${place}`);
         expect(await page.getByText('times in UTC').isVisible()).toBe(true);
         await checkLooks(page, { painted: false });
-        await shoot(page, `page${place.replace('/', '-')}`);
       }
     },
     EXPECTED,

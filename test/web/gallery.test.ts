@@ -86,22 +86,6 @@ describe('the gallery', () => {
     });
   });
 
-  test('goes on while one scrolls, and comes back to the place', async () => {
-    await visit('/gallery', async (page) => {
-      expect(await shots(page).count()).toBe(40);
-      await page.getByRole('link', { name: 'More pictures' }).scrollIntoViewIfNeeded();
-      await page.getByText('0.jpg', { exact: true }).waitFor({ state: 'attached' });
-      expect(await shots(page).count()).toBe(PICTURES);
-      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-      const place = await page.evaluate(() => scrollY);
-      await shots(page).last().click();
-      await page.getByRole('heading', { name: '0.jpg' }).waitFor();
-      await page.goBack();
-      await page.waitForFunction((all) => document.querySelectorAll('.shot').length === all, PICTURES);
-      expect(Math.abs((await page.evaluate(() => scrollY)) - place)).toBeLessThan(50);
-    });
-  });
-
   test('is walked by the arrow keys', async () => {
     await visit('/gallery', async (page) => {
       await shots(page).first().focus();

@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
-import { CAMERA_EXIF, quarters } from '../support/images/images.ts';
+import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { checkLooks, createVisitor, overflowOf } from './visitor.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
 
 const SETTINGS = { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes when a document itself is answered with an error. */
 const ANSWERED_401 = /status of 401/;
-/** A browser may ask for the picture of a list when it has just been deleted. */
-const ASKED_TOO_LATE = /404 \(Not Found\) .*\?w=\d+\)$/;
 
 let server: ServerProcess;
 let browser: TestBrowser;
@@ -112,84 +110,6 @@ describe('seeing and deleting', () => {
       await page.getByRole('searchbox').fill('nothing like it');
       await page.locator('#results').getByText('No pictures match.').waitFor();
     });
-  });
-});
-
-describe('a visit from the first page to the last', () => {
-  test.each([
-    [390, 'light'],
-    [768, 'dark'],
-    [1440, 'light'],
-  ] as const)('goes well at a width of %d, beginning in the %s', async (width, colorScheme) => {
-    const name = `${width}.jpg`;
-    const screen = { viewport: { width, height: 900 }, colorScheme, hasTouch: width < 500 };
-    const photo = await quarters(900, 600).withExif(CAMERA_EXIF).jpeg().toBuffer();
-    await visit(
-      '/',
-      async (page) => {
-        const copied = () => page.evaluate(() => navigator.clipboard.readText());
-        const heading = (text: string) => page.getByRole('heading', { name: text, exact: true }).waitFor();
-        const fits = async () => expect(await overflowOf(page)).toBe(0);
-        await page.getByLabel('Who can see it').selectOption('public');
-        await page.getByText('More options').click();
-        await page.getByLabel('Format').selectOption('jpeg');
-        await page.getByLabel('Keep').check();
-        await page.setInputFiles('#file', file(name, photo));
-        await cardOf(page, name).locator('.copy-link').click();
-        await cardOf(page, name).getByText('Copied').waitFor();
-        await fits();
-
-        await cardOf(page, name)
-          .getByText(/ · JPEG$/)
-          .waitFor();
-
-        await page.goto(await copied());
-        await heading(name);
-        await page.locator('.facts dd').getByText('JPEG', { exact: true }).waitFor();
-        await page.getByText('Camera details').press('Enter');
-        await page.getByText('Canon EOS R5').waitFor();
-        await fits();
-        await page.locator('.frame').press('Enter');
-        await page.getByRole('dialog', { name: 'View full size' }).waitFor();
-        await page.keyboard.press('Escape');
-        await page.getByLabel('What to copy').selectOption('Markdown');
-        await page.getByRole('button', { name: 'Copy Markdown' }).click();
-        await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith('!['));
-
-        await page.getByRole('link', { name: 'Gallery' }).first().click();
-        await page.getByText('Filters').click();
-        await page.getByLabel('Format', { exact: true }).selectOption('jpeg');
-        await page.getByRole('searchbox').fill(name);
-        await page.locator('#results').getByText('1 picture').waitFor();
-        await fits();
-        await page.locator('.shot').click();
-        await heading(name);
-        await page.goBack();
-        await heading('Gallery');
-
-        await page.getByRole('link', { name: 'API' }).first().click();
-        await page.getByRole('searchbox').fill('albums');
-        await page.getByText(/^\d+ operations? found$/).waitFor();
-        const call = page.locator('.call:visible').first();
-        await call.locator(':scope > summary').click();
-        await call.locator('pre:visible').first().waitFor();
-        await fits();
-
-        const kept = page.waitForResponse(/\/preferences$/);
-        await page.getByRole('button', { name: colorScheme === 'dark' ? 'Light' : 'Dark' }).click();
-        await kept;
-        await page.getByRole('button', { name: '简体中文' }).click();
-        await page.getByRole('link', { name: '上传' }).click();
-        await page.getByRole('heading', { name: '拖入图片' }).waitFor();
-        await fits();
-        await page
-          .locator('#mine')
-          .getByRole('button', { name: `删除 ${name}` })
-          .click();
-        await page.locator('#mine').waitFor({ state: 'hidden' });
-      },
-      { ...screen, ...CLIPBOARD, expected: ASKED_TOO_LATE },
-    );
   });
 });
 

@@ -13,6 +13,8 @@ import { createVisitor } from './visitor.ts';
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes about answers that say that a picture is gone, or was asked for when a page was left. */
 const GONE = /status of 4\d\d|net::ERR_/;
+/** How long a deletion can be undone. */
+const UNDO_MS = 8000;
 
 let server: ServerProcess;
 let browser: TestBrowser;
@@ -67,6 +69,16 @@ const mineOf = (page: Page) =>
 const info = async (id = '') => json<Record<string, unknown>>(await fetch(`${server.url}/api/info/${id}`));
 const areThere = async (ids: readonly string[]) =>
   (await Promise.all(ids.map((id) => fetch(`${server.url}/i/${id}`)))).filter(({ ok }) => ok).length;
+/** Opens a page whose clock can be put forward. */
+const visitTimed: typeof visit = (path, work, options) =>
+  visit(
+    path,
+    async (page) => {
+      await page.clock.install();
+      await work(page);
+    },
+    options,
+  );
 const deletions = (page: Page) => page.waitForResponse((answer) => answer.request().method() === 'DELETE');
 
 describe('who sees a picture', () => {
@@ -187,7 +199,7 @@ describe('a picture of this browser', () => {
   });
 
   test('is deleted with nine others by three actions, all of which come back by one', async () => {
-    await visit(
+    await visitTimed(
       '/',
       async (page) => {
         await upload(page, ...named(10));
@@ -211,6 +223,7 @@ describe('a picture of this browser', () => {
         const first = deletions(page);
         await page.locator('#chosen-mine').getByRole('button', { name: 'Delete' }).click();
         expect(await areThere(ids)).toBe(10);
+        await page.clock.fastForward(UNDO_MS);
         await first;
         await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
         expect(await areThere(ids)).toBe(0);
@@ -242,7 +255,7 @@ describe('a picture of this browser', () => {
   });
 
   test('is deleted even if the page is left in the midst, or its browser died, or its clock was ahead', async () => {
-    await visit(
+    await visitTimed(
       '/',
       async (page) => {
         await upload(page, ...named(8));
@@ -258,6 +271,7 @@ describe('a picture of this browser', () => {
           .last()
           .click({ modifiers: ['Shift'] });
         await page.locator('#chosen-cards').getByRole('button', { name: 'Delete' }).click();
+        await page.clock.fastForward(UNDO_MS);
         await page.waitForFunction(() => JSON.parse(localStorage.getItem('picpool:mine') ?? '').length === 6);
         await page.unroute('**/api/delete/*');
         await page.goto('about:blank');
@@ -272,6 +286,7 @@ describe('a picture of this browser', () => {
             localStorage.setItem('picpool:mine', JSON.stringify([{ ...one, deleting: Date.now() + ms }]));
           }, ms);
           await page.reload();
+          await page.clock.fastForward(UNDO_MS);
           await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
           expect(await areThere([id])).toBe(0);
         }
@@ -281,7 +296,7 @@ describe('a picture of this browser', () => {
   });
 
   test('is forgotten or changed by a word of this server alone', async () => {
-    await visit(
+    await visitTimed(
       '/',
       async (page) => {
         await upload(page, ...named(2));
@@ -293,6 +308,7 @@ describe('a picture of this browser', () => {
         });
         await page.getByRole('button', { name: 'Delete p0.png' }).click();
         await page.getByRole('button', { name: 'Delete p1.png' }).click();
+        await page.clock.fastForward(UNDO_MS);
         await page.locator('.upload-card .fault').nth(1).waitFor();
         const mine = await mineOf(page);
         expect(mine).toHaveLength(2);
@@ -308,7 +324,7 @@ describe('a picture of this browser', () => {
   });
 
   test('whose deletion fails comes back with the reason', async () => {
-    await visit(
+    await visitTimed(
       '/',
       async (page) => {
         await upload(page, file('stuck.png'));
@@ -317,6 +333,7 @@ describe('a picture of this browser', () => {
         );
         await page.getByRole('button', { name: 'Delete stuck.png' }).click();
         await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+        await page.clock.fastForward(UNDO_MS);
         await cardOf(page, 'stuck.png').getByText('It must stay.').waitFor();
         expect(await mineOf(page)).toHaveLength(1);
       },

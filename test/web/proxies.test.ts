@@ -7,7 +7,6 @@ import { absent } from '../support/absent.ts';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
-import { json } from '../support/json.ts';
 import { seedPool } from '../support/pool/seeded.ts';
 import { pythonWithRequests } from '../support/python.ts';
 import { startRelay } from '../support/servers/relay.ts';
@@ -104,133 +103,6 @@ test('an empty pool says so, and a refresh fills the page while one looks', asyn
       await failed.getByText('Will be retried').waitFor();
     }),
   );
-});
-
-test('a list that fails twice is paused until a time that its row shows, until somebody retries it', async () => {
-  const [good = ''] = world.lists;
-  const authorization = `Bearer ${ADMIN_TOKEN}`;
-  await withEmptyPool({ ADMIN_TOKEN }, (visitOwn) =>
-    visitOwn('/proxies', async (page) => {
-      const api = new URL('/api/refresh', page.url());
-      const next = (name: string) =>
-        page
-          .locator('.sources tr')
-          .filter({ hasText: name })
-          .locator('[data-label="Next read"]')
-          .textContent();
-      for (const expected of [/^next refresh$/, /^\w+ \d+, \d{4}, \d\d:\d\d UTC$/]) {
-        const jobOf = async (init?: RequestInit) =>
-          (await json<{ job: { id: string; state: string } }>(await fetch(api, init))).job;
-        const { id } = await jobOf({ method: 'POST', headers: { authorization } });
-        await until(async () => {
-          const job = await jobOf();
-          return job.id === id && job.state === 'done';
-        }, REFRESH_MS);
-        await page.reload();
-        expect(await next(world.failingList)).toMatch(expected);
-        expect(await next(good)).toBe('next refresh');
-      }
-      await page.getByRole('button', { name: `Retry ${world.failingList}` }).click();
-      await page.getByRole('textbox', { name: 'Administrator token' }).fill(ADMIN_TOKEN);
-      await page.getByRole('button', { name: 'Unlock' }).click();
-      await page.locator('.sources').getByText('Will be retried').waitFor();
-      await page.reload();
-      expect(await next(world.failingList)).toBe('next refresh');
-    }),
-  );
-});
-
-describe('a pool that cannot be refreshed says why on each page', () => {
-  const nowhere = 'http://127.0.0.1:9';
-  const settings = { PROXY_ALLOW_PRIVATE: 'true', PROXY_WITNESSES: '', PROXY_REFRESH_ON_START: 'true' };
-
-  test.each([
-    [
-      'of its network',
-      { PROXY_SOURCES: `${nowhere}/a,${nowhere}/b`, PROXY_JUDGES: nowhere },
-      'No network',
-      'network_down',
-    ],
-    [
-      'of all its lists',
-      { PROXY_SOURCES: `${nowhere}/a,${nowhere}/b` },
-      'Lists unreachable',
-      'lists_failing',
-    ],
-    ['of its judges', { PROXY_JUDGES: nowhere }, 'Testing paused', 'no_judge'],
-  ])('because %s', async (_, env, words, condition) => {
-    await withEmptyPool({ ...settings, ...env }, async (visitOwn) => {
-      for (const path of ['/proxies', '/'])
-        await visitOwn(path, async (page) => {
-          const state = page.locator('.state');
-          const isSaid = async () => {
-            const text = (await state.textContent()) ?? '';
-            return text.startsWith(words) && /Next attempt at \d\d:\d\d UTC\./.test(text);
-          };
-          while (!(await isSaid())) {
-            await page.waitForTimeout(100);
-            await page.reload();
-          }
-          const text = (await state.textContent()) ?? '';
-          expect(text).not.toMatch(/just now|Up to date|minutes\./);
-          const answer = await page.request.get(new URL('/api/status', page.url()).href);
-          expect(((await answer.json()) as { condition: string }).condition).toBe(condition);
-        });
-    });
-  });
-});
-
-describe('a pool that nobody refreshes any more says so on each page', () => {
-  /** Runs the work with the only server there is for a folder, on both pages that show the state. */
-  async function eachPage(own: ServerProcess, words: RegExp, condition: string): Promise<void> {
-    const visitOwn = createVisitor(
-      () => browser,
-      () => own.url,
-    );
-    for (const path of ['/proxies', '/'])
-      await visitOwn(path, async (page) => {
-        const text = (await page.locator('.state').textContent()) ?? '';
-        expect(text).toMatch(words);
-        expect(text).toMatch(/ at \d\d:\d\d UTC\.$/);
-        expect(text).not.toMatch(/just now|Up to date/);
-        const answer = await page.request.get(`${own.url}/api/status`);
-        expect(((await answer.json()) as { condition: string }).condition).toBe(condition);
-      });
-  }
-
-  test('because the server was killed while it ran', async () => {
-    const own = await mkdtemp(join(tmpdir(), 'picpool-killed-'));
-    const env = { ...world.env, SERVICES: 'proxy' };
-    const first = await startServer('bun', { ...env, PROXY_REFRESH_ON_START: 'true' }, own);
-    const events = await fetch(`${first.url}/api/refresh/events`);
-    const decoder = new TextDecoder();
-    for await (const chunk of events.body ?? []) {
-      if (decoder.decode(chunk).includes('"state":"running"')) break;
-    }
-    first.kill('SIGKILL');
-    await first.exited;
-    const second = await startServer('bun', env, own);
-    // It may run in another copy, until that has been silent for some seconds.
-    await until(async () => (await (await fetch(`${second.url}/api/status`)).text()).includes('"failed"'));
-    await eachPage(second, /^Refresh failed.* The server stopped during the refresh\./, 'failed');
-    await second.stop();
-    await rm(own, { recursive: true });
-  });
-
-  test('because one was missed', async () => {
-    const own = await mkdtemp(join(tmpdir(), 'picpool-stale-'));
-    await seedPool(own, Date.now() - 5 * 3_600_000, 100);
-    const env = {
-      SERVICES: 'proxy',
-      PROXY_ALLOW_PRIVATE: 'true',
-      PROXY_JUDGES: judge.url,
-      RATE_LIMITS: 'off',
-    };
-    const late = await startServer('bun', { ...env, PROXY_SOURCES: 'http://127.0.0.1:9/' }, own);
-    await eachPage(late, /^Out of date.* Refreshed 5 hours ago\./, 'stale');
-    await late.stop();
-    await rm(own, { recursive: true });
-  });
 });
 
 test('the first page has a command that works, and leads to the pool', async () => {
@@ -467,34 +339,30 @@ describe('a pool of 20,000 proxies', () => {
     });
   });
 
-  test.each([
-    [390, 'dark'],
-    [768, 'light'],
-    [1440, 'dark'],
-  ] as const)(
-    'is filtered, sorted, paged, chosen from and copied at a width of %d',
-    async (width, colorScheme) => {
-      await visitLarge(
-        '/proxies',
-        async (page) => {
-          await toggle(page, 'socks5');
-          await page.getByText('More filters').click();
-          await page.getByLabel('Latency at most').fill('2000');
-          await page.getByText('≤ 2,000 ms').waitFor();
-          await page.getByLabel('Sort by').selectOption('response_time');
-          await page.waitForURL(/sort=response_time/);
-          await page.getByRole('link', { name: 'Next' }).click();
-          await page.getByText(/^Page 2 of/).waitFor();
-          await rows(page).nth(1).getByRole('checkbox').check();
-          await page.getByRole('button', { name: 'Copy 1 selected' }).click();
-          await page.locator('[data-copy-matches].done').waitFor();
-          expect(await copied(page)).toMatch(/^socks5:\/\/[\d.]+:\d+$/);
+  test('is filtered, sorted, paged, chosen from and copied', async () => {
+    await visitLarge(
+      '/proxies',
+      async (page) => {
+        await toggle(page, 'socks5');
+        await page.getByText('More filters').click();
+        await page.getByLabel('Latency at most').fill('2000');
+        await page.getByText('≤ 2,000 ms').waitFor();
+        await page.getByLabel('Sort by').selectOption('response_time');
+        await page.waitForURL(/sort=response_time/);
+        await page.getByRole('link', { name: 'Next' }).click();
+        await page.getByText(/^Page 2 of/).waitFor();
+        await rows(page).nth(1).getByRole('checkbox').check();
+        await page.getByRole('button', { name: 'Copy 1 selected' }).click();
+        await page.locator('[data-copy-matches].done').waitFor();
+        expect(await copied(page)).toMatch(/^socks5:\/\/[\d.]+:\d+$/);
+        for (const width of [390, 768, 1440]) {
+          await page.setViewportSize({ width, height: 900 });
           expect(await overflowOf(page)).toBe(0);
-        },
-        { ...CLIPBOARD, viewport: { width, height: 900 }, colorScheme },
-      );
-    },
-  );
+        }
+      },
+      CLIPBOARD,
+    );
+  });
 
   test('says when the connection is lost, and is up to date when it is back, without a jump', async () => {
     const relay = await startRelay(Number(new URL(large.url).port));

@@ -11,7 +11,7 @@ import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { ADMIN_TOKEN } from '../support/admin.ts';
 import { startBrowser } from '../support/browser/browser.ts';
-import { draw, SCENES } from '../support/images/scenes.ts';
+import { drawScene } from '../support/images/scene.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
 import { seedPool } from '../support/pool/seeded.ts';
 import { startServer } from '../support/servers/server-process.ts';
@@ -66,7 +66,7 @@ const server = await startServer(
   folder,
 );
 const browser = await startBrowser();
-const scene = await draw(SCENES[0] as (typeof SCENES)[number]);
+const scene = await drawScene();
 
 interface View {
   path: string;

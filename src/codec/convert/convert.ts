@@ -356,7 +356,7 @@ const MAX_OUTPUT_SIDE: Record<Format, number> = {
 /** For drawings, screenshots and animations. */
 const FIXED_QUALITY: Record<Lossy, number> = { webp: 80, jpeg: 82, avif: 50 };
 
-/** Adds the encoder. The settings were measured with bench/encoders.ts. */
+/** Adds the encoder. The comments say what was measured. */
 function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, motion }: Encoding): Sharp {
   switch (format) {
     case 'webp':

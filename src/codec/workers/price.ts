@@ -22,8 +22,7 @@ interface Prices {
 }
 
 /**
- * CPU time in ms a megapixel on the machine on which bench/encoders.ts ran. A few jobs are enough to adapt to another
- * machine.
+ * CPU time in ms a megapixel, as it was measured on one machine. A few jobs are enough to adapt to another.
  */
 const DECODE: Record<Header['kind'], number> = {
   ...{ jpeg: 8, png: 12, webp: 12, gif: 8, heif: 40, tiff: 8 },

@@ -81,10 +81,7 @@ export async function loseEverywhere({ send, copies }: Pick<Fleet, 'send' | 'cop
     to: second,
   });
   expect(deleted.status).toBe(200);
-  let left = await open();
-  while (left.length > 0 && Date.now() - from < WITHIN_MS) left = await open();
-  expect(left).toEqual([]);
-  expect(Date.now() - from).toBeLessThan(WITHIN_MS + 1000);
+  expect(await leftAfter(from, open)).toEqual([]);
   for (const to of copies) expect((await upload(to)).status).toBe(403);
 
   await first?.kill();
@@ -92,6 +89,15 @@ export async function loseEverywhere({ send, copies }: Pick<Fleet, 'send' | 'cop
   expect(await open()).toEqual([]);
   expect((await upload()).status).toBe(403);
   await loseAlbum({ send, copies }, made);
+}
+
+/** What is still open when the time is over. A look that began earlier says nothing, however long a busy machine took for it. */
+async function leftAfter<T>(from: number, open: () => Promise<T[]>): Promise<T[]> {
+  for (;;) {
+    const began = Date.now();
+    const left = await open();
+    if (left.length === 0 || began - from >= WITHIN_MS) return left;
+  }
 }
 
 /** An album with an invitation is deleted: within 2 s no copy shows it or takes a guest's picture. */
@@ -119,17 +125,15 @@ async function loseAlbum(
       ]),
     );
     await Promise.all(seen.map((answer) => answer.arrayBuffer()));
-    return seen.filter(({ status }) => status < 400).length;
+    return seen.filter(({ status }) => status < 400).map(({ url }) => url);
   };
-  expect(await open()).toBeGreaterThanOrEqual(copies.length * (paths.length - 1));
+  expect((await open()).length).toBeGreaterThanOrEqual(copies.length * (paths.length - 1));
   const from = Date.now();
   const deleted = await send(`/api/albums/${id}?images=delete`, {
     ...{ method: 'DELETE', headers: ADMIN, to: second },
   });
   expect(deleted.status).toBe(200);
-  let left = await open();
-  while (left > 0 && Date.now() - from < WITHIN_MS) left = await open();
-  expect(left).toBe(0);
+  expect(await leftAfter(from, open)).toEqual([]);
 }
 
 function form(file: Uint8Array<ArrayBuffer>): FormData {

@@ -109,18 +109,18 @@ function openerOf(tables: TestTables) {
     };
 }
 
-/** The suites of all that is small. `timed`: for those that wait for most of their time. */
-export function postgresConformance(test: Test, tables: TestTables, timed: Test = test): void {
+/** The suites of all that is small. */
+export function postgresConformance(test: Test, tables: TestTables): void {
   const opener = openerOf(tables);
   albumStoreConformance(test, opener(createPostgresAlbums));
   auditStoreConformance(test, opener(createPostgresAudit));
   stateStoreConformance(test, opener(createPostgresState));
   locksConformance(
-    timed,
+    test,
     opener((connection) => [createPostgresLocks(connection), createPostgresLocks(connection)] as const),
   );
   rateLimiterConformance(
-    timed,
+    test,
     opener((connection) => ({
       limiter: createPostgresRateLimiter(connection),
       advance: (ms: number) => systemClock.sleep(ms),

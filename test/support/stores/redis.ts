@@ -10,14 +10,18 @@ import { createRedisRateLimiter } from '../../../adapters/redis/rate-limiter.ts'
 import { createRedisState } from '../../../adapters/redis/state.ts';
 import { openImageReplica } from '../../../adapters/sqlite/image-replica.ts';
 import { openProxyReplica } from '../../../adapters/sqlite/proxy-replica.ts';
+import type { ImageStore } from '../../../src/image/store.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import type { ProxyStore } from '../../../src/proxy/store.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../../conformance/album-store.ts';
 import { auditStoreConformance } from '../../conformance/audit-store.ts';
 import { imageLossConformance } from '../../conformance/image-loss.ts';
-import { imageStoreConformance } from '../../conformance/image-store.ts';
+import { imageSearchConformance } from '../../conformance/image-search.ts';
+import { imageRecordsConformance } from '../../conformance/image-store.ts';
 import { locksConformance } from '../../conformance/locks.ts';
-import { proxyStoreConformance } from '../../conformance/proxy-store.ts';
+import { proxyQueryConformance } from '../../conformance/proxy-query.ts';
+import { proxyRecordsConformance } from '../../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../../conformance/rate-limiter.ts';
 import { stateStoreConformance } from '../../conformance/state-store.ts';
 import { type Open, type Test, whenRead } from '../runner.ts';
@@ -38,32 +42,21 @@ export async function openOwn<T>(url: string, create: (redis: RedisConnection) =
   return { store: create(redis), close: () => redis.close() };
 }
 
-/** All suites for Redis, each test on keys of its own. `timed`: for those that tolerate no others beside them. */
-export function redisConformance(
-  test: Test,
-  url: () => Promise<string>,
-  runtime: Runtime,
-  timed: Test = test,
-): void {
-  const opener =
-    <T>(create: (redis: RedisConnection) => T): Open<T> =>
-    async () =>
-      openOwn(await url(), create);
+/** All suites for Redis, each test on keys of its own. */
+export function redisConformance(test: Test, url: () => Promise<string>, runtime: Runtime): void {
+  redisRecordsConformance(test, url, runtime);
+  proxyQueryConformance(test, proxiesOf(url, runtime));
+  imageSearchConformance(test, imagesOf(url, runtime));
+}
 
-  proxyStoreConformance(
-    test,
-    whenRead(
-      opener((redis) => createRedisProxies(redis, () => openProxyReplica(runtime, tmpdir()))),
-      (proxies) => proxies.summary(),
-    ),
-  );
-  imageStoreConformance(
-    test,
-    whenRead(
-      opener((redis) => createRedisImages(redis, () => openImageReplica(runtime, tmpdir()))),
-      (images) => images.list({ offset: 0, limit: 1 }),
-    ),
-  );
+/**
+ * Those of what Redis does itself. Lists and searches are answered by a copy in SQLite, whatever kind of Redis it was read
+ * from.
+ */
+export function redisRecordsConformance(test: Test, url: () => Promise<string>, runtime: Runtime): void {
+  const opener = openerOf(url);
+  proxyRecordsConformance(test, proxiesOf(url, runtime));
+  imageRecordsConformance(test, imagesOf(url, runtime));
   imageLossConformance(
     test,
     opener((redis) => {
@@ -90,10 +83,26 @@ export function redisConformance(
     return { store: [createRedisLocks(one), createRedisLocks(two)] as const, close };
   });
   rateLimiterConformance(
-    timed,
+    test,
     opener((redis) => ({
       limiter: createRedisRateLimiter(redis),
       advance: (ms: number) => systemClock.sleep(ms),
     })),
   );
+}
+
+function openerOf(url: () => Promise<string>) {
+  return <T>(create: (redis: RedisConnection) => T): Open<T> =>
+    async () =>
+      openOwn(await url(), create);
+}
+
+function proxiesOf(url: () => Promise<string>, runtime: Runtime): Open<ProxyStore> {
+  const open = openerOf(url)((redis) => createRedisProxies(redis, () => openProxyReplica(runtime, tmpdir())));
+  return whenRead(open, (proxies) => proxies.summary());
+}
+
+function imagesOf(url: () => Promise<string>, runtime: Runtime): Open<ImageStore> {
+  const open = openerOf(url)((redis) => createRedisImages(redis, () => openImageReplica(runtime, tmpdir())));
+  return whenRead(open, (images) => images.list({ offset: 0, limit: 1 }));
 }
