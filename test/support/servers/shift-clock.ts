@@ -1,4 +1,0 @@
-// To preload: the clock of the process is wrong by `CLOCK_SHIFT_MS`.
-const right = Date.now.bind(Date);
-const shiftMs = Number(process.env.CLOCK_SHIFT_MS ?? 0);
-Date.now = () => right() + shiftMs;
