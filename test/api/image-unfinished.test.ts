@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
-import type { ImageEvent } from '../../src/image/service.ts';
+import { createReviews } from '../../src/image/review/reviews.ts';
+import type { ImageEvent, ImageServiceOptions } from '../../src/image/service.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
@@ -41,7 +42,10 @@ interface World {
   lose: ReturnType<typeof losing>['lose'];
 }
 
-async function withHost(work: (world: World) => Promise<void>): Promise<void> {
+async function withHost(
+  work: (world: World) => Promise<void>,
+  change: (parts: ImageServiceOptions) => Partial<ImageServiceOptions> = () => ({}),
+): Promise<void> {
   const events: string[] = [];
   let lose: World['lose'] = () => {};
   const host = await hosts.start({
@@ -49,7 +53,7 @@ async function withHost(work: (world: World) => Promise<void>): Promise<void> {
       const store = losing(parts.images);
       lose = store.lose;
       const onEvent = ({ type }: ImageEvent) => void events.push(type);
-      return { onEvent, images: store.images };
+      return { onEvent, images: store.images, ...change({ ...parts, images: store.images }) };
     },
   });
   try {
@@ -61,6 +65,62 @@ async function withHost(work: (world: World) => Promise<void>): Promise<void> {
 
 const listed = async (host: ImageHost) =>
   (await json<{ images: { id: string }[] }>(await host.send('/api/list'))).images.map(({ id }) => id);
+const noted = async (host: ImageHost) =>
+  (await host.state.keys()).filter((key) => key.startsWith('image-unfinished:')).length;
+
+/** Expects that nothing is left of what was removed, and that this was told once. */
+async function expectGone({ host, events }: World, link: string, status = 404): Promise<void> {
+  expect((await host.send(pathOf(link))).status).toBe(status);
+  await host.service.removeEnded();
+  await host.service.removeEnded();
+  expect(events).toEqual(['stored', 'removed']);
+  expect([await host.files(), await noted(host)]).toEqual([[], 0]);
+}
+
+describe('a removal whose answer is lost', () => {
+  test('is finished by another copy if the process dies', () =>
+    withHost(async (world) => {
+      const { host, events } = world;
+      const image = await host.upload(png);
+      const record = await host.images.get(image.id);
+      const business = { kind: 'deletion', at: host.clock.ms, images: [record] };
+      await host.state.set('image-unfinished:of-the-dead', JSON.stringify(business));
+      await host.service.removeEnded();
+      expect(events).toEqual(['stored']);
+      host.clock.ms += 11 * 60_000;
+      await host.service.removeEnded();
+      await expectGone(world, image.raw_url);
+    }));
+
+  test('by the cleanup is finished', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png);
+      await host.serve(91 * DAY_MS);
+      lose('removeIdle');
+      expect((await host.send('/api/cleanup', { method: 'POST' })).status).toBe(503);
+      await expectGone(world, image.raw_url);
+    }));
+
+  test('by its expiry is finished', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png, 'expires_in=10m');
+      host.clock.ms += 11 * 60_000;
+      lose('removeEnded');
+      await host.service.removeEnded().catch(() => {});
+      await expectGone(world, image.raw_url, 410);
+    }));
+
+  test('by its last view is finished', () =>
+    withHost(async (world) => {
+      const { host, lose } = world;
+      const image = await host.upload(png, 'max_views=1');
+      lose('endView');
+      await (await host.send(pathOf(image.raw_url))).arrayBuffer();
+      await expectGone(world, image.raw_url, 410);
+    }));
+});
 
 test('a change whose answer is lost takes effect at once, and is announced', () =>
   withHost(async ({ host, events, lose }) => {
@@ -89,3 +149,50 @@ describe('an upload that ends in an error', () => {
       expect([await listed(host), await host.files()]).toEqual([[], []]);
     }));
 });
+
+describe('an approval that was interrupted', () => {
+  test('and is followed by a refusal leaves nothing public', () =>
+    withHost(async ({ host, events }) => {
+      let fails = false;
+      const state = {
+        ...host.state,
+        set: (key: string, value: string) => (fails ? Promise.reject(away()) : host.state.set(key, value)),
+      };
+      const reviews = createReviews({
+        ...host,
+        state,
+        clock: { ...host.clock, now: host.clock.now },
+        onStored: () => {},
+        discard: host.service.discard,
+      });
+      const record = await host.images.get((await host.upload(png)).id);
+      if (!record) throw new Error('no record');
+      const path = `${host.folder}/held`;
+      await Bun.write(path, png);
+      await reviews.hold({ ...record, id: 'reviewreview' }, path);
+      fails = true;
+      await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
+      fails = false;
+      expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
+      await reviews.decide('reviewreview', 'block');
+      expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+      expect([await reviews.list(), await listed(host)]).toEqual([[], [record.id]]);
+      expect(events).toEqual(['stored', 'removed']);
+    }));
+});
+
+test('a full store keeps nothing from being deleted', () =>
+  withHost(
+    async ({ host, events }) => {
+      const { id, delete_token: token } = await host.upload(png);
+      const headers = { 'x-delete-token': token };
+      expect((await host.send(`/api/delete/${id}`, { method: 'DELETE', headers })).status).toBe(200);
+      expect(events).toEqual(['stored', 'removed']);
+    },
+    ({ state }) => ({
+      state: {
+        ...state,
+        set: () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.'))),
+      },
+    }),
+  ));
