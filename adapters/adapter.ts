@@ -97,6 +97,8 @@ export interface RecordsAdapter extends Adapter<RecordStores> {
 
 interface OpenLimiter {
   limiter: RateLimiter;
+  /** Asks the server as requests do. Rejects if it does not answer, or refuses. */
+  ask(): Promise<unknown>;
   close(): Promise<void>;
 }
 

@@ -4,6 +4,7 @@ import { ConfigError } from '../src/errors.ts';
 import type { Finding } from '../src/findings/finding.ts';
 import type { BlobStore } from '../src/image/store.ts';
 import type { Log } from '../src/lib/logger.ts';
+import { masked } from '../src/lib/masked.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
 import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
@@ -11,6 +12,8 @@ import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
 /** Everything that is stored outside the process, and shared through it. */
 export interface Stores extends RecordStores {
   blobs: BlobStore;
+  /** With `limitsUrl`: rejects if the server there does not answer, or refuses. */
+  askLimits?: () => Promise<unknown>;
 }
 
 export interface OpenOptions {
@@ -30,22 +33,22 @@ export interface OpenOptions {
 /**
  * Opens the stores that the URLs name, loading only the adapters in use.
  * @throws {AppError} `unavailable` if one cannot be opened.
+ * @throws {ConfigError} with the URL if its adapter cannot parse it.
  */
 export async function openStores(
   metadataUrl: string,
   blobsUrl: string,
   options: OpenOptions,
 ): Promise<Stores> {
+  await requireStoreUrls({ [masked('BLOBS_URL', blobsUrl)]: blobsUrl });
   const blobs = await filesAdapter(blobsUrl).open(blobsUrl, contextOf(options));
   const records = await openRecords(metadataUrl, options);
   const { limitsUrl } = options;
   const limits =
     limitsUrl && (await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl, contextOf(options).log));
   if (!limits) return { ...records, blobs };
-  const close = async () => {
-    await Promise.all([records.close(), limits.close()]);
-  };
-  return { ...records, limiter: limits.limiter, close, blobs };
+  const close = () => Promise.all([records.close(), limits.close()]).then(() => {});
+  return { ...records, limiter: limits.limiter, askLimits: limits.ask, close, blobs };
 }
 
 /**
@@ -53,6 +56,7 @@ export async function openStores(
  * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openRecords(url: string, options: OpenOptions): Promise<RecordStores> {
+  await requireStoreUrls({ [masked('METADATA_URL', url)]: url });
   return recordsAdapter(url).open(url, contextOf(options));
 }
 

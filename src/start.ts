@@ -6,6 +6,7 @@ import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { warn } from './findings/finding.ts';
+import { answering } from './findings/readiness.ts';
 import { logDurability } from './findings/stores.ts';
 import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
@@ -129,6 +130,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const mcp = await startMcp(config, { log, handle });
     const health = [
       shutdown.source,
+      ...(opened.askLimits
+        ? [answering('LIMITS_URL does not answer: each copy limits on its own.', opened.askLimits)]
+        : []),
       ...features.flatMap(({ health }) => health),
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];

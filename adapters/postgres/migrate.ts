@@ -39,6 +39,7 @@ export async function migrate(
     inEnglish(
       `The tables have schema version ${version}, which programs below version ${reader} cannot use; this picpool knows version ${steps.length}. Start the newer picpool that made them.`,
     ),
+    { lasting: true },
   );
 }
 

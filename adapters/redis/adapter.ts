@@ -59,6 +59,7 @@ export const redis: RecordsAdapter = {
       log('warn', 'LIMITS_URL does not answer: each copy limits on its own', { cause });
     return {
       limiter: withFallback(alone, createLocalRateLimiter({ now: Date.now }), undefined, onAway),
+      ask: async () => alone.take('ready', { capacity: 1, perSecond: 1 }, 0),
       close: () => alone.close(),
     };
   },

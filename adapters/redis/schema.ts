@@ -45,6 +45,7 @@ export async function agreeOnSchema(
     inEnglish(
       `The records in Redis have schema version ${stored}, which programs below version ${least} cannot read; this picpool knows version ${version}. Start the newer picpool that wrote them.`,
     ),
+    { lasting: true },
   );
 }
 

@@ -12,7 +12,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import type { BlobStore } from '../../src/image/store.ts';
+import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { within } from '../../src/lib/deadline.ts';
 import { createClient, limited, type S3Credentials } from './client.ts';
 import { isMissing, translate } from './errors.ts';
@@ -33,9 +33,17 @@ export function createS3Blobs(
   const { bucket, prefix } = address;
   const target = (key: string) => ({ Bucket: bucket, Key: prefix + key.replaceAll('/', '!') });
 
-  async function sizeOf(key: string): Promise<number> {
-    const head = await limited(0, (limits) => client.send(new HeadObjectCommand(target(key)), limits));
-    if (head.ContentLength !== undefined) return head.ContentLength;
+  async function infoOf(key: string): Promise<BlobInfo | null> {
+    const { Bucket, Key } = target(key);
+    const command = new HeadObjectCommand({ Bucket, Key });
+    const head = await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
+    if (head === null) return null;
+    const modified = head.LastModified?.getTime() ?? 0;
+    if (head.ContentLength !== undefined) return { key, size: head.ContentLength, modified };
+    // Something in between may have removed the length. Of all names that begin with this one, it is the first.
+    const list = new ListObjectsV2Command({ Bucket, Prefix: Key, MaxKeys: 1 });
+    const [first] = (await limited(0, (limits) => client.send(list, limits))).Contents ?? [];
+    if (first?.Key === Key && first.Size !== undefined) return { key, size: first.Size, modified };
     throw translate(new Error('the S3 server does not tell the length of an object'));
   }
 
@@ -54,7 +62,9 @@ export function createS3Blobs(
     const stream = body instanceof ReadableStream ? body : new Blob([]).stream();
     // Something in between may have removed the length, or ignored the range.
     const said = answer.ContentRange === undefined ? null : /^bytes (\d+)-(\d+)\//.exec(answer.ContentRange);
-    const size = answer.ContentLength ?? (said ? Number(said[2]) + 1 - Number(said[1]) : await sizeOf(key));
+    const ranged = said ? Number(said[2]) + 1 - Number(said[1]) : undefined;
+    const size = answer.ContentLength ?? ranged ?? (await infoOf(key))?.size;
+    if (size === undefined) return null;
     if (!whole && said === null) {
       stream.cancel().catch(() => {});
       throw translate(new Error('the S3 server ignored the range'));
@@ -81,11 +91,7 @@ export function createS3Blobs(
       });
     },
 
-    async stat(key) {
-      const command = new HeadObjectCommand(target(key));
-      const head = await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
-      return head && { key, size: head.ContentLength ?? 0, modified: head.LastModified?.getTime() ?? 0 };
-    },
+    stat: infoOf,
 
     async remove(key) {
       const command = new DeleteObjectCommand(target(key));

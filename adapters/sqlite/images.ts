@@ -152,7 +152,7 @@ export function createImageExpiry(
     `INSERT INTO image_ends VALUES (?, ${NOW}) ON CONFLICT DO UPDATE SET at = excluded.at`,
   );
   const forgetViews = database.prepare(
-    `UPDATE images SET views_open = 0, ends_at = CASE views_left WHEN 0 THEN min(ends_at, ${NOW}) ELSE ends_at END
+    `UPDATE images SET views_open = 0, ends_at = CASE views_left WHEN 0 THEN 0 ELSE ends_at END
      WHERE views_open > 0`,
   );
   const remembered = database.prepare(`SELECT 1 FROM image_ends WHERE id = ? AND at > ${NOW} - ?`);

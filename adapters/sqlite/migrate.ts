@@ -95,6 +95,7 @@ function step(database: Migratable, migrations: readonly Migration[]): boolean {
         inEnglish(
           `The database has schema version ${version}, but this picpool only knows versions up to ${migrations.length}. Start the newer picpool that wrote it.`,
         ),
+        { lasting: true },
       );
     }
     const migration = migrations[version];

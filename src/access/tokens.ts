@@ -51,7 +51,7 @@ export interface Tokens {
 }
 
 interface TokensOptions {
-  state: Pick<StateStore, 'get' | 'set' | 'keys'>;
+  state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
   /** Returns `length` cryptographically random bytes. */
   random: (length: number) => Uint8Array;
   /** Milliseconds since 1970. */
@@ -121,8 +121,12 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
       }
       const token = PREFIX + Buffer.from(random(32)).toString('base64url');
       const facts: Omit<Token, 'id'> = { name, role, rate, quota, createdAt: now() };
-      await state.set(KEY + sha256(token), JSON.stringify(facts));
-      return token;
+      const key = KEY + sha256(token);
+      await state.set(key, JSON.stringify(facts));
+      // Of two that are created at once, one at least sees the other.
+      if ((await all()).filter((other) => other.token.name === name).length === 1) return token;
+      await state.remove(key);
+      throw new AppError('conflict', inEnglish(`Another token named ${name} is being created. Try again.`));
     },
 
     list: async () => (await all()).map(({ token }) => token),

@@ -1,24 +1,19 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openStores, type Stores } from '../../adapters/open.ts';
+import { openStores } from '../../adapters/open.ts';
 import { filesAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
-import { originalKey } from '../image/records/blob-keys.ts';
-import type { BlobInfo, BlobStore } from '../image/store.ts';
+import type { BlobStore } from '../image/store.ts';
 import { countOf } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
-import { CopyFault, copyFile, hashOf, pages } from './copy-images.ts';
 import { BEGAN } from './copy-records.ts';
 import { conclude, copyAll, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
 import { withStores } from './stores.ts';
-
-/** Faults beyond this number are not listed. */
-const MOST_FAULTS = 100;
 
 export const command = defineCommand({
   operands: { form: 'TARGET', least: 1, most: 1 },
@@ -70,8 +65,12 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
             },
           };
           const target = { metadata: { ...copy, blobs: known }, blobs: known };
-          const copied = await copyAll(source, target, { verify: false, live: true, folder, terminal });
-          copied.faults.push(...(await verify(source.blobs, copy, { files, hashes: options.check, folder })));
+          const copied = await copyAll(source, target, {
+            verify: options.check,
+            live: true,
+            folder,
+            terminal,
+          });
           await copy.state.set(BEGAN, began.toISOString());
           await copy.close();
           const backup = await storeBackup(known, path, { began, files });
@@ -112,36 +111,4 @@ async function refuseImagesPlace(
   } finally {
     await blobs.remove(key);
   }
-}
-
-/**
- * Returns a sentence for each image of the backup whose file is missing, or with `hashes` differed. One that differs is
- * replaced if the images have a good one.
- */
-async function verify(
-  from: Stores['blobs'],
-  { images, blobs }: Pick<Stores, 'images' | 'blobs'>,
-  { files, hashes, folder }: { files: ReadonlyMap<string, BlobInfo>; hashes: boolean; folder: string },
-): Promise<string[]> {
-  const faults: string[] = [];
-  for await (const records of pages(images)) {
-    for (const image of records) {
-      const key = originalKey(image);
-      const isThere = files.get(key)?.size === image.size;
-      if (isThere && (!hashes || (await hashOf(blobs, key)) === image.hash)) continue;
-      let outcome = '';
-      if (isThere) {
-        try {
-          // Nothing is copied if it was only read wrongly.
-          if ((await copyFile(image, { from, to: blobs, key, folder, verify: true })) === 0) continue;
-          outcome = '; it has been replaced';
-        } catch (error) {
-          if (!(error instanceof CopyFault)) throw error;
-          outcome = `, and cannot be replaced: it ${error.message}`;
-        }
-      }
-      if (faults.length < MOST_FAULTS) faults.push(`image ${image.id} is not intact in the backup${outcome}`);
-    }
-  }
-  return faults;
 }

@@ -71,13 +71,21 @@ async function readFiles() {
   return Promise.all(read);
 }
 
+/** Returns what a name without a known beginning must share with a setting: `SERVICE` means `SERVICES`, but `TERM` is not `TERMS`. */
+const bare = (name: string) =>
+  name
+    .toUpperCase()
+    .replaceAll('_', '')
+    .replace(/(?<=.{5})S$/, '');
+
 /** Returns variables that look like a misspelled setting. */
 export function misspelled(env: Environment): string[] {
   const known = [...Object.keys(settings), ...SECRETS.map((name) => `${name}_FILE`)];
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   return Object.keys(env).flatMap((name) => {
-    if (known.includes(name) || ![...prefixes].some((prefix) => name.startsWith(prefix))) return [];
-    const meant = nearest(name, known);
+    if (known.includes(name)) return [];
+    const isOurs = [...prefixes].some((prefix) => name.startsWith(prefix));
+    const meant = isOurs ? nearest(name, known) : known.find((one) => bare(one) === bare(name));
     return meant === undefined ? [] : [`${name} is not a setting. Did you mean ${meant}?`];
   });
 }

@@ -38,7 +38,8 @@ export interface ImageTarget {
 /**
  * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
  * skipped; with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
- * `live`: all records are new there, so only files count as copied. `folder`: for temporary files.
+ * `live`: all records are new there, so only files count as copied, and a file that had to be replaced is a fault.
+ * `folder`: for temporary files.
  */
 export async function copyImages(
   from: Pick<Stores, 'images' | 'blobs'>,
@@ -52,17 +53,24 @@ export async function copyImages(
     const known = to.metadata === null ? new Map() : await to.metadata.images.getMany(ids);
     const moved = new Map<ImageRecord, number>();
     await forEachBounded(records, FILES_AT_ONCE, async (image) => {
+      const { blobs } = to;
+      const key = originalKey(image);
+      const wasThere = live && verify && (await blobs?.stat(key))?.size === image.size;
+      const tell = (what: string) => {
+        if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${what}`);
+      };
       try {
-        const { blobs } = to;
-        const file = { from: from.blobs, key: originalKey(image), folder, verify };
-        moved.set(image, blobs === null ? 0 : await copyFile(image, { ...file, to: blobs }));
+        const file = { from: from.blobs, key, folder, verify };
+        const bytes = blobs === null ? 0 : await copyFile(image, { ...file, to: blobs });
+        moved.set(image, bytes);
+        if (wasThere && bytes > 0) tell('is not intact in the backup; it has been replaced');
       } catch (error) {
         if (!(error instanceof CopyFault)) throw error;
-        const isFull = result.faults.length >= MOST_FAULTS;
-        // Otherwise it was deleted meanwhile.
-        if (!isFull && (await from.images.get(image.id)) !== null) {
-          result.faults.push(`image ${image.id} ${error.message}`);
-        }
+        if (wasThere) {
+          moved.set(image, 0);
+          tell(`is not intact in the backup, and cannot be replaced: it ${error.message}`);
+          // Otherwise it was deleted meanwhile.
+        } else if ((await from.images.get(image.id)) !== null) tell(error.message);
       }
     });
     await forEachBounded(moved, live ? LIVE_PAGE : RECORDS_AT_ONCE, async ([image, bytes]) => {
@@ -103,25 +111,31 @@ export async function copyReviewed(
   return { seen: held.length, faults };
 }
 
-/** Removes from the new stores what was deleted from the old ones after it was copied. Returns how many images. */
+/**
+ * Removes from the new stores what was deleted from the old ones after it was copied. Returns how many images, and those
+ * that are only in the new stores: they were deleted longer ago than the old ones know, or are new there.
+ */
 export async function removeDeleted(
   from: Pick<Stores, 'images'>,
   to: { metadata: Pick<Stores, 'images'>; blobs: BlobStore | null },
-): Promise<number> {
+): Promise<{ removed: number; alone: string[] }> {
   let removed = 0;
+  const alone: string[] = [];
   for await (const records of pages(to.metadata.images)) {
-    const buried = await from.images.buried(records.map(({ id }) => id));
+    const ids = records.map(({ id }) => id);
+    const [buried, known] = [await from.images.buried(ids), await from.images.existing(ids)];
+    alone.push(...ids.filter((id) => !buried.has(id) && !known.has(id)));
     for (const image of records) {
       if (!buried.has(image.id) || !(await to.metadata.images.remove(image.id))) continue;
       await to.blobs?.remove(originalKey(image));
       removed++;
     }
   }
-  return removed;
+  return { removed, alone };
 }
 
 /** A fault of one image, which does not affect the others. */
-export class CopyFault extends Error {}
+class CopyFault extends Error {}
 
 /**
  * Returns all records in batches. An access moves a record within their order, so one that a running server touches can be
@@ -144,7 +158,7 @@ async function* everyImage(
 }
 
 /** Returns all records in batches, the latest access first. */
-export function pages(images: Pick<Stores['images'], 'recent'>, size = PAGE): AsyncGenerator<ImageRecord[]> {
+function pages(images: Pick<Stores['images'], 'recent'>, size = PAGE): AsyncGenerator<ImageRecord[]> {
   return batches(size, (after?: ImageRecord) =>
     images.recent({ offset: 0, limit: size, ...(after && { after }) }),
   );
@@ -214,7 +228,7 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
  * Returns the number of bytes copied; 0 if the file already exists, because files are published whole or not at all.
  * @throws {CopyFault} if there is no good file to copy, or it cannot be read back.
  */
-export async function copyFile(
+async function copyFile(
   image: ImageRecord,
   {
     from,
@@ -224,8 +238,10 @@ export async function copyFile(
     verify,
   }: { from: BlobStore; to: BlobStore; key: string; folder: string; verify: boolean },
 ): Promise<number> {
+  const isGood = async () => (await hashOf(to, key)) === image.hash;
   const isThere = (await to.stat(key))?.size === image.size;
-  if (isThere && (!verify || (await hashOf(to, key)) === image.hash)) return 0;
+  // Nothing is copied if it was only read wrongly.
+  if (isThere && (!verify || (await isGood()) || (await isGood()))) return 0;
   const path = join(folder, randomUUID());
   try {
     if ((await hashOf(from, key, path)) !== image.hash) {
@@ -235,7 +251,7 @@ export async function copyFile(
   } finally {
     await rm(path, { force: true });
   }
-  if ((await hashOf(to, key)) !== image.hash) {
+  if (!(await isGood())) {
     await to.remove(key);
     throw new CopyFault('cannot be read back from the new store unchanged');
   }

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
@@ -9,9 +9,9 @@ import { AppError } from '../errors.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
 import { writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
+import { removeLeftovers } from '../image/maintenance/sweep.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { countOf, formatCount, readableBytes } from '../lib/format.ts';
-import { isRunning } from '../lib/is-running.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import { compareImages, copyImages, copyReviewed, type ImageTarget, removeDeleted } from './copy-images.ts';
 import { copyAlbums, copyAudit, copyProxies, copyState } from './copy-records.ts';
@@ -75,8 +75,14 @@ export async function copyAll(
     );
     shown.end();
     done.push(countOf(proxies, 'proxy', 'proxies'));
-    const deleted = await removeDeleted(source, { metadata: target.metadata, blobs: target.blobs });
-    if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
+    // Older backups share the files.
+    const blobs = live ? null : target.blobs;
+    const { removed, alone } = await removeDeleted(source, { metadata: target.metadata, blobs });
+    if (removed > 0) done.push(`${countOf(removed, 'image')} removed, deleted since`);
+    if (alone.length > 0 && !live)
+      done.push(
+        `${countOf(alone.length, 'image')} only there, new or deleted here long ago (${alone.join(' ')})`,
+      );
     const albums = await copyAlbums(source.albums, target.metadata);
     if (albums > 0) done.push(countOf(albums, 'album'));
     const acts = await copyAudit(source.audit, target.metadata.audit);
@@ -108,53 +114,46 @@ export async function makeFolder(metadata: string | undefined): Promise<void> {
   if (path !== null) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
 }
 
+/** What else differs, `compareImages` finds. */
 async function compareCounts(source: Stores, target: Stores): Promise<string[]> {
-  const [images, proxies] = [
-    [await source.images.summary(), await target.images.summary()] as const,
-    [await source.proxies.summary(), await target.proxies.summary()] as const,
-  ];
-  const counts: [what: string, old: number, now: number][] = [
-    ['images', images[0].images, images[1].images],
-    ['protected images', images[0].protected, images[1].protected],
-    ['bytes of images', images[0].bytes, images[1].bytes],
-    ['proxies', proxies[0].total, proxies[1].total],
-  ];
+  const counts = [
+    ['images', (await source.images.summary()).images, (await target.images.summary()).images],
+    ['proxies', (await source.proxies.summary()).total, (await target.proxies.summary()).total],
+  ] as const;
   return counts
     .filter(([, old, now]) => now < old)
     .map(([what, old, now]) => `${formatCount(now)} of ${formatCount(old)} ${what} are in the new store`);
 }
 
-const NAME = /^picpool-migrate-(\d+)$/;
+const WORK = 'picpool-migrate-';
+/** Far less than the hour after which an untouched folder is removed. */
+const TOUCH_MS = 60_000;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * Runs the work with a folder for temporary files, which is removed afterwards, even if a signal ends the program.
- * What `kill -9` leaves is removed by the next run, or by the sweep of a server with that `DATA_DIR`.
+ * What `kill -9` leaves is removed an hour later, by the next run or by the sweep of a server with that `DATA_DIR`: who
+ * else uses it cannot be told by process IDs, because containers share the folder, but not these.
  */
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);
   const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
-  await removeLeftovers(parent);
-  const folder = join(parent, `picpool-migrate-${process.pid}`);
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  await removeLeftovers(parent, { now: Date.now(), prefix: WORK });
+  const folder = await mkdtemp(join(parent, WORK));
+  const touch = () => utimes(folder, new Date(), new Date()).catch(() => {});
+  const touching = setInterval(touch, TOUCH_MS);
   const end = () => {
     rmSync(folder, { recursive: true, force: true });
     process.exit(130);
   };
   for (const signal of SIGNALS) process.once(signal, end);
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     return await work(folder);
   } finally {
+    clearInterval(touching);
     for (const signal of SIGNALS) process.off(signal, end);
     await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function removeLeftovers(parent: string): Promise<void> {
-  for (const name of await readdir(parent).catch(() => [])) {
-    const [, pid] = NAME.exec(name) ?? [];
-    if (pid !== undefined && !isRunning(Number(pid)))
-      await rm(join(parent, name), { recursive: true, force: true });
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The exit codes of the program. `damaged`: the database is, so that starting again would not help. `interrupted`: what
- * shells report for a program that SIGINT ended.
+ * The exit codes of the program. `damaged`: the database is, or only a newer version can read it, so that starting again
+ * would not help. `interrupted`: what shells report for a program that SIGINT ended.
  */
 export const EXIT = { done: 0, failed: 1, usage: 2, damaged: 3, interrupted: 130 } as const;
 

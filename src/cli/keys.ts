@@ -4,7 +4,7 @@ import { KEY_NAMES, rotateKeys } from '../lib/key-ring.ts';
 import { defineCommand } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
 import { flag } from './options.ts';
-import { withRecords } from './stores.ts';
+import { withStores } from './stores.ts';
 
 export const command = defineCommand({
   operands: { form: 'rotate', least: 1, most: 1 },
@@ -20,7 +20,7 @@ not signed.`,
 
   async run({ options: { forget }, operands: [verb], ...surroundings }) {
     if (verb !== 'rotate') throw usageError('Use rotate.');
-    return withRecords(surroundings, async ({ state }) => {
+    return withStores(surroundings, async ({ state }) => {
       for (const name of KEY_NAMES) {
         const from = await rotateKeys({ state, name, random: randomBytes, now: Date.now }, forget);
         await surroundings.terminal.print(

@@ -18,10 +18,11 @@ export const command = defineCommand({
   about: `Copies all records, images and secrets to other stores, and leaves the old ones unchanged. What has already
 been copied is skipped, so an interrupted copy is continued by the same command. The server can keep running
 while most is copied. Then stop it and run the command once more: that also copies what changed and removes
-what was deleted within the last hour; then start the server with METADATA_URL and BLOBS_URL set to the new
-stores. Each image is compared with its SHA-256 when it is read, and again when it is read back from the new
-store. Proxies get new IDs; smaller versions of images are made again on request; links of images that have
-expired return 404 instead of 410. Credentials for S3 are those of the server.
+what was deleted within the last hour, and names pictures that only the new stores have: what was deleted
+longer ago, delete there. Then start the server with METADATA_URL and BLOBS_URL set to the new stores.
+Each image is compared with its SHA-256 when it is read, and again when it is read back from the new store.
+Proxies get new IDs; smaller versions of images are made again on request; links of images that have expired
+return 404 instead of 410. Credentials for S3 are those of the server.
 Exit code 0: everything is copied; 1: something is missing, and standard error says what.
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,

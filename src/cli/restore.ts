@@ -51,17 +51,19 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       return EXIT.done;
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
-    if (backup === undefined) throw new CommandError(`${operands[0]} holds no such backup.`);
-    const urls = { METADATA_URL: config.METADATA_URL, BLOBS_URL: config.BLOBS_URL };
+    if (backup === undefined) throw new CommandError(`${masked('BLOBS_URL', place)} holds no such backup.`);
     await refuseDefault(env, config);
-    for (const [name, url] of Object.entries(urls)) terminal.say(`to ${name}=${masked(name, url)}`);
+    for (const name of ['METADATA_URL', 'BLOBS_URL'] as const)
+      terminal.say(`to ${name}=${masked(name, config[name])}`);
     const closing: Stores[] = [];
     try {
       return await withWorkFolder(config.DATA_DIR, async (folder) => {
         const source = await openBackup({ url: place, blobs }, backup, { ...opening, folder });
         closing.push(source);
         const began = (await source.state.get(BEGAN)) ?? new Date(timeOf(backup.name)).toISOString();
-        const told = await readServerLogs(options.log, began);
+        // A clock that was ahead does not tell what was removed since.
+        const since = Date.parse(began) > Date.now() ? '' : began;
+        const told = await readServerLogs(options.log, since);
         await makeFolder(config.METADATA_URL);
         const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
         closing.push(target);
@@ -73,12 +75,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
           );
         }
         const isWhole = images === 0 || unfinished !== null;
-        const copying = { verify: options.verify, folder, terminal };
-        const [theirs, ours] = [
-          await source.state.get(IDENTITY_STATE),
-          await target.state.get(IDENTITY_STATE),
-        ];
-        if (!isWhole && theirs !== ours) throw new CommandError('The backup is of another installation.');
+        const isSame = (await source.state.get(IDENTITY_STATE)) === (await target.state.get(IDENTITY_STATE));
+        if (!isWhole && !isSame) throw new CommandError('The backup is of another installation.');
         if (isWhole) {
           await claim(source, { metadata: target, blobs: target.blobs }, folder);
           await target.state.set(UNFINISHED, backup.name);
@@ -87,13 +85,12 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         // The files of the backup stay.
         const kept = { ...source, blobs: { ...source.blobs, remove: async () => {} } };
         const gone = isWhole ? await replay(told, kept) : null;
-        const copied = isWhole
-          ? await copyAll(source, { metadata: target, blobs: target.blobs }, copying)
-          : await copyAll(
-              { ...target, blobs: source.blobs },
-              { metadata: null, blobs: target.blobs },
-              copying,
-            );
+        const [from, metadata] = isWhole ? [source, target] : [{ ...target, blobs: source.blobs }, null];
+        const copied = await copyAll(
+          from,
+          { metadata, blobs: target.blobs },
+          { verify: options.verify, folder, terminal },
+        );
         if (isWhole && copied.faults.length === 0) await target.state.remove(UNFINISHED);
         const what = `${isWhole ? 'restored' : 'complete'}, from backup ${backup.name}; ${saidOf(options.log.length, told, gone)}`;
         const advice = `All others are ${what}. What is newer than the backup and has lost its file is in none.`;

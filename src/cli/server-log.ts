@@ -9,9 +9,12 @@ import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { CommandError, usageError } from './exit.ts';
 
-/** A line of the log as JSON, also as Kubernetes keeps it, with time and stream in front. */
+/**
+ * A line of the log as JSON, also as Kubernetes keeps it, with time and stream in front. A log that has only warnings
+ * and errors tells nothing.
+ */
 const LINE =
-  /^(?:\S+ std(?:out|err) F )?(\{"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","level":"(?:debug|info|warn|error)","message":".*\})$/;
+  /^(?:\S+ std(?:out|err) F )?(\{"time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","level":"(?:debug|info)","message":".*\})$/;
 /** A line of the audit log. */
 const ACT = /^\{"id":"[\w-]{1,40}","time":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)","what":"[\w.]+".*\}$/;
 /** Acts after which an image or album is gone. */
@@ -61,7 +64,7 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw new CommandError(`The log ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
     }
     if (lines === 0) {
-      throw usageError(`${path} has no line of a server with LOG_FORMAT=json.`);
+      throw usageError(`${path} has no line of a server with LOG_FORMAT=json and LOG_LEVEL=info.`);
     }
   }
   for (const { what, of } of [...acts.values()]) if (what === 'refused') acts.delete(of);

@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { RecordStores } from '../../adapters/adapter.ts';
-import { openRecords, openStores, type Stores } from '../../adapters/open.ts';
+import { openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
 import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
@@ -44,25 +43,8 @@ export async function withStores<T>(
   }
 }
 
-/** Runs the work with the records from the settings. Never creates a database. */
-export async function withRecords<T>(
-  { env, runtime }: Surroundings,
-  work: (records: RecordStores & { config: Config }) => Promise<T>,
-): Promise<T> {
-  const config = parseConfig(env);
-  const { METADATA_URL } = config;
-  await requireDatabase(METADATA_URL);
-  const records = await openRecords(METADATA_URL, { runtime });
-  try {
-    await refuseMoved(records.state);
-    return await work({ ...records, config });
-  } finally {
-    await records.close();
-  }
-}
-
 /** Rejects if the records were copied to another store, and no server has used these since: a change would be lost. */
-async function refuseMoved(state: RecordStores['state']): Promise<void> {
+async function refuseMoved(state: Stores['state']): Promise<void> {
   const [moved, served] = [await state.get(MOVED), await state.get(SERVICE_STATE)];
   if (moved === null) return;
   const { at, to } = parseForeignJson(moved) as { at: number; to: string };

@@ -3,13 +3,12 @@ import { createTokens, ROLES, TOKEN_NAME, type Token } from '../access/tokens.ts
 import { readUsage, type Usage } from '../access/usage.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { createLogger } from '../lib/logger.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import { openAudit } from '../start/audit.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
-import { withRecords } from './stores.ts';
+import { withStores } from './stores.ts';
 
 export const command = defineCommand({
   operands: { form: 'create NAME | list | revoke NAME', least: 1, most: 2 },
@@ -38,10 +37,9 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     // One with an older name can be revoked.
     const isNamed = verb === 'create' ? new RegExp(TOKEN_NAME.pattern).test(name) : name !== '';
     if (verb !== 'list' && !isNamed) throw usageError(TOKEN_NAME.rule);
-    return withRecords(surroundings, async ({ config, ...records }) => {
-      const { state } = records;
-      const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
-      const { once } = openAudit(config, records, log);
+    return withStores(surroundings, async ({ config, log, ...stores }) => {
+      const { state } = stores;
+      const { once } = openAudit(config, stores, log);
       const act = { subject: `token ${name}`, who: 'command line' };
       const tokens = createTokens({ state, random: randomBytes, now: Date.now });
       if (verb === 'list') await terminal.print(listed(await tokens.list(), await readUsage(state)));

@@ -68,10 +68,12 @@ export async function checkBlobs(patient: Patient): Promise<readonly Finding[]> 
 }
 
 /** Asks the server that counts requests. */
-export async function checkLimits({ config, runtime }: Patient): Promise<readonly Finding[]> {
+export async function checkLimits({ config }: Patient): Promise<readonly Finding[]> {
   const { LIMITS_URL: url = '' } = config;
   const shown = masked('LIMITS_URL', url);
-  return within(LIMIT_MS, findingsOf(url, { runtime })).then(
+  const limits = await recordsAdapter(url).openLimiter?.(url, () => {});
+  const asked = within(LIMIT_MS, limits?.ask() ?? Promise.resolve()).finally(limits?.close);
+  return asked.then(
     () => [ok(shown)],
     (error: unknown) => [
       fail(`${shown}: ${withCause(error)}`, 'Until it answers, each copy limits on its own.'),
@@ -80,16 +82,15 @@ export async function checkLimits({ config, runtime }: Patient): Promise<readonl
 }
 
 /**
- * Checks that records and files belong together. Before the first start there is nothing to compare, and stores that
- * cannot be opened were reported before.
+ * Checks that records and files belong together, also if one of them has disappeared. Before the first start there is
+ * nothing to compare, and stores that cannot be opened were reported before.
  */
 export async function checkPair({ config, runtime }: Patient): Promise<readonly Finding[]> {
-  const { METADATA_URL, BLOBS_URL } = config;
-  const paths = [recordsAdapter(METADATA_URL).path(METADATA_URL), filesAdapter(BLOBS_URL).path(BLOBS_URL)];
-  const missing = await Promise.all(paths.map(missingPath));
-  if (missing.some((path) => path !== null)) return [];
+  const path = recordsAdapter(config.METADATA_URL).path(config.METADATA_URL);
+  // Opening a database would create it.
+  const records = (await missingPath(path)) === null ? config.METADATA_URL : 'sqlite::memory:';
   const access = { runtime, credentials: credentialsOf(config) };
-  const stores = await within(LIMIT_MS, openStores(METADATA_URL, BLOBS_URL, access)).catch(() => null);
+  const stores = await within(LIMIT_MS, openStores(records, config.BLOBS_URL, access)).catch(() => null);
   if (stores === null) return [];
   return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
 }

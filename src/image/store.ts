@@ -91,7 +91,8 @@ export interface ImageStore {
   /**
    * Takes one of an image's remaining views before its file is sent. Returns false if none is left, the views are not
    * limited, or the image does not exist. `token`: fresh for each view, so that a store may repeat the command. If it
-   * is the last view and its server dies before ending it, it counts as seen at `until`.
+   * is the last view and its server dies before ending it, it counts as seen at `until`, or at 0 where the store knows
+   * that no server can send it.
    */
   takeView(id: string, token: string, until: number): Promise<boolean>;
   /**

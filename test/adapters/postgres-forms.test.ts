@@ -258,6 +258,7 @@ test('a failed step leaves the previous version, and a newer program upgrades th
     await migrate(connection, [...migrations, next, () => []], later);
     await expect(migrate(connection)).rejects.toMatchObject({
       code: 'conflict',
+      lasting: true,
       message: expect.stringContaining(`schema version ${later}`),
     });
   });

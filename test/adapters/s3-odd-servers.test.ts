@@ -66,6 +66,21 @@ test('a body whose length was removed on the way is whole', async () => {
   expect(await read('small', { start: 100, end: 200 })).toEqual(SMALL.subarray(100, 200));
 });
 
+test('the size of an object is known although HEAD does not tell it', async () => {
+  change = (answer) => answer;
+  await put('silent', SMALL);
+  await put('silent-too', SMALL.subarray(1));
+  change = (answer, { method }) => {
+    if (method !== 'HEAD') return answer;
+    const headers = new Headers(answer.headers);
+    headers.delete('content-length');
+    headers.set('transfer-encoding', 'chunked');
+    return new Response(null, { status: answer.status, headers });
+  };
+  expect(await blobs().stat('silent')).toMatchObject({ key: 'silent', size: SMALL.length });
+  expect(await blobs().stat('none')).toBeNull();
+});
+
 test('a server that ignores a range is not believed', async () => {
   change = (answer) => answer;
   await put('ranged', SMALL);

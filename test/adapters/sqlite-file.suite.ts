@@ -110,8 +110,9 @@ export function sqliteFileTests(
         const images = createSqliteImages(database);
         assert.deepEqual(await images.endedBy(Date.now(), 9), []);
         await images.prepare(new AbortController().signal);
+        // Not at a time, which a clock could shift.
         assert.deepEqual(
-          (await images.endedBy(Date.now(), 9)).map(({ id }) => id),
+          (await images.endedBy(0, 9)).map(({ id }) => id),
           ['last'],
         );
         assert.equal((await images.get('more'))?.viewsLeft, 1);

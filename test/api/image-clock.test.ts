@@ -153,6 +153,19 @@ describe('a clock', () => {
       expect(await host.service.doubts()).toEqual([]);
     }));
 
+  test('that was ahead keeps no picture whose last view ended with its server', () =>
+    withHost(async (host) => {
+      const { id, raw_url } = await host.upload(png, 'max_views=1');
+      host.clock.ms += 2 * DAY_MS;
+      await note(host);
+      await host.images.takeView(id, 'token', host.clock.ms + HOUR_MS);
+      host.clock.ms -= 2 * DAY_MS;
+      await note(host);
+      await host.images.prepare(new AbortController().signal);
+      await host.service.removeEnded();
+      expect(await statusOf(host, raw_url)).toBe(410);
+    }));
+
   test('that stays ahead removes nothing for 90 days', () =>
     withHost(async (host) => {
       const image = await host.upload(png);

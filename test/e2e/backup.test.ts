@@ -14,9 +14,12 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
+import { openStores } from '../../adapters/open.ts';
+import { copyAll } from '../../src/cli/copying.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
 
 const SETTINGS = { PROXY_JUDGES: 'http://127.0.0.1:9/', RATE_LIMITS: 'off' };
 let scratch: string;
@@ -106,6 +109,27 @@ test('a clock that was wrong, or a damaged backup, costs no good one', async () 
   expect(await server.stop()).toBe(0);
 }, 180_000);
 
+test('what was deleted after a backup stays deleted, although the clock was ahead during the backup', async () => {
+  const log = join(scratch, 'ahead.log');
+  const server = await startServer('bun', SETTINGS, await place('data-8'), logInto(log));
+  const [gone, kept] = [await upload(server.url), await upload(server.url)];
+  const target = await place('from-2040');
+  const wrong = {
+    BUN_OPTIONS: `--preload ${join(import.meta.dir, '../support/servers/shift-clock.ts')}`,
+    CLOCK_SHIFT_MS: String(14 * 365 * 86_400_000),
+  };
+  const { code } = await cli(['backup', target], { env: { ...wrong, DATA_DIR: server.folder } });
+  expect(code).toBe(0);
+  await remove(server.url, gone);
+  expect(await server.stop()).toBe(0);
+  const fresh = await place('data-9');
+  const restored = await cli(['restore', target, '--log', log], { env: { DATA_DIR: fresh } });
+  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image left out')]);
+  const again = await startServer('bun', SETTINGS, fresh);
+  expect(await listed(again.url)).toEqual([kept]);
+  expect(await again.stop()).toBe(0);
+}, 180_000);
+
 test('a backup beside a picture that is lost keeps its own wrong file and says so', async () => {
   const server = await startServer('bun', SETTINGS, await place('data-2'));
   const id = await upload(server.url);
@@ -119,6 +143,31 @@ test('a backup beside a picture that is lost keeps its own wrong file and says s
   const checked = await run('backup', target, '--check');
   expect([checked.code, checked.stderr]).toEqual([1, expect.stringContaining('cannot be replaced')]);
   expect((await stat(copy)).size).toBeGreaterThan(0);
+}, 180_000);
+
+test('a picture that is deleted while a backup runs stays in the backups before', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-6'));
+  const id = await upload(server.url);
+  const target = await place('deleted-meanwhile');
+  expect((await cli(['backup', target], { env: { DATA_DIR: server.folder } })).code).toBe(0);
+  const files = `file:${target}`;
+  const source = await openStores(`sqlite:${server.folder}/picpool.db`, `file:${server.folder}/images`, {
+    runtime: bunRuntime,
+  });
+  const copy = await openStores('sqlite::memory:', files, { runtime: bunRuntime });
+  const summary = async () => {
+    await remove(server.url, id);
+    return source.proxies.summary();
+  };
+  const options = { verify: false, live: true, folder: scratch, terminal: quiet };
+  const meanwhile = { ...source, proxies: { ...source.proxies, summary } };
+  await copyAll(meanwhile, { metadata: copy, blobs: copy.blobs }, options);
+  expect(await copy.images.get(id)).toBeNull();
+  expect(await fileOf(target, id)).not.toBeNull();
+  await Promise.all([source.close(), copy.close()]);
+  const restored = await cli(['restore', target], { env: { DATA_DIR: await place('data-7') } });
+  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image (1 copied now')]);
+  expect(await server.stop()).toBe(0);
 }, 180_000);
 
 test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
@@ -178,6 +227,7 @@ test('a place that is empty, missing or within the data is refused, and so is a 
     ['', 'TARGET is empty'],
     [join(scratch, 'not-mounted'), 'create it first'],
     [within, 'TARGET is within'],
+    ['s3://bucket?endpont=x', 'endpont is not a parameter of an s3: URL'],
   ] as const) {
     const refused = await run('backup', target);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(said)]);
@@ -212,6 +262,16 @@ test('a database whose header is destroyed counts as damaged', async () => {
   expect([code, stderr]).toEqual([3, expect.stringContaining('is damaged')]);
 }, 60_000);
 
+test('a database of a newer version ends the start for good, so that no service tries again for ever', async () => {
+  const folder = await place('newer');
+  const { Database } = await import('bun:sqlite');
+  const database = new Database(join(folder, 'picpool.db'));
+  database.run('PRAGMA user_version = 99');
+  database.close();
+  const { code, stderr } = await cli(['serve', '--port', '0'], { env: { ...SETTINGS, DATA_DIR: folder } });
+  expect([code, stderr]).toEqual([3, expect.stringContaining('Start the newer picpool')]);
+}, 60_000);
+
 test('the report of the field is created first, and never replaced', async () => {
   const path = join(scratch, 'report.json');
   await writeFile(path, 'old');
@@ -244,6 +304,13 @@ test('a signal leaves a report of what was tried so far, and no folder', async (
   expect(JSON.parse(await readFile(path, 'utf8'))).toHaveProperty('machine');
   expect(await readdir(join(DATA_DIR, 'tmp'))).toEqual([]);
 }, 60_000);
+
+const quiet = {
+  say() {},
+  status() {},
+  print: async () => {},
+  paint: (_: unknown, text: string) => text,
+} as never;
 
 /** Returns a new folder. */
 async function place(name: string): Promise<string> {

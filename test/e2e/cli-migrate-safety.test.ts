@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, jest, test } from 'bun:test';
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { compareImages } from '../../src/cli/copy-images.ts';
+import { withWorkFolder } from '../../src/cli/copying.ts';
 import { IDENTITY_STATE, pairStores } from '../../src/image/maintenance/store-identity.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -94,7 +95,7 @@ test('a copy that was killed is taken up where it was, and in the end every file
 });
 
 test.each(['SIGKILL', 'SIGTERM'] as const)(
-  'nothing is left of a copy that %s ended and another took up',
+  'an hour later, nothing is left of a copy that %s ended and another took up',
   async (signal) => {
     await install(`left-${signal}`, 100);
     const temporary = join(folder, `temporary-${signal}`);
@@ -109,11 +110,39 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
     await until(async () => (await readdir(temporary)).some((name) => name.startsWith('picpool-migrate-')));
     child.kill(signal);
     await child.exited;
-    expect(await readdir(temporary)).toHaveLength(signal === 'SIGKILL' ? 1 : 0);
+    const left = await readdir(temporary);
+    expect(left).toHaveLength(signal === 'SIGKILL' ? 1 : 0);
+    for (const name of left) await utimes(join(temporary, name), 0, 0);
     expect((await cli(args, { env })).code).toBe(0);
     expect(await readdir(temporary)).toEqual([]);
   },
 );
+
+test('two commands in containers, where both are process 1, do not remove the files of each other', async () => {
+  const data = join(folder, 'shared');
+  await mkdir(data);
+  await withWorkFolder(data, async (one) => {
+    await withWorkFolder(data, async (other) => expect(other).not.toBe(one));
+    expect((await stat(one)).isDirectory()).toBe(true);
+  });
+  expect(await readdir(join(data, 'tmp'))).toEqual([]);
+});
+
+test('the folder of a copy that takes hours never looks abandoned', async () => {
+  const data = join(folder, 'slow');
+  await mkdir(data);
+  jest.useFakeTimers();
+  try {
+    await withWorkFolder(data, async (work) => {
+      await utimes(work, 0, 0);
+      jest.advanceTimersByTime(60_000);
+      jest.useRealTimers();
+      await until(async () => (await stat(work)).mtimeMs > 0);
+    });
+  } finally {
+    jest.useRealTimers();
+  }
+});
 
 test('a server goes on while its stores are copied, and a second run brings what changed meanwhile', async () => {
   await install('serving', 60);
@@ -153,6 +182,21 @@ test('a server goes on while its stores are copied, and a second run brings what
     expect(await blobs.stat('000000000000.png')).toBeNull();
   });
 }, 180_000);
+
+test('a picture that was deleted so long ago that the old store has forgotten it is named', async () => {
+  await install('forgetful', 3);
+  expect((await cli(migration('forgetful', 'long-after'))).stdout).not.toContain('only there');
+  const [gone] = records(1);
+  await withStores('forgetful', async ({ images }) => {
+    await images.remove(gone?.id ?? '');
+    await images.dropTombstones(-1);
+  });
+  const again = await cli(migration('forgetful', 'long-after'));
+  expect([again.code, again.stdout]).toEqual([
+    0,
+    expect.stringContaining(`1 image only there, new or deleted here long ago (${gone?.id})`),
+  ]);
+});
 
 test('what changed in the old store changes in the new one, where the picture was opened since', async () => {
   await install('changing', 3);

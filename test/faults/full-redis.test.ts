@@ -56,7 +56,7 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
   }
 }, 60_000);
 
-test('a LIMITS_URL that cannot work stops the start, and one that does not answer is named by doctor and the log', async () => {
+test('a LIMITS_URL that cannot work stops the start, and one that does not answer is named by doctor, the log and /readyz', async () => {
   const invalid = await cli(['serve'], {
     env: { ...QUIET, DATA_DIR: folder, PORT: '0', LIMITS_URL: 'redis://a,b' },
   });
@@ -70,6 +70,13 @@ test('a LIMITS_URL that cannot work stops the start, and one that does not answe
   expect(doctor.stdout).toMatch(
     /FAIL +limits +redis:\/\/\*\*\*@127\.0\.0\.1:9: The database does not respond/,
   );
+  const url = new URL(redis.url);
+  const rights = ['+eval', '+evalsha', '+hmget', '+hset', '+pexpire', '+del', '+time'];
+  await command(Number(url.port), 'ACL', 'SETUSER', 'counter', 'on', '>secret', '~*', ...rights);
+  const least = await cli(['doctor', '--offline'], {
+    env: { ...QUIET, DATA_DIR: folder, LIMITS_URL: `redis://counter:secret@${url.host}` },
+  });
+  expect(least.stdout).toMatch(/^ok +limits/m);
   const log = join(folder, 'log');
   const settings = {
     ...QUIET,
@@ -82,6 +89,9 @@ test('a LIMITS_URL that cannot work stops the start, and one that does not answe
     for (let times = 0; times < 3; times++) expect((await fetch(`${server.url}/api/list`)).status).toBe(200);
     await until(async () => (await readFile(log, 'utf8')).includes('LIMITS_URL does not answer'));
     expect((await readFile(log, 'utf8')).split('LIMITS_URL does not answer')).toHaveLength(2);
+    expect(await (await fetch(`${server.url}/readyz`)).json()).toMatchObject({
+      degraded: ['LIMITS_URL does not answer: each copy limits on its own.'],
+    });
   } finally {
     await server.stop();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { cli } from '../support/servers/cli.ts';
@@ -66,6 +66,14 @@ test.concurrent('the doctor says whether records and files belong together', asy
     expect((await cli(['migrate', ...to], { env })).code).toBe(0);
     Object.assign(env, moved);
     expect(await doctor()).toMatch(/^ok {4}records and files +they belong together$/m);
+    for (const [gone, said] of [
+      ['new', 'There are records of images, but none of their files'],
+      ['new.db', 'The records have lost the value'],
+    ] as const) {
+      await rename(join(folder, gone), join(folder, 'aside'));
+      expect(await doctor()).toMatch(new RegExp(`^FAIL {2}records and files +${said}`, 'm'));
+      await rename(join(folder, 'aside'), join(folder, gone));
+    }
     const marks = await Array.fromAsync(new Bun.Glob('*/picpool-files-epoch').scan(join(folder, 'new')));
     await Promise.all(marks.map((path) => rm(join(folder, 'new', path))));
     expect(await doctor()).toMatch(

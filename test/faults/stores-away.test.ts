@@ -70,7 +70,7 @@ test.concurrent.skipIf(absent('redis-server'))(
         expect(await upload(server)).toBe(201);
         expect((await fetch(`${server.url}/api/v1/proxies`)).status).toBe(200);
       }
-      expect(await newer.exited).toBe(1);
+      expect(await newer.exited).toBe(3);
       expect(newer.stderr()).toContain('cannot start: The records in Redis have schema version 9');
     } finally {
       expect(await Promise.all([onBun.stop(), onDeno.stop()])).toEqual([0, 0]);

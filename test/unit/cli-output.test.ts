@@ -154,6 +154,12 @@ test('a misspelt variable is reported, those of other programs are not', () => {
   expect(misspelled({ IMAGE_MAX_UPLOADS: '1', IMAGE_TAG: 'x', PROXY_JUDGES: 'y', LANG: 'z' })).toEqual([
     'IMAGE_MAX_UPLOADS is not a setting. Did you mean IMAGE_MAX_UPLOAD?',
   ]);
+  expect(
+    misspelled({ UPLOADS: 'token', LOGLEVEL: 'warn', HOSTNAME: 'x', TERM: 'y', http_proxy: 'z' }),
+  ).toEqual([
+    'UPLOADS is not a setting. Did you mean UPLOAD?',
+    'LOGLEVEL is not a setting. Did you mean LOG_LEVEL?',
+  ]);
 });
 
 const ALIVE = {

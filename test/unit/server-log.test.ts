@@ -56,6 +56,13 @@ test('the audit log tells the same', async () => {
   });
 });
 
+test('a log of warnings alone does not count, because it tells nothing', async () => {
+  const warning = line('image removed', { id: 'aaaaaaaaaaaa' }).replace('info', 'warn');
+  await expect(told(warning)).rejects.toThrow(
+    'has no line of a server with LOG_FORMAT=json and LOG_LEVEL=info',
+  );
+});
+
 test('an act that was refused is not repeated', async () => {
   const found = await told(
     act('review.block', 'image aaaaaaaaaaaa', { id: 'a' }),

@@ -81,6 +81,14 @@ describe('a token', () => {
   });
 });
 
+test('of two tokens that are created at once with one name, at most one stays', async () => {
+  const { one, other } = await world();
+  const copies = [one, other].map((copy) => copy.create({ name: 'laptop', role: 'upload', ...plain }));
+  const made = (await Promise.allSettled(copies)).filter(({ status }) => status === 'fulfilled');
+  expect(made.length).toBeLessThanOrEqual(1);
+  expect(await one.list()).toHaveLength(made.length);
+});
+
 test('names are unique, and free again after a revocation', async () => {
   const { one } = await world();
   const create = () => one.create({ name: 'laptop', role: 'upload', ...plain });

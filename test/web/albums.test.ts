@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import decodeQR from 'qr/decode.js';
+import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
@@ -40,6 +42,18 @@ async function namesIn(id: string): Promise<string[]> {
     await fetch(`${server.url}/api/albums/${id}`),
   );
   return images.map(({ filename }) => filename);
+}
+
+/** Reads the QR code on a page that was opened to be printed, and closes it. */
+async function scan(page: Page): Promise<string> {
+  await page.emulateMedia({ media: 'print' });
+  expect(await page.getByRole('button').or(page.locator('form')).filter({ visible: true }).count()).toBe(0);
+  const { data, info } = await sharp(await page.screenshot({ fullPage: true }))
+    .ensureAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  await page.close();
+  return decodeQR({ data, width: info.width, height: info.height });
 }
 
 /** Uploads pictures on the home page and makes an album of them. */
@@ -221,7 +235,9 @@ test('a guest with a phone adds 3 photos by the QR code, with and without script
     await page.goto(`${server.url}/a/${id}`);
     await page.getByRole('button', { name: 'Edit album' }).click();
     await page.getByRole('button', { name: 'Invite guests' }).click();
-    const link = (await page.getByRole('link', { name: 'Show QR code' }).getAttribute('href')) ?? '';
+    const shown = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'Show QR code' }).click({ modifiers: ['Control'] });
+    const link = await scan(await shown);
     const path = link.replace(server.url, '');
     await visit(
       path,

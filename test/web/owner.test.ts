@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
@@ -36,6 +37,18 @@ const named = (count: number) => Array.from({ length: count }, (_, index) => fil
 const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 
+/** Where the knob of a switch is drawn, in a system's own colours. */
+async function knobOf(button: Locator): Promise<'left' | 'right' | 'nowhere'> {
+  const picture = await button.screenshot();
+  const lights = [10, 26].map(async (left) => {
+    const half = sharp(picture).extract({ left, top: 8, width: 16, height: 16 }).greyscale();
+    return (await half.raw().toBuffer()).reduce((sum, light) => sum + light, 0) / 256;
+  });
+  const [left = 0, right = 0] = await Promise.all(lights);
+  if (Math.abs(left - right) < 50) return 'nowhere';
+  return left > right ? 'left' : 'right';
+}
+
 async function upload(page: Page, ...files: ReturnType<typeof file>[]): Promise<void> {
   await page.setInputFiles('#file', files);
   await page
@@ -67,6 +80,11 @@ describe('who sees a picture', () => {
       await change;
       await cardOf(page, 'quiet.png').getByText('Public, in the gallery').waitFor();
       expect((await info(id)).visibility).toBe('public');
+      await page.emulateMedia({ forcedColors: 'active' });
+      const switched = page.getByRole('switch');
+      expect(await knobOf(switched)).toBe('right');
+      await switched.evaluate((button) => button.setAttribute('aria-checked', 'false'));
+      expect(await knobOf(switched)).toBe('left');
 
       const shared = async () => {
         const [{ value = '' } = {}] = (await page.context().cookies()).filter(({ name }) =>

@@ -1,7 +1,7 @@
 /**
  * Looks at every page, and at what a click shows there, with 10,000 pictures and 20,000 proxies: at three widths, light and dark, in
  * English and Chinese, with axe's rules of WCAG 2.2 AA and of best practice, by Tab, without scripts and with the network cut.
- * `bun run walk [--shots FOLDER] [VIEW ...]`: FOLDER gets a screenshot of each.
+ * `bun run walk [--shots FOLDER] [--on deno] [VIEW ...]`: FOLDER gets a screenshot of each.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ const MOST_TABS = 60;
 
 const { values, positionals } = parseArgs({
   args: process.argv.slice(2),
-  options: { shots: { type: 'string' } },
+  options: { shots: { type: 'string' }, on: { type: 'string', default: 'bun' } },
   allowPositionals: true,
 });
 const { shots } = values;
@@ -56,7 +56,7 @@ const scanner = Bun.serve({
 });
 await writeFile(join(folder, 'terms.txt'), 'Show only what you may show.\n\nWhat breaks the law goes.');
 const server = await startServer(
-  'bun',
+  values.on === 'deno' ? 'deno' : 'bun',
   {
     ...{ RATE_LIMITS: 'off', PROXY_ALLOW_PRIVATE: 'true', PROXY_SOURCES: 'http://127.0.0.1:9/' },
     ...{ ADMIN_TOKEN, ABUSE_CONTACT: 'abuse@img.example', TERMS: join(folder, 'terms.txt') },

@@ -78,7 +78,7 @@ export function createRecordsModel(now: () => number, newOwner: () => string): R
     endViews() {
       for (const row of data.rows.values()) {
         row.views.clear();
-        if (row.image.viewsLeft === 0) row.endsAt = Math.min(row.endsAt ?? now(), now());
+        if (row.image.viewsLeft === 0) row.endsAt = 0;
       }
     },
     backup() {

@@ -2,7 +2,6 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
-import { isRunning } from '../../lib/is-running.ts';
 import { storageFull } from '../../lib/storage-full.ts';
 import { readHeader } from '../convert/header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
@@ -75,6 +74,15 @@ export async function removeOldWorkspaces(root: string): Promise<void> {
     const owner = Number.parseInt(name, 10);
     if (owner === process.pid || !isRunning(owner))
       await rm(join(root, name), { recursive: true, force: true });
+  }
+}
+
+/** Reports whether a process with this ID exists. Its user does not matter. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 

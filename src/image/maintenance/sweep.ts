@@ -92,7 +92,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
   report.complete = true;
   // A smaller version may have been in progress when its image was deleted.
   if (found.whole) await images.dropTombstones(MIN_AGE_MS);
-  await removeLeftovers(folder, before);
+  await removeLeftovers(folder, { now: before + MIN_AGE_MS });
   return report;
 }
 
@@ -109,10 +109,15 @@ async function present({ blobs, now }: SweepOptions): Promise<number> {
   return Math.min(now(), mark?.modified ?? 0);
 }
 
-async function removeLeftovers(folder: string, before: number): Promise<void> {
+/** Removes temporary files and folders that nobody has changed for an hour, if their names begin with the prefix. */
+export async function removeLeftovers(
+  folder: string,
+  { now, prefix = '' }: { now: number; prefix?: string },
+): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name);
-    const found = await stat(path).catch(() => null);
-    if (found && found.mtimeMs < before) await rm(path, { recursive: true, force: true });
+    const found = name.startsWith(prefix) ? await stat(path).catch(() => null) : null;
+    if (found && found.mtimeMs < now - MIN_AGE_MS)
+      await rm(path, { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -121,23 +121,25 @@ interface ExpiryOptions
 
 /**
  * Creates a function that removes images that have expired, or whose last view counts as seen. All copies of the
- * server may call it at the same time; only one of them removes each image. It waits while the time is in doubt, because a
- * clock that is ahead would remove what has not expired; nobody sees it meanwhile. Other doubts do not stop it, as they
- * do not stop a deletion by an uploader.
+ * server may call it at the same time; only one of them removes each image. While the time is in doubt, it removes only what
+ * no clock has ended, because a clock that is ahead would remove what has not expired; nobody sees it meanwhile. Other
+ * doubts do not stop it, as they do not stop a deletion by an uploader.
  */
 function createExpiry({ images, reviews, now, onRemoved, unfinished, serviceTime, log }: ExpiryOptions) {
   return async (signal: AbortSignal): Promise<void> => {
     await unfinished.finish();
-    if ((await serviceTime.doubt()) !== null) return;
-    await reviews?.removeExpired().catch((cause) => log('warn', 'expired reviews not removed', { cause }));
+    const isDoubtful = (await serviceTime.doubt()) !== null;
+    const endOf = () => (isDoubtful ? 0 : now());
+    if (!isDoubtful)
+      await reviews?.removeExpired().catch((cause) => log('warn', 'expired reviews not removed', { cause }));
     while (!signal.aborted) {
-      const ended = await images.endedBy(now(), BATCH);
+      const ended = await images.endedBy(endOf(), BATCH);
       if (ended.length === 0) break;
       let some = false;
       const failures: unknown[] = [];
       const removal = unfinished.during('removal', ended, async (done) => {
         const work = async (image: ImageRecord) => {
-          if (await images.removeEnded(image.id, now())) {
+          if (await images.removeEnded(image.id, endOf())) {
             some = true;
             await onRemoved(image);
           }
