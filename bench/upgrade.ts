@@ -52,11 +52,7 @@ async function upgrade(): Promise<void> {
     }
     ending.abort();
     await using;
-    const faults = [
-      ...(await lookAtTheEnd(world, clients)),
-      ...clients.unexpected,
-      ...judge({ calls: clients.calls, leases: [] }),
-    ];
+    const faults = [...(await lookAtTheEnd(world, clients)), ...clients.unexpected, ...judge(clients.calls)];
     const { uploads, reads } = Object.groupBy(clients.calls, ({ kind }) => `${kind}s`);
     console.log(`${uploads?.length} uploads, ${reads?.length} reads; the old copies ${ends.join(', ')}`);
     for (const fault of faults) console.log(`  WRONG ${fault}`);

@@ -80,38 +80,6 @@ test('a picture that looks like a blocked one cannot be changed', async () => {
   expect((await change(image.id, { visibility: 'public' }, withToken(image))).status).toBe(200);
 });
 
-test('a picture whose password goes while it is made protected is not said to be', async () => {
-  let meanwhile = async () => {};
-  const racing = await hosts.start({
-    change: ({ images }) => ({
-      images: {
-        ...images,
-        async change(...asked) {
-          const [first, rest] = [meanwhile, async () => {}];
-          meanwhile = rest;
-          await first();
-          return images.change(...asked);
-        },
-      },
-    }),
-  });
-  const image = await racing.upload(picture, 'password=x');
-  const ask = (visibility: string) =>
-    racing.send(`/api/image/${image.id}`, {
-      method: 'PATCH',
-      body: JSON.stringify({ visibility }),
-      headers: { 'content-type': 'application/json', ...withToken(image) },
-    });
-  let first = 0;
-  meanwhile = async () => {
-    first = (await ask('public')).status;
-  };
-  const second = await ask('protected');
-  expect([first, second.status]).toEqual([200, 409]);
-  expect((await racing.send(pathOf(image.raw_url))).status).toBe(200);
-  await racing.stop();
-});
-
 test('a picture becomes protected, unlisted and public again, and lists follow', async () => {
   const image = await host.upload(picture);
   const steps = [

@@ -3,13 +3,7 @@ import { AppError, inEnglish } from '../../src/errors.ts';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
-import {
-  advanceEpoch,
-  beginEpochs,
-  EPOCH_STATE,
-  epochFault,
-  readEpochs,
-} from '../../src/image/maintenance/epoch.ts';
+import { advanceEpoch, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
 import { turn } from '../../src/image/maintenance/maintenance.ts';
 import { createServiceTime, LAST_RUN } from '../../src/image/maintenance/service-time.ts';
 import { createRemovals } from '../../src/image/records/image-files.ts';
@@ -53,56 +47,6 @@ describe('the cleanup', () => {
       expect((await host.send(pathOf(old.raw_url))).status).toBe(404);
       expect((await host.files()).sort()).toEqual([`${viewed.id}.webp`, `${young.id}.webp`].sort());
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0, freed_bytes: 0 });
-    }));
-
-  test('spares an image that is opened while it runs', async () => {
-    let opened = async () => {};
-    await withHost(
-      async (host) => {
-        const image = await host.upload(png);
-        await host.serve(91 * DAY_MS);
-        opened = async () => void (await host.send(pathOf(image.raw_url)));
-        expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 0 });
-        expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
-      },
-      {
-        change: ({ images }) => ({
-          images: {
-            ...images,
-            async idleSince(...asked) {
-              const idle = await images.idleSince(...asked);
-              await opened();
-              return idle;
-            },
-          },
-        }),
-      },
-    );
-  });
-
-  test('leaves what was opened if that cannot be written', () =>
-    withHost(
-      async (host) => {
-        const image = await host.upload(png);
-        await host.serve(91 * DAY_MS);
-        await host.send(pathOf(image.raw_url));
-        expect(await host.service.cleanup(1000, true)).toMatchObject({ removed: 0, complete: false });
-        expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
-      },
-      {
-        change: ({ images }) => ({
-          images: { ...images, touch: () => Promise.reject(new Error('away')) },
-        }),
-      },
-    ));
-
-  test('spares an image that was opened a moment ago, before that was written', () =>
-    withHost(async (host) => {
-      const image = await host.upload(png);
-      await host.serve(91 * DAY_MS);
-      await host.send(pathOf(image.raw_url));
-      expect(await json(await cleanUp(host))).toMatchObject({ removed: 0 });
-      expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
     }));
 
   test('works through many batches', () =>
@@ -232,20 +176,6 @@ describe('the scheduled cleanup', () => {
       const epoch = (await host.state.get(EPOCH_STATE)) ?? '';
       await host.state.setFenced(EPOCH_STATE, epoch, Number.MAX_SAFE_INTEGER);
       await expect(advanceEpoch(host, host.folder)).rejects.toMatchObject({ code: 'unavailable' });
-    }));
-
-  test('finishes a step of both stores that was interrupted, before it takes the next one', () =>
-    withHost(async (host) => {
-      await beginEpochs(host, host.folder);
-      const put = async () => {
-        throw new AppError('unavailable', inEnglish('away'));
-      };
-      for (let times = 0; times < 3; times++)
-        await advanceEpoch({ ...host, blobs: { ...host.blobs, put } }, host.folder).catch(() => {});
-      expect(epochFault(await readEpochs(host))).toBeNull();
-      expect(await advanceEpoch(host, host.folder)).toBe(true);
-      const { records, files } = await readEpochs(host);
-      expect(records).toBe(files);
     }));
 
   test('is not kept from its work, nor are other files, by a file that cannot be removed', async () => {

@@ -80,19 +80,3 @@ test('an access from memory counts like any other', async () => {
   await host.service.cleanup(1000, true);
   expect((await host.images.get(id))?.lastAccess).toBe(host.clock.ms);
 });
-
-test('a deleted image is gone from memory at once', async () => {
-  const { path, id } = await uploaded();
-  for (let count = 0; count < 3; count++) await get(path);
-  expect((await host.send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
-  expect((await get(path)).status).toBe(404);
-});
-
-test('a protected image is never answered without its password', async () => {
-  const { path } = await uploaded('password=sesame');
-  const opened = { 'x-image-password': 'sesame' };
-  for (let count = 0; count < 3; count++) expect((await get(path, opened)).status).toBe(200);
-  const closed = await get(path);
-  expect(closed.status).toBe(401);
-  expect(closed.headers['cache-control']).toContain('no-store');
-});

@@ -4,19 +4,14 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
-import { OPEN } from '../../src/audit/store.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type RunningServer, withServer } from '../support/servers/running-server.ts';
 import { image } from '../support/stores/records.ts';
-import { until } from '../support/stores/services.ts';
 
 const SECRET = 'a-secret-of-the-scanner';
 
@@ -29,7 +24,7 @@ interface Asked {
 let service: ReturnType<typeof Bun.serve>;
 const asked: Asked[] = [];
 /** Lets the answers go for which the verdict is `slow`. */
-let released = Promise.withResolvers<void>();
+const released = Promise.withResolvers<void>();
 beforeAll(() => {
   service = Bun.serve({
     port: 0,
@@ -73,26 +68,6 @@ async function upload({ send }: RunningServer, verdict: string, headers: Record<
 const admin = ({ send }: RunningServer, path: string) => send(path, { headers: ADMIN });
 
 describe('a picture is asked about before it is stored', () => {
-  test('and is not stored when its client has left in the meantime', () =>
-    withScan({}, async (server) => {
-      released = Promise.withResolvers();
-      const leaving = new AbortController();
-      const body = new Uint8Array(await quarters(90, 60).png().toBuffer());
-      const path = '/api/upload?filename=slow.png';
-      const answer = server.send(path, { method: 'POST', body, signal: leaving.signal }).catch(() => null);
-      await until(() => asked.length === 1);
-      leaving.abort();
-      expect(await answer).toBeNull();
-      // The server has seen that when it has answered another request over a connection of its own.
-      await server.send('/livez');
-      released.resolve();
-      await until(() =>
-        server.logged.some(({ facts }) => facts.status === 400 && facts.path === '/api/upload'),
-      );
-      expect(server.logged.map(({ message }) => message)).not.toContain('image stored');
-      expect((await json<{ images: unknown[] }>(await server.send('/api/list'))).images).toEqual([]);
-    }));
-
   test('by its hash alone unless more is to be sent: allowed ones are stored, blocked ones are not', () =>
     withScan({}, async (server) => {
       const allowed = await upload(server, 'allow');
@@ -240,39 +215,6 @@ describe('a picture in review', () => {
       expect([statuses[0], statuses.at(-1)]).toEqual([202, 507]);
     }));
 
-  test('has a record as long as it has a file, wherever the removal is interrupted', async () => {
-    const state = new Map<string, string>();
-    const known: [what: string, ids: string[]][] = [];
-    const note = (what: string) => async () => {
-      known.push([what, (await reviews.list()).map(({ id }) => id)]);
-      throw new Error('the end');
-    };
-    const reviews = createReviews({
-      state: {
-        get: async (key) => state.get(key) ?? null,
-        set: async (key, value) => void state.set(key, value),
-      },
-      locks: createLocalLocks(),
-      blobs: { put: note('put'), remove: note('remove') } as unknown as BlobStore,
-      images: { insert: async () => {}, confirm: async () => {} },
-      clock: systemClock,
-      onStored: () => {},
-      discard: async () => {},
-    });
-    const held = image({ id: 'a' });
-    await expect(reviews.hold(held, 'file')).rejects.toThrow('the end');
-    expect(await reviews.list()).toEqual([]);
-    state.set('image-reviews', JSON.stringify([held]));
-    await expect(reviews.decide('a', 'block')).rejects.toThrow('the end');
-    await expect(reviews.withdraw('a')).rejects.toThrow('the end');
-    expect(await reviews.list()).toEqual([held]);
-    expect(known).toEqual([
-      ['put', ['a']],
-      ['remove', ['a']],
-      ['remove', ['a']],
-    ]);
-  });
-
   test('counts as viewed when it is approved, so that it is not idle at once', async () => {
     const inserted: number[] = [];
     const reviews = createReviews({
@@ -340,17 +282,6 @@ describe('a picture in review', () => {
     expect(state.get('image-reviews')).toContain('of-another');
   });
 
-  test('is one of many that came at once, and each is kept', () =>
-    withScan({}, async (server) => {
-      const body = new FormData();
-      const bytes = new Uint8Array(await quarters(90, 60).png().toBuffer());
-      for (let count = 0; count < 6; count++) body.append('image', new File([bytes], `review.${count}.png`));
-      const answer = await server.send('/api/upload', { method: 'POST', body });
-      const { stored, results } = (await json(answer)) as { stored: number; results: { review: boolean }[] };
-      expect([stored, results.every(({ review }) => review)]).toEqual([6, true]);
-      expect((await json(await admin(server, '/api/admin/reviews'))).images).toHaveLength(6);
-    }));
-
   test('is reported on a page to a browser without scripts', () =>
     withScan({}, async (server) => {
       const answer = await upload(server, 'review', { accept: 'text/html' });
@@ -358,19 +289,3 @@ describe('a picture in review', () => {
       expect(await answer.text()).toContain('The operator reviews it first.');
     }));
 });
-
-test('a picture whose approval was interrupted is not published by a refusal', () =>
-  withScan({}, async (server) => {
-    const { id } = (await (await upload(server, 'review')).json()) as { id: string };
-    // As a process leaves it that died at once after writing it down.
-    const database = await openDatabase(bunRuntime.openSqlite, `${server.folder}/picpool.db`);
-    const text = JSON.stringify({ what: 'review.allow', who: 'administrator' });
-    await createSqliteAudit(database).append(
-      { id: 'a', at: Date.now(), day: 0, subject: `image ${id}`, text },
-      OPEN,
-    );
-    database.close();
-    const refused = await server.post('/api/admin/reviews', { id, verdict: 'block' }, ADMIN);
-    expect(refused.status).toBe(200);
-    expect((await server.send(`/i/${id}`)).status).toBe(404);
-  }));

@@ -99,16 +99,6 @@ describe('the sweep', () => {
       expect(await host.files()).toHaveLength(1);
     }));
 
-  test('removes the files of a deleted image at once where its deletion could not', () =>
-    withHost(async (host) => {
-      const [kept, deleted] = [await host.upload(png), await host.upload(png)];
-      await host.send(`${pathOf(deleted.raw_url)}?w=160`);
-      await host.images.remove(deleted.id);
-      expect(await run(host)).toMatchObject({ removed: 2, quarantined: 0 });
-      expect(await host.files()).toEqual([`${kept.id}.webp`]);
-      expect(await host.images.buried([deleted.id, kept.id])).toEqual(new Set([deleted.id]));
-    }));
-
   test('removes at once a file without a record whose content is blocked', () =>
     withStrays(async (host) => {
       const blocked = createHash('sha256').update('of a lost image').digest('hex');
@@ -116,22 +106,6 @@ describe('the sweep', () => {
         if (hash === blocked) throw new AppError('forbidden', inEnglish('blocked'));
       };
       expect(await run(host, { mayStore })).toMatchObject({ removed: 1, quarantined: 0 });
-    }));
-
-  test('removes a file in review on which nobody is to decide, and no other', () =>
-    withHost(async (host) => {
-      const record = image({ id: LOST[1], format: 'webp' });
-      await host.state.set('image-reviews', JSON.stringify([record]));
-      const { id } = await host.upload(png);
-      for (const held of LOST.slice(0, 2)) {
-        await host.stray(held);
-        await host.blobs.move(`${held}.webp`, `review/${held}.webp`);
-      }
-      await host.age(6 * DAY_MS);
-      expect(await run(host)).toMatchObject({ removed: 0, quarantined: 0 });
-      await host.age(8 * DAY_MS);
-      expect(await run(host)).toMatchObject({ removed: 1, quarantined: 0 });
-      expect((await host.files()).sort()).toEqual([`${id}.webp`, `review_${LOST[1]}.webp`].sort());
     }));
 
   test('takes a file out of quarantine when its record is there again', () =>

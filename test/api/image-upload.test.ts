@@ -198,45 +198,6 @@ describe('an upload is refused', () => {
 });
 
 describe('a store that fails', () => {
-  test('while the record is written leaves no file behind', async () => {
-    let fail = true;
-    const failing = await hosts.start({
-      change: ({ images }) => ({
-        images: {
-          ...images,
-          insert: async (image) => {
-            if (fail) throw new Error('no space for records');
-            return images.insert(image);
-          },
-        },
-      }),
-    });
-    const answer = await failing.send('/api/upload', { method: 'POST', body: png });
-    expect(answer.status).toBe(500);
-    expect(await failing.files()).toEqual([]);
-    expect(await failing.temporaryFiles()).toEqual([]);
-    fail = false;
-    expect((await failing.upload(png)).success).toBe(true);
-    await failing.stop();
-  });
-
-  test('after the record was written all the same keeps the image', async () => {
-    const failing = await hosts.start({
-      change: ({ images }) => ({
-        images: {
-          ...images,
-          insert: async (image) => {
-            await images.insert(image);
-            throw new Error('the connection broke before the answer');
-          },
-        },
-      }),
-    });
-    const image = await failing.upload(png);
-    expect((await failing.send(pathOf(image.raw_url))).status).toBe(200);
-    await failing.stop();
-  });
-
   test('passes over an id that is taken', async () => {
     const ids = [1, 1, 2].map((byte) => new Uint8Array(12).fill(byte));
     const twins = await hosts.start({

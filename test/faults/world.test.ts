@@ -7,11 +7,11 @@ import { FAULTS } from '../world/faults/index.ts';
 /** What each of two processes runs, because the machines of the gate have two cores. */
 const SHARES = [
   [
-    ['images', '--from', '1', '--seeds', '40'],
+    ['images', '--from', '1', '--seeds', '32'],
     ['pool', '--from', '1', '--seeds', '10'],
   ],
   [
-    ['images', '--from', '41', '--seeds', '50'],
+    ['images', '--from', '33', '--seeds', '38'],
     ['bytes', '--from', '1', '--seeds', '100'],
   ],
 ];

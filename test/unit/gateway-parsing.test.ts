@@ -6,7 +6,7 @@ import { readRequest } from '../../src/gateway/http-request.ts';
 import { openingReader, readGreeting } from '../../src/gateway/opening.ts';
 import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
-import { bodyEnd, framingOf, headReader, relay } from '../../src/lib/http-message.ts';
+import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 
 function headOf(text: string) {
@@ -394,23 +394,4 @@ test('what is forwarded means the same to every reader', () => {
   expect(forwarded(lengths).match(/Content-Length: .*/g)).toEqual(['Content-Length: 3']);
   const old = `POST http://a.example/ HTTP/1.0\r\n${host}Transfer-Encoding: chunked\r\n\r\n`;
   expect(() => forwarded(old)).toThrow('HTTP/1.0 has no chunked bodies.');
-});
-
-test('chunks are passed on as every reader understands them, however they arrive', () => {
-  const sent = '2  \r\nok\r\n1;\u0000=Ó\r\n!\r\n0 ; a=b\r\nX-Sum:\u00111\r\n\r\nGET';
-  const whole = '3\r\nok!\r\n0\r\nX-Sum: 1\r\n\r\n';
-  const bytes = Buffer.from(sent, 'latin1');
-  const atOnce = relay('chunked').take(bytes);
-  expect([atOnce.count, String(atOnce.piece)]).toEqual([bytes.length - 3, whole]);
-  const byByte = relay('chunked');
-  const pieces = [...bytes.subarray(0, -3)].map((byte) => String(byByte.take(Buffer.from([byte])).piece));
-  expect([pieces.join(''), byByte.done]).toEqual([
-    whole.replace('3\r\nok!\r\n', '1\r\no\r\n1\r\nk\r\n1\r\n!\r\n'),
-    true,
-  ]);
-});
-
-test('a body that was cut is not passed on as a whole one', () => {
-  const cut = relay('chunked').take(Buffer.from('5\r\nhel'));
-  expect(String(cut.piece)).toBe('3\r\nhel\r\n');
 });

@@ -174,15 +174,6 @@ describe.each([
     expect(gateway.meter.summary()).toMatchObject({ served: 1 });
   });
 
-  test('requests that must not be repeated get their own connection', async () => {
-    const { heard, ask } = await createWorld(tcp, () => OK);
-    const post =
-      'POST http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
-    expect(await ask(get('http://a.example/1'))).toEndWith('ok');
-    expect(await ask(post)).toEndWith('ok');
-    expect(connectionsOf(heard)).toEqual([0, 1]);
-  });
-
   test.each([
     // Only a broken connection shows a client that a part is missing.
     ['stalls', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart', /ECONNRESET/],

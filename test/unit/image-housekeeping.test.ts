@@ -79,16 +79,6 @@ describe('accesses', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('are kept while the store is away', async () => {
-    const { accesses, written, store } = createLog();
-    accesses.note(image);
-    store.away = true;
-    await accesses.flush();
-    store.away = false;
-    await accesses.flush();
-    expect(written).toEqual([{ abcDEF123456: 10 * HOUR_MS }]);
-  });
-
   test('are kept while the store is away, however many there are', async () => {
     const { accesses, written, store } = createLog();
     store.away = true;

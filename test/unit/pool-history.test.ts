@@ -11,16 +11,6 @@ async function createHistory() {
 }
 
 describe('the history of the pool', () => {
-  test('goes on after samples that a clock ahead has left', async () => {
-    const { history, clock, state, close } = await createHistory();
-    const ahead = [{ at: clock.now() + 90 * 24 * HOUR_MS, alive: 1, total: 1 }];
-    for (const key of ['proxy:history', 'proxy:history:hours']) await state.set(key, JSON.stringify(ahead));
-    await history.note();
-    const now = [{ at: clock.now(), alive: 0, total: 0 }];
-    expect([await history.samples(), await history.hourly()]).toEqual([now, now]);
-    await close();
-  });
-
   test('records its size once in ten minutes, however often it is asked to', async () => {
     const { history, clock, store, close } = await createHistory();
     await history.note();

@@ -176,55 +176,6 @@ test('while no judge answers they are asked after 5, 10, 20, 40, 60 and 60 secon
   expect(loop.logged).toEqual(['no judge responds: proxies are not rechecked until one does']);
 });
 
-test('a store that fails interrupts the checks for ten seconds, and the right to recheck is given back', async () => {
-  let failures = 1;
-  const locks = createLocalLocks();
-  const loop = await open({
-    locks,
-    change: (store) => ({
-      async due(...asked) {
-        if (failures-- > 0) throw new Error('away');
-        return store.due(...asked);
-      },
-    }),
-  });
-  const [url = ''] = await loop.due(1, 'alive');
-  loop.start();
-  await loop.clock.advance(1_500);
-  expect(loop.logged).toEqual(['rechecks interrupted']);
-  expect(loop.budget.isRechecking).toBe(false);
-  const lease = await locks.acquire('recheck', 1000);
-  expect(lease).not.toBeNull();
-  await lease?.release();
-  await loop.clock.advance(12_000);
-  expect(loop.network.asked).toEqual([url]);
-  expect(loop.budget.isRechecking).toBe(true);
-});
-
-test('an outcome that cannot be saved interrupts the checks, too', async () => {
-  let fails = true;
-  const loop = await open({
-    change: (store) => ({
-      async save(...drafts) {
-        if (fails) throw new Error('full');
-        return store.save(...drafts);
-      },
-    }),
-  });
-  fails = false;
-  const [url = ''] = await loop.due(1, 'alive');
-  fails = true;
-  loop.start();
-  await loop.clock.advance(5_000);
-  expect(loop.logged).toEqual(['rechecks interrupted']);
-  fails = false;
-  await loop.clock.advance(20_000);
-  const [record] = (await loop.store.lookup([{ protocol: 'http', ip: '192.0.1.1', port: 80 }])) as [
-    ProxyRecord,
-  ];
-  expect([formatUrl(record), record.status]).toEqual([url, 'dead']);
-});
-
 test('what was checked is saved when the loop has ended, and the loop ends after its checks', async () => {
   const loop = await open();
   const [url = ''] = await loop.due(1, 'alive');

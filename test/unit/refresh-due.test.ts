@@ -27,13 +27,6 @@ test('after a failure it comes when that says', () => {
   expect(next({ ...failed, retryAt: START + HOUR / 60 })).toBeCloseTo(1 / 60);
 });
 
-test('a refresh that a clock ahead has begun, or a process that it has started, does not postpone the next one', () => {
-  const ahead = { startedAt: START + 72 * HOUR, finishedAt: START + 73 * HOUR } as const;
-  expect(next({ ...ahead, state: 'done' })).toBe(0);
-  expect(next({ ...ahead, state: 'failed', retryAt: START + 73 * HOUR })).toBe(0);
-  expect(next({}, false, START - 72 * HOUR)).toBe(-72);
-});
-
 test('what a copy with a wrong clock has just refreshed is not refreshed again, whatever its times say', () => {
   const hasWaited = createPatience(HOUR);
   const by = (id: string, hoursOff: number, retryAt: number | null = null) => {

@@ -54,8 +54,7 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
     return answer.status === 200;
   }
 
-  async function make(): Promise<void> {
-    const pictures = some(4);
+  async function make(pictures = some(4)): Promise<Album | undefined> {
     if (pictures.length === 0) return;
     const since = trueTime();
     const answer = await ask('POST', '/api/albums', {
@@ -69,8 +68,8 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
       ...{ at: trueTime(), removalAskedAt: null, removedAt: null },
       isDoubtful: ledger.disaster?.store === 'records' && isDuring(ledger.disaster, since, trueTime()),
     };
-    own.push(album);
     ledger.albums.push(album);
+    return album;
   }
 
   async function add(album: Album, pictures: readonly Picture[] = some(2)): Promise<void> {
@@ -118,13 +117,19 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
     for (const promise of brokenOf(before, { ...answer, begun, ledger })) breaks(promise);
   }
 
-  return async (): Promise<void> => {
-    if (own.length === 0 || happens(0.2)) await make();
-    const album = oneOf(own);
-    if (!album) return;
-    const action = oneOf([add, addTwice, takeOut, reorder, remove, look]);
-    if (album.removalAskedAt === null) await action(album);
-    await look(album);
+  return {
+    make,
+    look,
+    /** Does something with an album. */
+    async act(): Promise<void> {
+      const made = own.length === 0 || happens(0.2) ? await make() : undefined;
+      if (made) own.push(made);
+      const album = oneOf(own);
+      if (!album) return;
+      const action = oneOf([add, addTwice, takeOut, reorder, remove, look]);
+      if (album.removalAskedAt === null) await action(album);
+      await look(album);
+    },
   };
 }
 
@@ -150,6 +155,7 @@ export function brokenOf(album: Album, { status, body, begun, ledger }: Look): s
     return picture?.expiresIn === null && mustStay(picture, begun, ledger) && !picture.byWrongClock;
   });
   if (due.length === 0) return [];
+  ledger.examined.album++;
   if (status !== 200) return [`the album ${id} was acknowledged, and is not there (${status})`];
   const { images } = JSON.parse(new TextDecoder().decode(body)) as { images: { id?: string }[] };
   const shown = images.flatMap((image) => image.id ?? []);

@@ -28,6 +28,7 @@ import { openTestWeb } from '../support/browser/web.ts';
 import { bytes, chance, happens } from './chance.ts';
 import { readBytes, WORLD, writeBytes } from './files.ts';
 import type { FilesModel } from './files-model.ts';
+import type { LeaseWatch } from './leases.ts';
 import type { RecordsModel } from './records-model.ts';
 import type { Seams } from './seams.ts';
 import { as, type Mortal, trueTime } from './time.ts';
@@ -43,12 +44,17 @@ export interface Copy extends Mortal {
   /** Aborts when it dies. */
   readonly died: AbortSignal;
   readonly startedAt: number;
+  diedAt?: number;
   /** Whether its stores are its own. */
   readonly isAlone: boolean;
   /** Ends it in order. */
   stop(): Promise<void>;
   /** It takes no more requests, because it is being ended in order. */
   isLeaving: boolean;
+  /** When it could not write down what it had begun, so that nobody else knows of it. */
+  unnoted: number[];
+  /** When it last could not write who has viewed what. */
+  unwrittenAt: number;
   /** It was, and has written everything. */
   hasEnded: boolean;
 }
@@ -65,10 +71,11 @@ export interface CopyOptions {
   alone: boolean;
   /** Of all copies together, unless one is alone. */
   limiter: RateLimiter;
+  leases: LeaseWatch;
   /** Returns the number of the message. */
   onEvent: (event: ImageEvent, by: Copy) => number;
-  /** Called with the number of each message that reaches the receiver of webhooks. */
-  onMessage: (number: number) => void;
+  /** Called with the number of each message that is tried, and again if it reaches the receiver of webhooks. */
+  onMessage: (number: number, isReceived: boolean) => void;
   log: Log;
 }
 
@@ -83,21 +90,23 @@ const web = await openTestWeb();
 /** Starts a copy. It may die before it has started. */
 export async function startCopy(options: CopyOptions): Promise<Copy> {
   const { name, skewMs, records, files, seams, limits, alone } = options;
-  let hasForgotten = false;
   const log: Log = (level, message, facts) => {
-    hasForgotten ||= message === 'accesses not written';
+    if (message === 'accesses not written') copy.unwrittenAt = trueTime();
+    if (message === 'unfinished work not noted') copy.unnoted.push(trueTime());
     options.log(level, message, facts);
   };
   const death = new AbortController();
   const self: Mortal = { name, skewMs, isAlive: true };
   const copy = Object.assign(self, {
-    ...{ died: death.signal, isAlone: alone, isLeaving: false, hasEnded: false },
+    ...{ died: death.signal, isAlone: alone, isLeaving: false, hasEnded: false, unnoted: [] },
+    unwrittenAt: Number.NEGATIVE_INFINITY,
     startedAt: trueTime(),
   }) as unknown as Copy;
   let isAlive = true;
   Object.defineProperty(copy, 'isAlive', {
     get: () => isAlive,
     set: (alive: boolean) => {
+      if (isAlive && !alive) copy.diedAt = trueTime();
       isAlive &&= alive;
       if (!alive) death.abort(new Error(`${name} has died`));
     },
@@ -110,8 +119,10 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
   const started = as(copy, async () => {
     const images = seams.around('images', records.images);
     const blobs = seams.around('files', files.blobs);
-    const state = seams.around('state', records.state);
-    const locks = alone ? createLocalLocks(records.lastToken) : records.locks(seams.ask);
+    const state = seams.around('state', options.leases.state(records.state));
+    const locks = options.leases.locks(
+      alone ? createLocalLocks(records.lastToken) : records.locks(seams.ask),
+    );
     const folder = `${WORLD}${name}`;
     const limiter = alone ? createLocalRateLimiter({ now: Date.now }) : options.limiter;
     const codec = createCodec(seams);
@@ -120,11 +131,14 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     const webhooks = createWebhooks({
       urls: ['https://hooks.example/'],
       secret: 'secret',
-      fetch: (_, { body }) =>
-        seams.ask('webhook', async () => {
-          options.onMessage(JSON.parse(String(body)).data.number);
+      fetch(_, { body }) {
+        const { number } = JSON.parse(String(body)).data;
+        options.onMessage(number, false);
+        return seams.ask('webhook', async () => {
+          options.onMessage(number, true);
           return { status: 200, headers: new Headers(), discard() {} } as never;
-        }),
+        });
+      },
       clock,
       newId: () => bytes(8).toString('hex'),
       random: chance,
@@ -222,9 +236,10 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     const asked = new Set<Promise<Response>>();
     async function stop(): Promise<void> {
       copy.isLeaving = true;
+      const since = trueTime();
       await Promise.allSettled(asked);
       await Promise.all([service.stop(), audit.stop(), webhooks.stop()]);
-      copy.hasEnded = !hasForgotten;
+      copy.hasEnded = copy.unwrittenAt < since;
     }
     return Object.assign(copy, {
       ask: (request: Request, peer: string) =>

@@ -2,6 +2,7 @@ import type { ImageEvent } from '../../src/image/service.ts';
 import type { Album } from './albums.ts';
 import type { Copy } from './copy.ts';
 import type { Disaster } from './disasters.ts';
+import type { Examined } from './examined.ts';
 import { HOUR, MINUTE, SECOND } from './time.ts';
 
 /** The number of views of a picture that are given back if they are broken off. */
@@ -32,28 +33,38 @@ export interface Picture {
   seenAt: number;
   /** When the server may have noted that last: it does so once an hour. */
   notedAt: number;
+  /** The last view that it must have noted, because there was none for an hour before. */
+  writtenAt: number;
   /** When it was last asked for, and how many wait for it. */
   askedAt: number;
   waiting: number;
   password: string | null;
   /** What a stranger may be answered: true: the picture, false: a question for the password; both: unknown. */
   open: Set<boolean>;
-  /** Since when the last change is acknowledged. */
+  /** Since when the last change is acknowledged, by which copy, and how many were begun. */
   openSince: number;
+  openBy: Copy | null;
+  changes: number;
+  /** Until when a change that nobody has acknowledged may still come. */
+  unclearUntil: number;
   /** When a deletion was first asked for, and when it was acknowledged. */
   removalAskedAt: number | null;
   removedAt: number | null;
+  removedBy: Copy | null;
   inReview: boolean;
   /** Whether the administrator has tried to allow it. */
   wasAllowed: boolean;
   /** Whether what was acknowledged of it was written to a store that was then replaced. */
   isDoubtful: boolean;
+  /** Whether somebody views it again and again, and nobody removes it. */
+  isFavourite: boolean;
 }
 
 /** An upload that its user believes to have failed. */
 export interface Failure {
   name: string;
   at: number;
+  by: Copy | null;
 }
 
 /** What a copy has sent to the receiver of webhooks. */
@@ -61,6 +72,8 @@ export interface Message {
   by: Copy;
   at: number;
   received: boolean;
+  /** How often it was tried. */
+  tries: number;
 }
 
 /** What the users know, and what was told to webhooks. */
@@ -68,14 +81,21 @@ export interface Ledger {
   pictures: Map<string, Picture>;
   albums: Album[];
   failures: Failure[];
-  events: { type: ImageEvent['type']; id: string }[];
+  events: { type: ImageEvent['type']; id: string; at: number }[];
   messages: Message[];
   /** Broken promises, as sentences. */
   broken: Set<string>;
+  examined: Examined;
   disaster: Disaster | null;
   retentionMs: number;
   /** Whether nothing goes wrong but clients who leave. */
   isCalm: boolean;
+  /** Whether all clocks are right. */
+  isTimely: boolean;
+  /** Since when they are. */
+  timelySince: number;
+  /** Whether a clock that is wrong cannot end what has not expired: one that is ahead by days is in doubt. */
+  keepsTime: boolean;
   /** When no copy ran. */
   pauses: { from: number; to: number }[];
 }
@@ -90,10 +110,13 @@ export const MARGIN_MS = 2 * MINUTE;
 
 /** Whether a picture must be there: nobody has removed it, and it has neither expired nor been idle for too long. */
 export function mustStay(picture: Picture, now: number, ledger: Ledger): boolean {
-  const { removalAskedAt, inReview, byWrongClock, expiresIn, maxViews, sentAt, seenAt, isDoubtful } = picture;
+  const { removalAskedAt, inReview, byWrongClock, expiresIn, maxViews, isDoubtful } = picture;
+  const { sentAt, seenAt, writtenAt } = picture;
   if (removalAskedAt !== null || inReview || maxViews !== null || isDoubtful) return false;
   if (expiresIn !== null) return !byWrongClock && now <= sentAt + expiresIn - MARGIN_MS;
-  return servedSince(Math.max(sentAt, seenAt), now, ledger) <= ledger.retentionMs - ACCESS_MS;
+  const idleSince = (since: number) => servedSince(Math.max(sentAt, since), now, ledger);
+  if (ledger.isTimely && idleSince(writtenAt) <= ledger.retentionMs - MARGIN_MS) return true;
+  return idleSince(seenAt) <= ledger.retentionMs - ACCESS_MS;
 }
 
 /** How long the server ran since then, except for pauses that are too short for it to notice. */

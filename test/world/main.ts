@@ -1,10 +1,10 @@
 /**
  * Runs simulated worlds, and says which of them broke a promise to users.
  *
- *     bun test/world/main.ts [images | pool | bytes] [--from 1] [--seeds 100] [--first | --until-broken] [--twice] [--with '{"users":1}'] [--trace]
+ *     bun test/world/main.ts [images | pool | bytes] [--from 1] [--seeds 100] [--first | --until-broken] [--twice] [--with '{"users":1}'] [--trace] [--count]
  *
  * `--until-broken` ends with the first broken world; `--first` also looks for the simplest one that is broken as well; `--twice`
- * runs each seed twice and compares; `--with` changes what the seed decides; `--trace` prints what happened.
+ * runs each seed twice and compares; `--with` changes what the seed decides; `--trace` prints what happened, `--count` how often each promise was examined.
  */
 import { parseArgs } from 'node:util';
 import { type Result, WORLDS } from './run.ts';
@@ -20,19 +20,26 @@ const { values, positionals } = parseArgs({
     'until-broken': { type: 'boolean', default: false },
     twice: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
+    count: { type: 'boolean', default: false },
   },
 });
 type Run = (seed: number, changes: Record<string, unknown>) => Promise<Result<Record<string, unknown>>>;
 const [name = 'images'] = positionals;
 const runWorld = WORLDS[name as keyof typeof WORLDS] as unknown as Run;
 const MADE: Record<string, string> = { images: 'pictures', pool: 'proxies', bytes: 'inputs' };
+/** So many worlds leave nothing out. */
+const MANY = 30;
 const changes = JSON.parse(values.with) as Record<string, unknown>;
 const begun = realTime();
 let [run, broken, made] = [0, 0, 0];
+const examined: Record<string, number> = {};
 for (let seed = Number(values.from); run < Number(values.seeds); seed++) {
   const result = await runWorld(seed, changes);
   run++;
   made += result.made;
+  for (const [promise, times] of Object.entries(result.examined ?? {})) {
+    examined[promise] = (examined[promise] ?? 0) + times;
+  }
   if (values.twice && (await runWorld(seed, changes)).hash !== result.hash) {
     result.broken.push('the same seed is another world');
   }
@@ -45,6 +52,12 @@ for (let seed = Number(values.from); run < Number(values.seeds); seed++) {
   await simplify(result);
   break;
 }
+for (const [promise, times] of run < MANY ? [] : Object.entries(examined)) {
+  if (times > 0) continue;
+  broken++;
+  console.log(`no promise of what is ${promise} was examined`);
+}
+if (values.count) console.log(JSON.stringify(examined));
 const seconds = ((realTime() - begun) / 1000).toFixed(1);
 console.log(`${run} worlds with ${made} ${MADE[name]} in ${seconds} s, ${broken} broken`);
 process.exit(broken > 0 ? 1 : 0);

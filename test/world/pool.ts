@@ -9,13 +9,17 @@ import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
 import { createSites, MOST_SITES } from '../../src/proxy/targets/sites.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
+import { strikeAgain } from './bursts.ts';
 import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
-import { createRecordsModel } from './records-model.ts';
+import { createRecordsModel, type RecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { as, HOUR, MINUTE, type Mortal, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
 import type { Result } from './world.ts';
 
 const LIST = { name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'http' } as const;
+
+/** A check that is due waits no longer than this if there is no trouble. */
+const LATE_MS = 10 * MINUTE;
 
 /** A working proxy is checked within this time if there is no trouble. */
 const STALE_MS = 85 * MINUTE;
@@ -46,6 +50,7 @@ function drawOptions(): PoolOptions {
     listed: whole(30, 150),
     halfBlindMs: happens(0.3) ? 9 * intervalMs : 0,
     copies: happens(0.5) ? 1 : 2,
+    bursts: rate > 0 && happens(0.6) ? whole(1, 4) : 0,
   };
 }
 
@@ -63,6 +68,19 @@ interface Truth {
   tried: number;
   verdict: 'alive' | 'dead' | null;
   at: number;
+}
+
+/** Lets a server that has run for long have learnt of as many sites as are kept, so that each new one takes the place of another. */
+async function learnBefore(records: RecordsModel): Promise<void> {
+  const sites = createSites({ random: chance });
+  const { state } = records;
+  const shared = createSharedSites({
+    ...{ sites, state, locks: createLocalLocks(records.lastToken), isKept: () => false, now: Date.now },
+  });
+  for (let number = 0; number < MOST_SITES; number++) {
+    sites.observe(`site${number}.example`, `socks5://site${number}.example:1`, true);
+    if (number % 50 === 49) await shared.exchange();
+  }
 }
 
 /** Lets a pool live from a seed to its end. Its copies share a real SQLite, as if it were a server. */
@@ -89,7 +107,10 @@ export async function runPool(
     ip: `203.0.${index >> 8}.${index & 255}`,
   }));
   for (const { ip } of entries) {
-    const goodUntil = happens(0.3) ? begin + between(0, options.chaosMs + options.quietMs) : begin;
+    const life = chance();
+    const spanMs = options.chaosMs + options.quietMs;
+    // Some work all the time, some for a while, and most never.
+    const goodUntil = life < 0.1 ? Number.POSITIVE_INFINITY : begin + (life < 0.35 ? between(0, spanMs) : 0);
     truths.set(ip, { goodUntil, tried: 0, verdict: null, at: 0 });
   }
   const isBlind = () => trueTime() < begin + options.halfBlindMs;
@@ -97,6 +118,7 @@ export async function runPool(
   const copies: PoolCopy[] = [];
   /** The copies whose refreshes read the list at this moment. */
   const readers = new Set<Mortal>();
+  const examined = { tried: 0, listed: 0, sites: 0 };
   const isUntroubled = Object.values(options.trouble).every((rate) => rate === 0);
   let [reads, lives] = [0, 0];
   let isCalm = false;
@@ -190,6 +212,7 @@ export async function runPool(
       await exchange().catch((error: unknown) => tell(`${self.name} does not exchange: ${error}`));
       for (const site of sites.names()) {
         for (const proxy of sites.facts(site)?.pairs.keys() ?? []) {
+          examined.sites++;
           if (proxy !== `socks5://${site}:1`) broken.add(`${site} has results of ${proxy}`);
         }
       }
@@ -210,11 +233,19 @@ export async function runPool(
     tell('the clock is right');
   }
 
+  await learnBefore(records);
   for (let index = 0; index < options.copies; index++) void live(index);
   await passUntil(begin + 10 * SECOND);
   seams.trouble = options.trouble;
   void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
+  void strikeAgain({
+    ...{ bursts: options.bursts, copies: options.copies, parts: ['records'], tell },
+    until: begin + 0.9 * options.chaosMs,
+    set: (burst) => {
+      seams.burst = burst;
+    },
+  });
   await passUntil(begin + options.chaosMs);
   isCalm = true;
   seams.trouble = CALM;
@@ -231,7 +262,7 @@ export async function runPool(
   for (const copy of copies) copy.isAlive = false;
   database.close();
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
-  return { seed, options, broken: [...broken], trace, hash, made: truths.size };
+  return { seed, options, broken: [...broken], trace, hash, made: truths.size, examined };
 
   async function lookBack(last: PoolCopy): Promise<void> {
     const unended = `the world does not end for ${last.name}`;
@@ -257,12 +288,18 @@ export async function runPool(
     for (const { ip, protocol } of entries) {
       const truth = truths.get(ip);
       if (!truth || (protocol !== 'http' && isBlind())) continue;
+      examined.tried++;
       if (truth.tried === 0) broken.add(`${ip} was never tried`);
       const record = known.get(ip);
+      if (record?.status === 'alive') examined.listed++;
+      if (truth.goodUntil > now && record?.status !== 'alive')
+        broken.add(`${ip}, which works, is not listed`);
       if (record?.status === 'alive' && truth.goodUntil < now - staleMs) {
         broken.add(`${ip} is listed, and has not worked for ${staleMs / MINUTE} min`);
       }
     }
+    for (const { ip } of await store.due(now - LATE_MS, 3, 'alive'))
+      broken.add(`${ip} is listed, and its check is overdue by ${LATE_MS / MINUTE} min`);
     broken.delete(unended);
   }
 }

@@ -1,16 +1,28 @@
 import type { ImageRecord } from '../../src/image/image.ts';
+import { EPOCH_BLOB, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
-import { GIVEN_BACK, type Ledger, MARGIN_MS, type Message, mustStay, type Picture } from './ledger.ts';
+import {
+  type Failure,
+  GIVEN_BACK,
+  type Ledger,
+  MARGIN_MS,
+  type Message,
+  mustStay,
+  type Picture,
+} from './ledger.ts';
 import type { RecordsModel } from './records-model.ts';
 import { MINUTE, trueTime } from './time.ts';
 
-export interface Outcome {
+interface Stores {
   ledger: Ledger;
   records: RecordsModel;
   files: FilesModel;
+}
+
+export interface Outcome extends Stores {
   /** Sends a request to a copy, and returns status and text. */
   get(path: string, password: string | null): Promise<{ status: number; text: string }>;
 }
@@ -27,12 +39,13 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const doubtful = new Set([...ledger.pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
   const isCertain = ({ id, createdAt }: ImageRecord) =>
     !doubtful.has(id) && !isDuring(ledger.disaster, createdAt - MARGIN_MS, createdAt + MARGIN_MS);
+  ledger.examined.counted += images.length;
   const broken = [
     ...ledger.broken,
-    ...(isLeftToOperator(ledger)
+    ...fileless(images.filter(isCertain), files),
+    ...((await isLeftToOperator(outcome))
       ? []
       : [
-          ...fileless(images.filter(isCertain), files),
           ...strays(images, files, now),
           ...forgottenReviews(await records.state.get('image-reviews'), files),
           ...miscounted(counted, files),
@@ -45,28 +58,51 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
     const { status, text } = await outcome.get(`/api/albums/${album.id}`, null);
     broken.push(...brokenOf(album, { ...outcome, status, body: new TextEncoder().encode(text), begun: now }));
   }
-  const failed = new Set(ledger.failures.map(({ name }) => name));
+  const failed = new Set(ledger.failures.filter((one) => !isForgotten(one)).map(({ name }) => name));
   for (const { filename } of images) {
     if (failed.has(filename)) broken.push(`${filename}, whose upload failed, is stored`);
   }
   broken.push(...untold(ledger, byId));
-  const isLost = ({ by, at, received }: Message) => !received && by.isAlive && now > at + TOLD_MS;
-  const lost = ledger.messages.filter(isLost).length;
+  const isDue = ({ by, at, tries }: Message) => (by.diedAt ?? now) > at + TOLD_MS && tries < MOST_TRIES;
+  const due = ledger.messages.filter(isDue);
+  ledger.examined.received += due.length;
+  const lost = due.filter(({ received }) => !received).length;
   if (lost > 0) broken.push(`${lost} messages have not reached their webhook`);
   return [...new Set(broken)];
 }
+
+/** A copy that could not even write down what it had to take back knows it alone. */
+const isForgotten = ({ by, at }: Failure) =>
+  by?.isAlive === false && by.unnoted.some((time) => Math.abs(time - at) < MINUTE);
 
 /** What failed is taken back within this time, also if the copy that was to do so has died. */
 const TAKEN_BACK_MS = 13 * MINUTE;
 
 /** Uploads that failed are not stored. In the end they would be gone because nobody views them. */
 export async function keptFailures(ledger: Ledger, { images }: RecordsModel): Promise<string[]> {
-  if (isLeftToOperator(ledger)) return [];
-  const failed = ledger.failures.filter(({ at }) => at < trueTime() - TAKEN_BACK_MS).map(({ name }) => name);
+  // What is being taken back when a store is replaced may be written to the wrong one.
+  const isSpoilt = ({ at }: Failure) => isDuring(ledger.disaster, at - TAKEN_BACK_MS, at + TAKEN_BACK_MS);
+  const failed = ledger.failures
+    .filter((one) => one.at < trueTime() - TAKEN_BACK_MS && !isForgotten(one) && !isSpoilt(one))
+    .map(({ name }) => name);
   const stored = (await images.recent({ offset: 0, limit: 100_000 })).map(({ filename }) => filename);
   return failed
     .filter((name) => stored.includes(name))
     .map((name) => `${name}, whose upload failed, is stored`);
+}
+
+/** What was deleted, blocked or has expired is not there, although in the end it would not be in any case. */
+export async function keptRemovals(
+  { pictures, examined }: Ledger,
+  { images }: RecordsModel,
+): Promise<string[]> {
+  const broken: string[] = [];
+  for (const { id, name, removedAt, isDoubtful } of pictures.values()) {
+    if (removedAt === null || isDoubtful || removedAt > trueTime() - MARGIN_MS) continue;
+    examined.gone++;
+    if (await images.get(id)) broken.push(`${name} (${id}) was deleted, and is stored`);
+  }
+  return broken;
 }
 
 /** Where nothing goes wrong, views are used up by those who have seen the picture, and by few others. */
@@ -105,10 +141,18 @@ async function brokenTo(
 }
 
 /**
- * What was stored while records or files were others stays until the operator has looked at it, and what was removed
- * meanwhile is back.
+ * What was stored while records or files were others stays until the operator has looked at it, and nothing else without a record is
+ * removed before; nor is it if the store that was put back has missed steps that both count.
  */
-const isLeftToOperator = ({ disaster }: Ledger): boolean => disaster !== null;
+export async function isLeftToOperator({ ledger: { disaster }, records, files }: Stores): Promise<boolean> {
+  if (disaster === null) return false;
+  const spoilt = [...files.files.values()].some(({ modified }) =>
+    isDuring(disaster, modified - MARGIN_MS, modified + MARGIN_MS),
+  );
+  const mark = new TextDecoder().decode(files.files.get(EPOCH_BLOB)?.bytes);
+  const missed = Number(await records.state.get(EPOCH_STATE)) - Number(mark);
+  return spoilt || missed < 0 || missed > 1;
+}
 
 /** Records have their files. */
 function fileless(images: readonly ImageRecord[], { files }: FilesModel): string[] {
@@ -140,6 +184,9 @@ function forgottenReviews(held: string | null, { files }: FilesModel): string[] 
 /** Messages wait for the one before, which is tried for 13 minutes; then for one that is on its way. */
 const TOLD_MS = 3_600_000;
 
+/** A message that was tried so often is given up. */
+const MOST_TRIES = 6;
+
 /** Files without a record are left alone for an hour, and found by the next sweep. */
 const STRAY_MS = 3 * 3_600_000;
 
@@ -151,13 +198,14 @@ export function miscounted(counted: string | null, { files }: FilesModel): strin
 }
 
 /** Each picture that came and went was announced. */
-function untold({ pictures, events }: Ledger, byId: ReadonlyMap<string, ImageRecord>): string[] {
+function untold({ pictures, events, examined }: Ledger, byId: ReadonlyMap<string, ImageRecord>): string[] {
   const told = (type: string) => new Set(events.filter((one) => one.type === type).map(({ id }) => id));
   const [stored, removed] = [told('stored'), told('removed')];
   const broken: string[] = [];
   for (const { id, name, inReview, isDoubtful } of pictures.values()) {
     if (isDoubtful) continue;
-    if (!inReview && byId.has(id) && !stored.has(id)) broken.push(`nobody was told of ${name} (${id})`);
+    examined.told++;
+    if (!inReview && !stored.has(id)) broken.push(`nobody was told of ${name} (${id})`);
     if (stored.has(id) && !byId.has(id) && !removed.has(id))
       broken.push(`nobody was told that ${name} (${id}) is gone`);
   }

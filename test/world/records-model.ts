@@ -78,7 +78,7 @@ export function createRecordsModel(now: () => number, newOwner: () => string): R
     endViews() {
       for (const row of data.rows.values()) {
         row.views.clear();
-        if (row.image.viewsLeft === 0) row.endsAt = Math.min(row.endsAt ?? now(), now());
+        if (row.image.viewsLeft === 0) row.endsAt = 0;
       }
     },
     backup() {
@@ -289,7 +289,9 @@ function createAudit(entries: () => Map<string, StagedEntry>): AuditStore {
       return copies(newest.slice(place + 1, place + 1 + limit));
     },
     unfinished: async (limit) => {
-      const open = [...entries().values()].filter(({ stage }) => stage > 0);
+      const open: StagedEntry[] = [];
+      // It is asked for all the time.
+      for (const entry of entries().values()) if (entry.stage > 0) open.push(entry);
       return copies(open.sort((one, other) => other.stage - one.stage || byTime(one, other)).slice(0, limit));
     },
     async drop(day) {

@@ -1,6 +1,7 @@
 import { AppError, inEnglish } from '../../src/errors.ts';
+import { type Burst, troubleIn } from './bursts.ts';
 import { between, chance, happens } from './chance.ts';
-import { as, current, later, type Mortal, pause } from './time.ts';
+import { as, current, later, MINUTE, type Mortal, pause, SECOND, trueTime } from './time.ts';
 
 /** How often what goes wrong at a seam, as probabilities of one call. All 0: nothing does. */
 export interface Trouble {
@@ -24,6 +25,8 @@ export interface Course {
   chaosMs: number;
   quietMs: number;
   trouble: Trouble;
+  /** How often a part of the outside is hardly reached for some time. */
+  bursts: number;
   /** Time between deaths of copies; infinite: none dies but at a seam. */
   deathEveryMs: number;
   /** How long a copy stays dead. */
@@ -44,6 +47,12 @@ export async function killNowAndThen(
     await pause(deathEveryMs * 2 * chance());
     const mortal = victim();
     if (mortal === null) return;
+    // Its machine may also stand still for a while, or be moved to another one.
+    if (mortal && happens(0.3)) {
+      mortal.frozenUntil = trueTime() + SECOND * 10 ** between(0.5, 3);
+      await pause(mortal.frozenUntil - trueTime() + MINUTE);
+      continue;
+    }
     if (mortal?.isAlive && happens(0.3)) await Promise.race([mortal.stop?.(), pause(GRACE_MS)]);
     if (mortal) mortal.isAlive = false;
   }
@@ -60,6 +69,7 @@ const ASTRAY_MS = 30_000;
 /** Where the server asks something of the outside. */
 export interface Seams {
   trouble: Trouble;
+  burst: Burst | null;
   /** What has no space left: nothing can be added there, but removed. */
   full: 'records' | 'files' | null;
   /** Latency of most calls, in ms; `null`: every answer comes at once, and nothing goes wrong. */
@@ -72,7 +82,7 @@ export interface Seams {
 
 /** @param trace called with what happens, in order; @param kill ends a copy. */
 export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) => void): Seams {
-  const seams: Seams = { trouble: CALM, full: null, latencyMs: 1, around, ask };
+  const seams: Seams = { trouble: CALM, burst: null, full: null, latencyMs: 1, around, ask };
 
   /** Does the work in nobody's name: what is on its way arrives even if its sender has died. */
   function arrive<T>(afterMs: number, work: () => Promise<T>): Promise<PromiseSettledResult<T>> {
@@ -93,9 +103,9 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
   async function ask<T>(name: string, work: () => Promise<T>): Promise<T> {
     const copy = current();
     if (copy?.isAlive === false) return forever();
-    const { trouble, latencyMs } = seams;
+    const { trouble, burst, latencyMs } = seams;
     if (latencyMs === null) return work();
-    const { refused, lost, late, hangs, death } = trouble;
+    const { refused, lost, late, hangs, death } = troubleIn(burst, name, copy) ?? trouble;
     const fate = chance();
     const wayMs = () => latencyMs * (0.2 + chance() ** 3 * 4);
     const tell = (what: string) => trace(`${copy?.name ?? '-'} ${name} ${what}`);
@@ -111,6 +121,7 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
       throw away('no answer');
     }
     const answer = await arrive(wayMs(), work);
+    if ((copy?.frozenUntil ?? 0) > trueTime()) await pause(0);
     if (copy && !copy.isAlive) return forever();
     if (fate < refused + hangs + lost) {
       tell('loses its answer');

@@ -13,6 +13,8 @@ export interface Mortal {
   isAlive: boolean;
   /** How much its clock is ahead, in ms. */
   skewMs: number;
+  /** Until when it stands still, ms since 1970: none of its timers fires before. */
+  frozenUntil?: number;
 }
 
 interface Alarm {
@@ -131,7 +133,11 @@ const clear = (handle: Handle | undefined | null) => {
 function next(end: number): Alarm | undefined {
   for (let first = alarms[0]; first && first.at <= end; first = alarms[0]) {
     pop();
-    if (first.ring && first.owner?.isAlive !== false) return first;
+    if (!first.ring || first.owner?.isAlive === false) continue;
+    const { frozenUntil = 0 } = first.owner ?? {};
+    if (first.at >= frozenUntil) return first;
+    first.at = frozenUntil;
+    push(first);
   }
   return undefined;
 }

@@ -1,13 +1,12 @@
 import { createAlbumUser } from './albums.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
-import { ADMIN, type Copy, SUSPECT } from './copy.ts';
+import { ADMIN, type Copy } from './copy.ts';
 import { isDuring } from './disasters.ts';
 import { GIVEN_BACK, GRACE_MS, type Ledger, mustStay, NOTED_MS, type Picture } from './ledger.ts';
 import { HOUR, later, MINUTE, pause, SECOND, stirring, trueTime } from './time.ts';
-import { formOf, read } from './transfers.ts';
+import { read } from './transfers.ts';
+import { createUploader } from './uploads.ts';
 
-/** When the files are gone, uploads go on for this time. */
-const UNNOTICED_MS = 3 * SECOND;
 /** Clients give up after this time. */
 const PATIENCE_MS = 90 * SECOND;
 const HOST = 'http://img.example';
@@ -20,35 +19,44 @@ export interface Surroundings {
   trace(line: string): void;
 }
 
-interface Answer {
+export interface Answer {
   status: number;
   body: Uint8Array;
   copy: Copy;
 }
 
 /** Why a request is not answered: the copy died, or the client left. */
-type Unanswered = 'lost' | 'left';
+export type Unanswered = 'lost' | 'left';
 
 /** Sends a request to any copy. `leaveMs`: leaves after that time. `mostShare`: reads no more of the body. */
 export type Ask = (
   method: string,
   path: string,
-  init?: { body?: string; headers?: Record<string, string>; leaveMs?: number; mostShare?: number },
+  init?: {
+    body?: string;
+    headers?: Record<string, string>;
+    leaveMs?: number;
+    mostShare?: number;
+    sentTo?: (copy: Copy) => void;
+  },
 ) => Promise<Answer | Unanswered>;
+
+export type User = ReturnType<typeof createUser>;
 
 /** One user of the image host, who does things at random. */
 export function createUser(name: string, around: Surroundings) {
   const { ledger, trace } = around;
   const peer = `198.51.100.${whole(1, 250)}`;
-  let serial = 0;
 
   const ask: Ask = async (method, path, init = {}) => {
     const alive = around.copies().filter(({ isAlive, isLeaving }) => isAlive && !isLeaving);
     if (alive.length === 0) return 'lost';
     const copy = oneOf(alive);
+    init.sentTo?.(copy);
     const leaving = new AbortController();
     const { promise: gone, resolve: leave } = Promise.withResolvers<Unanswered>();
-    later(init.leaveMs ?? PATIENCE_MS, () => {
+    const patienceMs = happens(0.2) ? between(1, 15) * SECOND : PATIENCE_MS;
+    later(init.leaveMs ?? patienceMs, () => {
       leaving.abort();
       leave('left');
     });
@@ -76,76 +84,6 @@ export function createUser(name: string, around: Surroundings) {
 
   const json = ({ body }: Answer) => JSON.parse(new TextDecoder().decode(body));
 
-  async function upload(mustWait = false): Promise<void> {
-    const many = !mustWait && happens(0.25) ? whole(2, 3) : 1;
-    const names = Array.from({ length: many }, () => `${name}-${serial++}.webp`);
-    const suspect = mustWait || (many === 1 && happens(0.15));
-    const contents = names.map((one) => (suspect ? `${SUSPECT} ` : '') + one.padEnd(whole(300, 3000), '.'));
-    const wishes = {
-      ...(happens(0.25) && { expires_in: oneOf(['10m', '20m', '45m', '2h']) }),
-      ...(happens(0.25) && { max_views: String(whole(1, 3)) }),
-      ...(happens(0.2) && { password: 'open sesame' }),
-    };
-    const query = new URLSearchParams({ ...wishes, ...(many === 1 && { filename: names[0] ?? '' }) });
-    const sentAt = trueTime();
-    const form = many > 1 ? formOf(names, contents) : null;
-    const leaves = happens(0.1);
-    const answer = await ask('POST', `/api/upload?${query}`, {
-      body: form?.body ?? contents[0] ?? '',
-      headers: { 'content-type': form?.type ?? 'application/octet-stream' },
-      // Mostly while it is being stored.
-      ...(leaves && { leaveMs: 200 * chance() ** 4 }),
-    });
-    // Nobody can know whether it was stored.
-    if (answer === 'lost') return;
-    const isDoubtful = isDuring(ledger.disaster, sentAt, trueTime());
-    if (answer === 'left' || answer.status !== 201) {
-      // What failed is taken back where it was written.
-      if (!isDoubtful) for (const one of names) ledger.failures.push({ name: one, at: trueTime() });
-      return;
-    }
-    const said = json(answer);
-    const results: Record<string, string>[] = said.results ?? [said];
-    for (const [index, one] of names.entries()) {
-      const image = results[index];
-      if (!image?.id) {
-        ledger.failures.push({ name: one, at: trueTime() });
-        continue;
-      }
-      ledger.pictures.set(one, {
-        name: one,
-        content: contents[index] ?? '',
-        id: image.id,
-        path: new URL(image.raw_url ?? HOST).pathname,
-        token: image.delete_token ?? '',
-        sentAt,
-        at: trueTime(),
-        byWrongClock: answer.copy.skewMs !== 0,
-        expiresIn: wishes.expires_in ? LIVES[wishes.expires_in as keyof typeof LIVES] : null,
-        maxViews: wishes.max_views ? Number(wishes.max_views) : null,
-        ...{ shown: 0, sent: 0, left: 0, seenAt: sentAt, notedAt: sentAt, askedAt: sentAt, waiting: 0 },
-        password: wishes.password ?? null,
-        open: new Set([!wishes.password]),
-        openSince: trueTime(),
-        removalAskedAt: null,
-        removedAt: null,
-        inReview: suspect,
-        wasAllowed: false,
-        isDoubtful,
-      });
-    }
-    const { store, found, from, until } = ledger.disaster ?? {};
-    const areGone = store === 'files' && found === null && from && sentAt > from + UNNOTICED_MS;
-    if (areGone && trueTime() < (until ?? 0) && hadPictures(from))
-      breaks(`${names[0]} was acknowledged while all files were missing`);
-  }
-
-  /** Whether a picture that was there then is there still. */
-  const hadPictures = (then: number) =>
-    [...ledger.pictures.values()].some(
-      (picture) => picture.at < then && mustStay(picture, trueTime(), ledger),
-    );
-
   /** Notes that something was written of a picture since then, perhaps to a store that is replaced. */
   function wrote(picture: Picture, since: number): void {
     const { disaster } = ledger;
@@ -156,7 +94,9 @@ export function createUser(name: string, around: Surroundings) {
     if (!picture) return;
     const stranger = picture.password === null || happens(0.5);
     const begun = trueTime();
-    const [wasRemoved, open, since] = [picture.removedAt, new Set(picture.open), picture.openSince];
+    const { removedAt: wasRemoved, removedBy, openSince: since, openBy } = picture;
+    const open = new Set(picture.open);
+    const isHeld = picture.inReview && !picture.wasAllowed;
     const [isFirst, askedAt] = [picture.waiting === 0, picture.askedAt];
     picture.waiting++;
     picture.askedAt = begun;
@@ -174,14 +114,31 @@ export function createUser(name: string, around: Surroundings) {
     if (answer.status === 507 && picture.maxViews === null)
       breaks(`${picture.name} is not shown in a full store`);
     const { disaster } = ledger;
-    if (isDuring(disaster, begun - GRACE_MS, trueTime() + (disaster?.store === 'records' ? MINUTE : 0))) {
+    const isStruck = isDuring(disaster, begun - GRACE_MS, trueTime() + GRACE_MS);
+    if (disaster?.store === 'records' && isDuring(disaster, begun - GRACE_MS, trueTime() + MINUTE)) {
       if (picture.maxViews !== null) wrote(picture, begun);
       return;
     }
     // A copy whose clock is ahead cannot know that something has not expired yet.
-    const mustBeThere = begun > picture.at + GRACE_MS && picture.expiresIn === null;
-    if ([404, 410].includes(answer.status) && mustBeThere && mustStay(picture, begun, ledger))
-      breaks(`${picture.name} (${picture.id}) was acknowledged, and was not there (${answer.status})`);
+    const isTimed = picture.expiresIn !== null;
+    const isTimely = begun > ledger.timelySince && !picture.byWrongClock;
+    const mustBeThere =
+      !isStruck && begun > picture.at + GRACE_MS && (!isTimed || (isTimely && ledger.keepsTime));
+    if (mustBeThere && mustStay(picture, begun, ledger)) {
+      ledger.examined.kept++;
+      if ([404, 410].includes(answer.status))
+        breaks(`${picture.name} (${picture.id}) was acknowledged, and was not there (${answer.status})`);
+    }
+    // The copy that has changed it knows that at once.
+    const isOld = (when: number, by: Copy | null) => begun > when + (by === answer.copy ? 0 : GRACE_MS);
+    const isGone = wasRemoved !== null && isOld(wasRemoved, removedBy) && !picture.isDoubtful;
+    const isOver = isTimed && isTimely && begun > picture.at + (picture.expiresIn ?? 0);
+    const isClosed = stranger && !open.has(true) && isOld(since, openBy) && !picture.isDoubtful;
+    const isHidden = isHeld && picture.inReview && !picture.wasAllowed;
+    if (isGone || isOver) ledger.examined.gone++;
+    if (isHidden) ledger.examined.review++;
+    if (isClosed) ledger.examined.closed++;
+    if (picture.maxViews !== null) ledger.examined.limited++;
     if (answer.status !== 200) return;
     const text = new TextDecoder().decode(answer.body);
     if (text !== '' && !picture.content.startsWith(text))
@@ -192,11 +149,7 @@ export function createUser(name: string, around: Surroundings) {
       if (begun - picture.notedAt >= HOUR) picture.notedAt = begun;
       // Other copies learn some seconds later that what seemed to be idle is not.
       const isKnown = answer.copy.isAlone || mustStay(picture, begun + NOTED_MS, ledger);
-      later(NOTED_MS, () => {
-        // A copy that dies before has noted nothing.
-        if (isKnown && (answer.copy.isAlive || answer.copy.hasEnded))
-          picture.seenAt = Math.max(picture.seenAt, begun);
-      });
+      if (isKnown) noteView(picture, begun, { by: answer.copy, isFirst: begun - askedAt > HOUR + MINUTE });
     }
     if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
@@ -204,10 +157,21 @@ export function createUser(name: string, around: Surroundings) {
     const spare = GIVEN_BACK * (answer.copy.isAlone ? ledger.pauses.length : 1);
     if (picture.maxViews !== null && picture.sent > picture.maxViews + spare && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) was sent ${picture.sent} times of ${picture.maxViews}`);
-    if (wasRemoved !== null && begun > wasRemoved + GRACE_MS && !picture.isDoubtful)
-      breaks(`${picture.name} (${picture.id}) is shown after its deletion`);
-    if (stranger && !open.has(true) && begun > since + GRACE_MS && !picture.isDoubtful)
-      breaks(`${picture.name} (${picture.id}) is shown without its password`);
+    if (isGone) breaks(`${picture.name} (${picture.id}) is shown after its deletion`);
+    if (isHidden) breaks(`${picture.name} (${picture.id}) is shown before the administrator has seen it`);
+    if (isOver) breaks(`${picture.name} (${picture.id}) is shown after its expiry`);
+    if (isClosed) breaks(`${picture.name} (${picture.id}) is shown without its password`);
+  }
+
+  /** A view counts once it is written down, which a copy cannot do while it does not reach the records, nor once it is dead. */
+  function noteView(picture: Picture, at: number, how: { by: Copy; isFirst: boolean }): void {
+    const { by, isFirst } = how;
+    later(NOTED_MS, () => {
+      if (!by.isAlive && !by.hasEnded) return;
+      if (by.isAlive && trueTime() - by.unwrittenAt < NOTED_MS) return noteView(picture, at, how);
+      picture.seenAt = Math.max(picture.seenAt, at);
+      if (isFirst) picture.writtenAt = Math.max(picture.writtenAt, at);
+    });
   }
 
   /** Breaks views off again and again. */
@@ -218,7 +182,7 @@ export function createUser(name: string, around: Surroundings) {
 
   async function remove(): Promise<void> {
     const picture = pick();
-    if (!picture) return;
+    if (!picture || picture.isFavourite) return;
     const since = trueTime();
     picture.removalAskedAt ??= since;
     const answer = await ask('DELETE', `/api/delete/${picture.id}`, {
@@ -227,14 +191,26 @@ export function createUser(name: string, around: Surroundings) {
     wrote(picture, since);
     if (typeof answer === 'string') return;
     if (answer.status === 507) breaks(`${picture.name} is not deleted in a full store`);
-    if (answer.status === 200) picture.removedAt ??= trueTime();
+    if (answer.status === 200) await removed(picture, answer.copy);
+  }
+
+  /** Who has removed a picture looks whether it is gone. */
+  async function removed(picture: Picture, by: Copy): Promise<void> {
+    picture.removedAt ??= trueTime();
+    picture.removedBy ??= by;
+    await pause(oneOf([1, GRACE_MS + SECOND]));
+    await view(picture, 1);
   }
 
   async function change(): Promise<void> {
     const picture = pick();
     if (!picture || picture.inReview) return;
+    // Who changes it mostly has it before him, and looks at it again.
+    const looks = happens(0.5);
+    if (looks) await view(picture, 1);
     const since = trueTime();
     const protect = happens(0.5);
+    const serial = ++picture.changes;
     picture.open.add(!protect);
     const body = protect
       ? { visibility: 'protected', password: 'open sesame' }
@@ -244,10 +220,21 @@ export function createUser(name: string, around: Surroundings) {
       headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
     });
     wrote(picture, since);
-    if (typeof answer === 'string' || answer.status !== 200) return;
+    if (typeof answer === 'string' || answer.status !== 200) {
+      picture.unclearUntil = trueTime() + ASTRAY_MS;
+      return;
+    }
     picture.password = protect ? 'open sesame' : picture.password;
-    picture.open = new Set([!protect]);
+    // Of two changes at once, nobody knows which was the last.
+    if (serial === picture.changes && trueTime() > picture.unclearUntil) picture.open = new Set([!protect]);
+    if (!ledger.events.some(({ type, id, at }) => type === 'changed' && id === picture.id && at >= since))
+      breaks(`nobody was told of the change of ${picture.name} (${picture.id})`);
+    picture.changes++;
     picture.openSince = trueTime();
+    picture.openBy = answer.copy;
+    if (!looks) return;
+    await pause(1);
+    await view(picture, 1);
   }
 
   /** Two changes at once: each that is acknowledged must have done what was asked. */
@@ -255,6 +242,7 @@ export function createUser(name: string, around: Surroundings) {
     const picture = pick();
     if (!picture?.password || picture.inReview) return;
     const since = trueTime();
+    picture.changes++;
     picture.open.add(true);
     const wishes = [
       { visibility: picture.maxViews === null ? 'public' : 'unlisted' },
@@ -269,6 +257,8 @@ export function createUser(name: string, around: Surroundings) {
       ),
     );
     wrote(picture, since);
+    picture.changes++;
+    picture.unclearUntil = trueTime() + ASTRAY_MS;
     for (const [index, answer] of answers.entries()) {
       if (typeof answer === 'string' || answer.status !== 200) continue;
       const { visibility } = json(answer);
@@ -279,10 +269,10 @@ export function createUser(name: string, around: Surroundings) {
   }
 
   /** Asks for a smaller version. */
-  async function viewSmall(): Promise<void> {
-    const picture = pick();
+  async function viewSmall(picture = pick(), width = oneOf([160, 640])): Promise<void> {
     if (!picture || picture.maxViews !== null) return;
-    const answer = await ask('GET', `${picture.path}?w=${oneOf([160, 640])}`, {
+    picture.askedAt = trueTime();
+    const answer = await ask('GET', `${picture.path}?w=${width}`, {
       headers: { 'x-image-password': picture.password ?? '' },
     });
     if (typeof answer === 'string' || answer.status !== 200) return;
@@ -297,21 +287,26 @@ export function createUser(name: string, around: Surroundings) {
     // An administrator who does not know whether it was allowed rather blocks it.
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
     const since = trueTime();
-    const waits = !picture.wasAllowed && picture.removalAskedAt === null && picture.expiresIn === null;
+    const waited = !picture.wasAllowed && picture.removalAskedAt === null && picture.expiresIn === null;
     picture.wasAllowed = true;
     if (verdict === 'block') picture.removalAskedAt ??= since;
     const answer = await ask('POST', '/api/admin/reviews', {
       body: JSON.stringify({ id: picture.id, verdict }),
       headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
     });
-    wrote(picture, since);
+    // It was moved among files that are others.
+    if (isDuring(ledger.disaster, since, trueTime())) picture.isDoubtful = true;
     if (verdict === 'allow' && (typeof answer === 'string' || answer.status === 503)) await decide(picture);
     if (typeof answer === 'string') return;
-    if (answer.status === 404 && waits && !picture.isDoubtful)
+    const waits = waited && !picture.isDoubtful && !isDuring(ledger.disaster, since - GRACE_MS, trueTime());
+    if (waits) ledger.examined.review++;
+    if (answer.status === 404 && waits)
       breaks(`${picture.name} (${picture.id}) was to be decided on, and is not in review`);
     if (answer.status !== 200) return;
+    // It counts as viewed then.
+    picture.askedAt = trueTime();
     if (verdict === 'allow') picture.inReview = false;
-    else picture.removedAt ??= trueTime();
+    else await removed(picture, answer.copy);
   }
 
   const inReview = () => oneOf([...ledger.pictures.values()].filter((one) => one.inReview));
@@ -345,15 +340,16 @@ export function createUser(name: string, around: Surroundings) {
     ledger.broken.add(promise);
   }
 
-  const useAlbums = createAlbumUser({ ask, ledger, breaks });
+  const albums = createAlbumUser({ ask, ledger, breaks });
+  const upload = createUploader({ name, ask, ledger, breaks, view });
 
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
     [0.27, () => upload()],
-    [0.01, async () => void (await Promise.all([upload(true), upload(true)]))],
+    [0.01, async () => void (await Promise.all([upload({ mustWait: true }), upload({ mustWait: true })]))],
     [0.23, () => view()],
     [0.02, peek],
-    [0.11, useAlbums],
-    [0.08, viewSmall],
+    [0.11, albums.act],
+    [0.08, () => viewSmall()],
     [0.08, remove],
     [0.06, change],
     [0.03, changeTwice],
@@ -370,8 +366,10 @@ export function createUser(name: string, around: Surroundings) {
         if (place < 0) return action();
       }
     },
+    upload,
     view,
+    viewSmall,
+    makeAlbum: albums.make,
+    lookAtAlbum: albums.look,
   };
 }
-
-const LIVES = { '10m': 10 * MINUTE, '20m': 20 * MINUTE, '45m': 45 * MINUTE, '2h': 120 * MINUTE };

@@ -2,18 +2,29 @@ import { createHash } from 'node:crypto';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
 import type { ImageLimits } from '../../src/image/upload/limits.ts';
+import { strikeAgain } from './bursts.ts';
 import { between, bytes, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { type Copy, startCopy } from './copy.ts';
 import { type Disaster, drawDisaster, strike } from './disasters.ts';
+import { nothing, unexamined } from './examined.ts';
 import { resetFiles } from './files.ts';
 import { createFilesModel, createFolderFiles } from './files-model.ts';
-import type { Message } from './ledger.ts';
-import { brokenPromises, keptFailures, lostViews, miscounted } from './promises.ts';
+import { createLeaseWatch } from './leases.ts';
+import { GRACE_MS, type Message } from './ledger.ts';
+import {
+  brokenPromises,
+  isLeftToOperator,
+  keptFailures,
+  keptRemovals,
+  lostViews,
+  miscounted,
+} from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
-import { DAY, HOUR, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
+import { DAY, HOUR, later, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
 import { createUser } from './users.ts';
+import { createVisitor } from './visitor.ts';
 
 /** What a seed decides about its world. */
 export interface Options extends Course {
@@ -22,6 +33,8 @@ export interface Options extends Course {
   retentionMs: number;
   cleanupIntervalMs: number;
   strayRetentionMs: number;
+  /** Whether all copies are ended in order, one after the other, once all trouble is over. */
+  upgrade: boolean;
   /** Whether a store is for some time not what it was. */
   disaster: boolean;
   /** What runs out of space for some time. */
@@ -43,6 +56,8 @@ export interface Result<Drawn = Options> {
   hash: string;
   /** Pictures, or proxies. */
   made: number;
+  /** How often each promise was examined, where that is counted. */
+  examined?: Record<string, number>;
 }
 
 /** Draws what kind of world it is. Each spans three of its longest intervals at least. */
@@ -72,6 +87,8 @@ function drawOptions(): Options {
     deadMs: happens(0.8) ? between(1, 60) * SECOND : between(5, 40) * MINUTE,
     jumpMs,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
+    bursts: rate > 0 && happens(0.6) ? whole(1, 5) : 0,
+    upgrade: happens(0.5),
     disaster: jumpMs === 0 && happens(0.2),
     full: happens(0.15) ? oneOf(['records', 'files']) : null,
     real: false,
@@ -79,9 +96,9 @@ function drawOptions(): Options {
   };
 }
 
-const isCalmCourse = ({ trouble, deathEveryMs, chaosMs, jumpMs, disaster, full }: Options) =>
+const isCalmCourse = ({ trouble, bursts, deathEveryMs, chaosMs, jumpMs, disaster, full }: Options) =>
   Object.values(trouble).every((share) => share === 0) &&
-  !(deathEveryMs < chaosMs * 10 || jumpMs !== 0 || disaster || full);
+  !(bursts > 0 || deathEveryMs < chaosMs * 10 || jumpMs !== 0 || disaster || full);
 
 /** Lets one world live from its seed to its end. `changes`: what is different from what the seed decides. */
 export async function runWorld(seed: number, changes: Partial<Options> = {}): Promise<Result> {
@@ -94,7 +111,6 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   const trace: string[] = [];
   const tell = (line: string) => void trace.push(`${((trueTime() - begin) / SECOND).toFixed(3)} ${line}`);
   const uuid = () => bytes(8).toString('hex');
-  const records = await (options.real ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
   const files = options.real ? createFolderFiles() : createFilesModel(trueTime);
   const copies: Copy[] = [];
   const seams = createSeams(tell, (copy) => {
@@ -104,14 +120,19 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     pictures: new Map(),
     albums: [],
     failures: [],
-    events: [] as { type: ImageEvent['type']; id: string }[],
+    events: [] as { type: ImageEvent['type']; id: string; at: number }[],
     messages: [] as Message[],
     broken: new Set<string>(),
+    examined: nothing(),
     disaster: null as Disaster | null,
     retentionMs: options.retentionMs,
     isCalm: isCalmCourse(options),
+    isTimely: options.jumpMs === 0,
+    timelySince: 0,
+    keepsTime: options.jumpMs <= 0 || options.jumpMs > DAY + HOUR,
     pauses: [] as { from: number; to: number }[],
   };
+  const records = await (options.real ? openSqliteRecords() : createRecordsModel(trueTime, uuid));
   const limits: ImageLimits = {
     maxUploadBytes: 100_000,
     maxPixels: 1e8,
@@ -126,7 +147,9 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     deleteByAddressMs: 0,
   };
   const limiter = createLocalRateLimiter({ now: trueTime });
+  const leases = createLeaseWatch((promise) => ledger.broken.add(promise));
   let isCalm = false;
+  let hasEnded = false;
   let running = 0;
   let stoppedAt = begin;
 
@@ -135,15 +158,16 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       const name = `copy${index}.${life}`;
       if (options.copies === 1) await records.endViews();
       const started = await startCopy({
-        ...{ name, records, files, seams, limits, limiter, skewMs: 0, maxBytes: undefined },
+        ...{ name, records, files, seams, limits, limiter, leases, skewMs: 0, maxBytes: undefined },
         alone: options.copies === 1,
         onEvent({ type, image }, by) {
-          if (!options.deaf || type !== 'removed') ledger.events.push({ type, id: image.id });
-          return ledger.messages.push({ by, at: trueTime(), received: false }) - 1;
+          if (!options.deaf || type !== 'removed') ledger.events.push({ type, id: image.id, at: trueTime() });
+          return ledger.messages.push({ by, at: trueTime(), received: false, tries: 0 }) - 1;
         },
-        onMessage(number) {
+        onMessage(number, isReceived) {
           const message = ledger.messages[number];
-          if (message) message.received = true;
+          if (message && isReceived) message.received = true;
+          else if (message) message.tries++;
         },
         log: (level, message, facts) => {
           if (level !== 'debug') tell(`${name} says ${level} ${message} ${JSON.stringify(plain(facts))}`);
@@ -170,9 +194,11 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     const index = whole(0, options.copies - 1);
     const jumping = copies[index];
     if (jumping) jumping.skewMs = options.jumpMs;
+    ledger.timelySince = Number.POSITIVE_INFINITY;
     tell(`the clock of copy${index} jumps by ${options.jumpMs / MINUTE} min`);
     await pause(options.jumpForMs);
     for (const copy of copies) if (copy) copy.skewMs = 0;
+    ledger.timelySince = trueTime() + GRACE_MS;
     tell('the clocks are right');
   }
 
@@ -200,6 +226,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     copies: () => copies.filter(Boolean),
     trace: tell,
   };
+  const visitor = createVisitor(createUser('visitor', around), around);
   async function live(name: string): Promise<void> {
     const user = createUser(name, around);
     while (!isCalm) {
@@ -208,11 +235,43 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     }
   }
 
+  /** One visitor has favourites until the end. When all trouble is over, he also looks at what need not stay for longer. */
+  async function visit(): Promise<void> {
+    await pause(between(0, 10) * MINUTE);
+    for (let at = trueTime(); !hasEnded; at += 20 * MINUTE) {
+      await visitor.keepUp();
+      while (trueTime() < at + 20 * MINUTE) {
+        await pause(MINUTE);
+        if (isCalm && !hasEnded) await visitor.lookForLast();
+      }
+    }
+  }
+
+  /** Ends all copies in order, one after the other, while people look at what they have not seen for long. */
+  async function upgrade(): Promise<void> {
+    for (const copy of [...copies]) {
+      await visitor.viewOld();
+      await copy.stop();
+      copy.isAlive = false;
+      await pause(10 * SECOND);
+    }
+  }
+
   // The first copy agrees with the stores before there is any trouble.
   for (let index = 0; index < options.copies; index++) void keepAlive(index);
   await passUntil(begin + 10 * SECOND);
   seams.trouble = options.trouble;
   for (let index = 0; index < options.users; index++) void live(`user${index}`);
+  void visit();
+  void strikeAgain({
+    ...{ bursts: options.bursts, copies: options.copies, parts: ['records', 'files', 'receiver'], tell },
+    until: begin + 0.9 * options.chaosMs,
+    set: (burst) => {
+      seams.burst = burst;
+      // Nobody stays away because of it.
+      if (burst?.part === 'records') later(SECOND, () => void visitor.viewOld());
+    },
+  });
   void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
   if (options.disaster) void strikeOnce();
@@ -221,12 +280,15 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   isCalm = true;
   seams.trouble = CALM;
   for (const copy of copies) if (copy) copy.skewMs = 0;
+  ledger.timelySince = Math.min(ledger.timelySince, trueTime() + GRACE_MS);
   tell('all trouble is over');
+  if (options.upgrade) later(MINUTE, () => void upgrade());
   await passUntil(begin + options.chaosMs + 5 * MINUTE);
-  for (const look of [lostViews, keptFailures])
+  for (const look of [lostViews, keptFailures, keptRemovals])
     for (const promise of await look(ledger, records)) ledger.broken.add(promise);
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
+  hasEnded = true;
 
   /** Asks the first copy, in nobody's name. */
   async function send(path: string, init: RequestInit = {}) {
@@ -240,6 +302,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   async function lookBack(): Promise<string[]> {
     const world = { ledger, records, files };
+    await visitor.viewFavourites();
     const broken = await brokenPromises({
       ...world,
       get: (path, password) =>
@@ -252,18 +315,18 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
       await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
     }
-    if (ledger.disaster !== null) return broken;
+    if (await isLeftToOperator(world)) return broken;
     return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
   }
 
   let broken = ['the world does not end'];
   void lookBack().then((found) => {
-    broken = found;
+    broken = [...found, ...unexamined(ledger.examined)];
   });
   await passUntil(trueTime() + 30 * MINUTE);
   for (const copy of copies) copy.isAlive = false;
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
-  return { seed, options, broken, trace, hash, made: ledger.pictures.size };
+  return { seed, options, broken, trace, hash, made: ledger.pictures.size, examined: ledger.examined };
 }
 
 /** The facts of a log line without what is not repeated. */

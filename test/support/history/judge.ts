@@ -1,10 +1,10 @@
-import type { Call, History, LeaseEvent } from './calls.ts';
+import type { Call } from './calls.ts';
 
 /** How long copies may show an image that another one has deleted, in ms. */
 const STALE_MS = 2000;
 
-/** Judges a history. Returns what must not have happened, as sentences. */
-export function judge({ calls, leases }: History): string[] {
+/** Judges what clients and an observer saw of a fleet. Returns what must not have happened, as sentences. */
+export function judge(calls: readonly Call[]): string[] {
   const faults: string[] = [];
   for (const [id, ofImage] of Map.groupBy(calls.filter(isOfImage), (call) => call.id)) {
     faults.push(...judgeImage(id, ofImage));
@@ -12,7 +12,7 @@ export function judge({ calls, leases }: History): string[] {
   for (const [copy, seen] of Map.groupBy(calls.filter(isRefresh), (call) => call.copy)) {
     faults.push(...judgeRefreshes(copy, seen));
   }
-  return [...faults, ...judgeLeases(leases)];
+  return faults;
 }
 
 type ImageCall = Exclude<Call, { kind: 'refresh' }>;
@@ -53,38 +53,6 @@ function judgeRefreshes(copy: string, seen: readonly RefreshCall[]): string[] {
       faults.push(`${copy} says at ${ms(start)} that refresh ${job} runs, which had ended`);
     if (!running) ended.add(job);
     last = job;
-  }
-  return faults;
-}
-
-/**
- * Tokens of a lock only increase, each has one owner, and no write of an older one changes anything after one of a
- * newer.
- */
-function judgeLeases(events: readonly LeaseEvent[]): string[] {
-  const faults: string[] = [];
-  const granted = new Map<number, string>();
-  const newest = new Map<string, number>();
-  const written = new Map<string, number>();
-  for (const event of events) {
-    const { kind, token } = event;
-    if (kind === 'grant') {
-      const { lock, owner } = event;
-      const other = granted.get(token);
-      if (other !== undefined && other !== `${lock} ${owner}`)
-        faults.push(`token ${token} of ${lock} was given twice`);
-      if (token < (newest.get(lock) ?? 0))
-        faults.push(`token ${token} of ${lock} is older than the one before`);
-      granted.set(token, `${lock} ${owner}`);
-      newest.set(lock, Math.max(token, newest.get(lock) ?? 0));
-      continue;
-    }
-    if (!event.changed) continue;
-    const { fence } = event;
-    if (!granted.has(token)) faults.push(`${fence} was written with token ${token}, which no lease has`);
-    const before = written.get(fence) ?? 0;
-    if (token < before) faults.push(`${fence} was written with token ${token} after ${before}`);
-    written.set(fence, Math.max(token, before));
   }
   return faults;
 }

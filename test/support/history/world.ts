@@ -5,7 +5,6 @@ import { type Copy, type Fleet, startFleet } from '../servers/fleet.ts';
 import { type Relay, startRelay } from '../servers/relay.ts';
 import { withFolderOfItsOwn } from '../stores/s3.ts';
 import { S3_CREDENTIALS, startS3 } from '../stores/services.ts';
-import type { Monitor } from './monitor.ts';
 import { type RecordsKind, startRecords } from './records.ts';
 
 /** The administrator's token, which lifts the limits on refreshes. */
@@ -15,8 +14,6 @@ export const ADMIN = { authorization: `Bearer ${TOKEN}` };
 /** Copies whose links to their stores can be disturbed, and a pool of proxies that takes seconds to refresh. */
 export interface HistoryWorld {
   fleet: Fleet;
-  /** Watches the leases. */
-  monitor(): Promise<Monitor>;
   /** Of each copy, to the records and to S3. */
   links: Relay[];
   files: StoredFiles;
@@ -58,7 +55,6 @@ export async function startHistoryWorld(
   const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), envOf, commandOf);
   return {
     fleet,
-    monitor: records.monitor,
     links,
     files: storedFiles(join(s3.folder, new URL(blobs).pathname.slice(1)), (path) =>
       path.replaceAll('!', '/'),

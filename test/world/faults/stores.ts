@@ -1,6 +1,5 @@
 import { change, IMAGE, type PutBack } from './fault.ts';
 
-const HISTORY = ['bench/fleet.ts', 'histories', '3', '60', '1'];
 const trial = (name: string) => ['scripts/loss.ts', '0', '1', name];
 const test = (file: string, name: string) => ['test', file, '-t', name];
 
@@ -18,7 +17,7 @@ export const STORE_FAULTS: readonly PutBack[] = [
       // Nor does a copy that lost its lease hear of it.
       change('src/lib/lease.ts', 'if (!released) ending.abort(reason);', 'void reason;'),
     ],
-    proof: HISTORY,
+    proof: test('test/adapters/redis.test.ts', 'is never overwritten by a smaller one'),
   },
   {
     name: 'no lease of the sweep',
@@ -29,7 +28,6 @@ export const STORE_FAULTS: readonly PutBack[] = [
         '{ token: Date.now() * 1000 + CLEANUP_LOCK_TTL_MS % 7 + CLEANUP_LOCK.length, lost: new AbortController().signal, async release() {} };',
       ),
     ],
-    proof: HISTORY,
   },
   {
     name: 'no epochs',

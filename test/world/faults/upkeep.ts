@@ -218,4 +218,34 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
       ),
     ],
   },
+  {
+    name: 'a removal of idle pictures without an answer is never told',
+    changes: [
+      change(
+        `${IMAGE}/maintenance/cleanup.ts`,
+        "unfinished.during('removal', removable, async (done) => {",
+        '((work: (done: (image: ImageRecord) => void) => Promise<void>) => work(() => {}))(async (done) => {',
+      ),
+    ],
+  },
+  {
+    name: 'a removal of expired pictures without an answer is never told',
+    changes: [
+      change(
+        `${IMAGE}/maintenance/upkeep.ts`,
+        "unfinished.during('removal', ended, async (done) => {",
+        '((work: (done: (image: ImageRecord) => void) => Promise<void>) => work(() => {}))(async (done) => {',
+      ),
+    ],
+  },
+  {
+    name: 'a clock that is ahead by days ends pictures before their time',
+    changes: [
+      change(`${IMAGE}/maintenance/upkeep.ts`, '    if ((await serviceTime.doubt()) !== null) return;\n', ''),
+    ],
+  },
+  {
+    name: 'of views that could not be written, all but a few are forgotten',
+    changes: [change(`${IMAGE}/maintenance/accesses.ts`, 'MAX_KEPT = 100_000', 'MAX_KEPT = 1')],
+  },
 ];
