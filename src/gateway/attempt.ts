@@ -62,8 +62,6 @@ export class Attempt implements TcpListener {
   readonly startedAt: number;
   /** Until the answer, in ms. */
   tookMs = 0;
-  /** Called when the other side speaks or ends after the answer, before the connection is handed over. */
-  onNews: ((news: 'spoken' | 'ended') => void) | null = null;
   readonly plan: Plan;
   readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
@@ -112,12 +110,6 @@ export class Attempt implements TcpListener {
     this.#end?.(this.#socket.listener);
   }
 
-  /** Reads on after the answer. Returns true if more has arrived with it. */
-  resume(): boolean {
-    this.#socket.resume();
-    return !this.#inbox.isEmpty;
-  }
-
   /** Ends it without further callbacks. */
   cancel(): void {
     if (this.#phase === 'over') return;
@@ -144,25 +136,19 @@ export class Attempt implements TcpListener {
     this.#inbox.add(chunk);
     if (this.#phase === 'asking') this.#goOn();
     else if (this.#phase === 'waiting') this.#judge();
-    else this.onNews?.('spoken');
   }
 
   drained(): void {}
 
   ended(): void {
     if (this.#phase === 'asking' || this.#phase === 'waiting') this.#fail('closed');
-    else {
-      this.#end ??= (listener) => listener.ended();
-      this.onNews?.('ended');
-    }
+    else this.#end ??= (listener) => listener.ended();
   }
 
   closed(fault: string | null): void {
     if (this.#phase === 'connecting') this.#fail('unreachable');
-    else if (this.#phase === 'answered') {
-      this.#end = (listener) => listener.closed(fault);
-      this.onNews?.('ended');
-    } else if (this.#phase !== 'over') this.#fail('closed');
+    else if (this.#phase === 'answered') this.#end = (listener) => listener.closed(fault);
+    else if (this.#phase !== 'over') this.#fail('closed');
   }
 
   /** Continues asking for a tunnel with the data that is there. */

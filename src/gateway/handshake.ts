@@ -64,7 +64,9 @@ export class Handshake {
   ended(endedBy: EndedBy, now: number): void {
     const isFinished = this.#up >= LEAST_FINISHED_BYTES;
     if (!this.#isTls) {
-      if (endedBy === 'upstream' && !this.#greeted) this.#fail('closed');
+      // The target may have had enough of a client that says nothing.
+      const wasAwaited = this.#movedAt > this.#options.now || now - this.#movedAt < WAITED_MS;
+      if (endedBy === 'upstream' && !this.#greeted && wasAwaited) this.#fail('closed');
     } else if (endedBy === 'upstream') this.#fail(isFinished ? 'closed' : 'distrusted');
     else if (endedBy === 'client' && !isFinished) {
       if (this.#up > 0 || now - this.#movedAt >= WAITED_MS) this.#fail('distrusted');

@@ -15,13 +15,12 @@ import type { Target } from './target.ts';
 import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
-const SILENT_CLIENT_MS = 300;
+const SILENT_CLIENT_MS = 1_000;
+/** The same where no server does: browsers open connections ahead of their requests. */
+const SILENT_ON_WEB_MS = 60_000;
+const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
 /** Time limit for the rest of a ClientHello. */
 const HELLO_MS = 10_000;
-/** A connection that ends sooner than this was not wanted. */
-const SOON_MS = 1_000;
-/** When a tunnel in which nobody has spoken is treated like any other. */
-const BOTH_SILENT_MS = 60_000;
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 
@@ -52,9 +51,6 @@ class Tunnel implements Served {
   /** What the upstreams compete for; `null`: a connection is enough. */
   #opening: Repeatable | null = null;
   #running: Race | null = null;
-  /** An upstream that has connected, while neither side has spoken. */
-  #found: RaceResult | null = null;
-  #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #patient = false;
 
@@ -66,7 +62,7 @@ class Tunnel implements Served {
   }
 
   begin(): void {
-    const { client, desk, voice, admission } = this.#options;
+    const { client, desk, voice, admission, target } = this.#options;
     client.serving = this;
     if (desk.options.strict) {
       this.#connect(null);
@@ -78,56 +74,41 @@ class Tunnel implements Served {
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
-    this.#timer = setTimeout(() => this.#connect(null), SILENT_CLIENT_MS);
+    const silentMs = WEB_PORTS.has(target.port) ? SILENT_ON_WEB_MS : SILENT_CLIENT_MS;
+    this.#timer = setTimeout(() => this.#connect(null), silentMs);
     if (!client.inbox.isEmpty) this.received();
   }
 
-  /**
-   * Looks at what the client has sent. It may have taken its time for what can be repeated: then an upstream that has
-   * said nothing yet is given up.
-   */
+  /** Looks at what the client has sent. If that can be repeated, an upstream that was sought for less is given up. */
   received(): void {
     const { client, desk } = this.#options;
     if (this.#opening !== null || desk.options.strict) return;
     const opening = this.#read(client.inbox.view());
-    const isIdle = this.#running === null && this.#found === null;
     if ('bytes' in opening) {
-      this.#giveUp();
+      this.#running?.cancel();
       this.#connect(opening);
-    } else if (opening.kind === 'partial') {
-      if (!isIdle || this.#patient) return;
+    } else if (this.#running === null && opening.kind === 'other') this.#connect(null);
+    else if (this.#running === null && !this.#patient) {
       this.#patient = true;
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#connect(null), HELLO_MS);
-    } else if (this.#found !== null) this.#carry(this.#found);
-    else if (isIdle) this.#connect(null);
+    }
   }
 
   drained(): void {}
 
   left(): void {
-    const wasSought = this.#running !== null || this.#found !== null;
-    this.#giveUp();
-    if (wasSought) this.#options.desk.settled(this.#asked, 'client_left');
+    clearTimeout(this.#timer);
+    if (this.#running === null) return;
+    this.#running.cancel();
+    this.#options.desk.settled(this.#asked, 'client_left');
   }
 
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */
   ended(): void {
     const { client, desk } = this.#options;
-    if (this.#found !== null) this.#carry(this.#found);
-    else if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
+    if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
       client.socket.destroy();
-  }
-
-  #giveUp(): void {
-    clearTimeout(this.#timer);
-    this.#running?.cancel();
-    this.#running = null;
-    if (this.#found === null) return;
-    const { attempt } = this.#found;
-    this.#found = null;
-    attempt.onNews = null;
-    attempt.cancel();
   }
 
   #connect(opening: Repeatable | null): void {
@@ -149,49 +130,24 @@ class Tunnel implements Served {
     const running = desk.engine.find({ ...this.#asked, planFor, wide }, (result, tries, lost) => {
       isOver = true;
       this.#running = null;
-      this.#tries = tries;
       if (result === null) {
         const fault = desk.unanswered(this.#asked, tries, lost);
         if (desk.options.strict) client.refuse(voice, fault);
         else client.socket.destroy();
-      } else if (opening !== null || desk.options.strict) this.#carry(result);
-      else this.#awaitFirst(result);
+      } else this.#carry(result, tries);
     });
     if (!isOver) this.#running = running;
   }
 
-  /** Waits until either side speaks. */
-  #awaitFirst(result: RaceResult): void {
-    const { client, desk } = this.#options;
-    const { monotonic } = desk.options;
-    const { attempt } = result;
-    const startedAt = monotonic();
-    this.#found = result;
-    this.#timer = setTimeout(() => this.#carry(result), BOTH_SILENT_MS);
-    attempt.onNews = (news) => {
-      if (news === 'spoken') return this.#carry(result);
-      this.#giveUp();
-      client.socket.destroy();
-      // Later, the target may have had enough of a silent client.
-      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed(attempt.member, 'closed');
-    };
-    const spoken = attempt.resume();
-    if (!spoken && !client.inbox.isEmpty) this.received();
-    if (this.#found === result && (spoken || client.hasEnded)) this.#carry(result);
-  }
-
   /** Hands both connections to a relay, and learns from what passes. */
-  #carry({ attempt, doubtful, slower }: RaceResult): void {
+  #carry({ attempt, doubtful, slower }: RaceResult, tries: number): void {
     const { member, tookMs } = attempt;
     const { client, desk, target, voice, admission } = this.#options;
     const { account, session } = admission;
     const { strict, monotonic } = desk.options;
     const evidence = this.#evidence;
     const opening = this.#opening;
-    clearTimeout(this.#timer);
-    this.#found = null;
-    attempt.onNews = null;
-    desk.settled(this.#asked, 'served', { tries: this.#tries, member });
+    desk.settled(this.#asked, 'served', { tries, member });
     if (strict) client.socket.write(voice.yes(session?.headers() ?? exitHeaders(member.upstream)));
     const { socket, received } = attempt.release();
     if (opening) client.take(opening.bytes);
