@@ -49,8 +49,6 @@ interface AdmitOptions extends AccountOptions {
   /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
   calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
   sessions: Sessions;
-  /** Which upstreams may be used at all. */
-  suits: Suits;
   namedSites: NamedSites;
   /** Default: none. */
   namedSources?: NamedSources;
@@ -61,7 +59,7 @@ const MOST_USERS = 10_000;
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(settings: AdmitOptions): Admit {
-  const { isOpen, asks, verify, calm, limiter, sessions, suits, namedSites, namedSources } = settings;
+  const { isOpen, asks, verify, calm, limiter, sessions, namedSites, namedSources } = settings;
 
   const accounts = new BoundedMap<string, Account>(MOST_USERS);
 
@@ -71,7 +69,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
     accounts.set(id, account);
     return {
       account: Object.assign(account, { quota, speaksForAll: isOwn }),
-      suits: narrowed(suits, options),
+      suits: narrowed(options),
       sources: options.sources,
       site: options.site ?? null,
       rotation: options.rotation ?? 'spread',
@@ -127,14 +125,13 @@ export function createAdmit(settings: AdmitOptions): Admit {
   };
 }
 
-function narrowed(suits: Suits, options: UserOptions): Suits {
+function narrowed(options: UserOptions): Suits {
   const { countries, notCountries, anonymity, maxLatencyMs, sources } = options;
-  if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return suits;
-  return (upstream, kind) =>
+  if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return () => true;
+  return (upstream) =>
     (sources === undefined || sources.some((names) => names.has(upstream.source))) &&
     (countries === undefined || countries.includes(upstream.country)) &&
     !notCountries?.includes(upstream.country) &&
     (anonymity === undefined || upstream.anonymity === anonymity) &&
-    (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs)) &&
-    suits(upstream, kind);
+    (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs));
 }

@@ -1,6 +1,7 @@
+import type { Spoken } from '../proxy/check/connection.ts';
 import { connectHttp } from '../proxy/check/exchange.ts';
 import { CheckFault } from '../proxy/check/fault.ts';
-import { Inbox, type Reader } from '../proxy/check/inbox.ts';
+import { Inbox } from '../proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.ts';
 import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Member } from './lane.ts';
@@ -48,11 +49,6 @@ interface AttemptEvents {
 /** Maximum number of bytes read before the answer is judged. */
 const MAX_UNJUDGED_BYTES = 256 * 1024;
 
-interface Turn {
-  say: string | Uint8Array;
-  hear: Reader<unknown>;
-}
-
 /**
  * One attempt to reach a target through one upstream. A class, because there are several for each connection of a
  * client.
@@ -65,7 +61,7 @@ export class Attempt implements TcpListener {
   readonly plan: Plan;
   readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
-  readonly #turns: readonly Turn[];
+  readonly #turns: readonly Spoken<unknown>[];
   readonly #socket: TcpSocket;
   /** True if the connection was used before, so that it may have ended unnoticed. */
   #used = false;
@@ -202,7 +198,7 @@ export class Attempt implements TcpListener {
   }
 }
 
-function turnsTo({ protocol, login }: Upstream, target: Target): readonly Turn[] {
+function turnsTo({ protocol, login }: Upstream, target: Target): readonly Spoken<unknown>[] {
   switch (protocol) {
     case 'http':
       return [connectHttp(target, login)];

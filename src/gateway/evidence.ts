@@ -45,7 +45,7 @@ export class Evidence {
 
   /** Reports whether an upstream is known to deliver what targets answer. */
   knows(upstream: Upstream): boolean {
-    return upstream.proven[this.#common.kind] || this.lane.trusts(upstream);
+    return (upstream.proven && upstream.carries[this.#common.kind]) || this.lane.trusts(upstream);
   }
 
   /**

@@ -99,6 +99,7 @@ function addTo(found: Followed, record: ProxyRecord | Paid): void {
     anonymity,
     prior,
     latencyMs,
+    proven: true,
     carries: { tunnel: false, plain: false },
   };
   const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
@@ -109,5 +110,4 @@ function addTo(found: Followed, record: ProxyRecord | Paid): void {
   upstream.exitIp ??= 'proof' in record ? provenExit(record) : record.exitIp;
   upstream.carries.tunnel ||= protocol !== 'http';
   upstream.carries.plain ||= protocol !== 'https';
-  upstream.proven = upstream.carries;
 }

@@ -91,7 +91,7 @@ export interface Leaning {
 }
 
 /** Decides which upstreams may be chosen. */
-export type Suits = (upstream: Upstream, kind: Kind) => boolean;
+export type Suits = (upstream: Upstream) => boolean;
 
 /** Returns how late an upstream is chosen, from 0 to 2; `undefined` if it may not be. */
 type Rank = (upstream: Upstream) => number | undefined;
@@ -121,8 +121,7 @@ export class Lane {
 
   /** Reports whether any upstream is suitable, in whatever state. */
   has(suits: Suits): boolean {
-    const { roster, kind } = this.#common;
-    return roster.some(1, (upstream) => (suits(upstream, kind) ? 0 : undefined)).length > 0;
+    return this.#common.roster.some(1, (upstream) => (suits(upstream) ? 0 : undefined)).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
@@ -153,12 +152,12 @@ export class Lane {
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
     const { avoid, taken, careful, visits } = leaning;
-    const { roster, kind } = this.#common;
+    const { roster } = this.#common;
     const rankOf: Rank = (one) => {
-      if (!suits(one, kind)) return undefined;
+      if (!suits(one)) return undefined;
       return avoid?.(exitOf(one)) ? 2 : taken?.(exitOf(one)) ? 1 : 0;
     };
-    const checked: Rank = (one) => (one.proven[kind] ? rankOf(one) : undefined);
+    const checked: Rank = (one) => (one.proven ? rankOf(one) : undefined);
     const first = () => this.#drawUntried(careful ? checked : rankOf, leaning);
     const others = [() => this.#drawTrusted(rankOf, leaning), () => this.#drawUntried(rankOf, leaning, true)];
     let found: Member | undefined;
@@ -170,7 +169,7 @@ export class Lane {
       least = Math.min(least, rank);
     }
     if (unknown !== 'only') {
-      const isSuitable: Rank = (one) => (suits(one, kind) ? 0 : undefined);
+      const isSuitable: Rank = (one) => (suits(one) ? 0 : undefined);
       const drawOne = () => roster.some(1, isSuitable).map((one) => this.#memberFor(one));
       found ??= this.#bestOf(few(drawOne), leaning);
     }

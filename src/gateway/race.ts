@@ -40,8 +40,6 @@ export type OnEnd = (result: RaceResult | null, tries: number, lost: boolean) =>
 
 /** Number of upstreams tried at once until one is known to work. */
 const COLD_WIDTH = 3;
-/** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
-const HEAD_START = 2.25;
 /** Share of the time limit after which another exit is looked for, although the session's may still answer. */
 const PATIENCE = 0.5;
 /** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
@@ -130,19 +128,15 @@ export class Race {
   }
 
   #tryFirst(limitMs: number): void {
-    const { kind, wide, admission } = this.#wish;
+    const { wide, admission } = this.#wish;
     const { session, rotation } = admission;
-    const { lane, hedges } = this.#evidence;
+    const { lane } = this.#evidence;
     const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
     if (first !== undefined && first.key === this.#pinned) {
       this.#enoughMs = limitMs * PATIENCE;
       this.#mayMove = session?.locked === false;
-    } else if (lane.learned) {
-      // Another tunnel costs the target nothing; a second request does.
-      const joins = kind === 'tunnel' && wide && first !== undefined && !lane.trusts(first.upstream);
-      if (joins && !session) this.#enoughMs = HEAD_START * hedges.usualMs(this.#site);
-    } else {
-      for (let place = 1; wide && place < COLD_WIDTH; place++) this.#try('only');
+    } else if (wide && !lane.learned) {
+      for (let place = 1; place < COLD_WIDTH; place++) this.#try('only');
     }
   }
 
@@ -259,12 +253,12 @@ export class Race {
       tried.add(key);
     }
     if (this.#isLocked) return undefined;
-    const fits: Suits = (one, kind) =>
+    const fits: Suits = (one) =>
       !tried.has(one.key) &&
       this.#group?.has(one.source) !== false &&
       // The exit of a session must carry whatever comes next.
       (!session || one.carries.tunnel) &&
-      suits(one, kind);
+      suits(one);
     return lane.choose(fits, this.#leaning, unknown);
   }
 

@@ -31,9 +31,8 @@ export interface Upstream {
   prior: number;
   /** Latency of a check, in ms. */
   latencyMs: number | null;
-  /** Whether a check has proven, unforgeably, that it carries this kind. */
-  proven: Record<Kind, boolean>;
-  /** What it may be used for. */
+  /** Whether a check has proven, unforgeably, that it carries what it may be used for. */
+  proven: boolean;
   carries: Record<Kind, boolean>;
   /** Whether it has worked for anyone, when the latest request went through it. */
   works: boolean;
@@ -93,7 +92,7 @@ export function unknownUpstream({ protocol, ip, port, login = null, tls = null }
     exitIp: null,
     prior: UNKNOWN_PRIOR,
     latencyMs: null,
-    proven: { tunnel: false, plain: false },
+    proven: false,
     carries: { tunnel: true, plain: protocol !== 'https' },
     works: false,
   };

@@ -10,7 +10,6 @@ test('a limiter that does not respond refuses clients in words', async () => {
     limiter,
     connections: 1,
     sessions: new Sessions(() => 0),
-    suits: () => true,
     namedSites: new Map(),
   });
   await expect(Promise.resolve(admit({ user: 'u', password: 'token' }, '192.0.2.1'))).rejects.toMatchObject({

@@ -77,12 +77,11 @@ async function createWorld(
       limiter,
       connections: 100,
       sessions: new Sessions(monotonic),
-      suits: () => true,
       namedSites: new Map(),
     }),
   });
   const upstream = unknownUpstream({ protocol: 'http', ip: '127.0.0.1', port });
-  gateway.engine.set({ ...upstream, proven: { tunnel: true, plain: true } });
+  gateway.engine.set({ ...upstream, proven: true });
   closers.push(
     () => gateway.stop(),
     () => proxy.close(),

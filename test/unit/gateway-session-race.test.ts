@@ -81,7 +81,7 @@ function startSession({
   const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
   const session = open('a');
   const add = (ip: string, exitIp: string | null = null, source = '') => {
-    const proven = { tunnel: true, plain: true };
+    const proven = true;
     const proxy = { ...unknownUpstream({ protocol: 'http', ip, port: 1 }), proven, exitIp, source };
     engine.set(proxy);
     return proxy;
