@@ -13,7 +13,8 @@ import {
   type Voice,
   voiceFor,
 } from './fault.ts';
-import { type Ask, readRequest } from './http-request.ts';
+import { type Ask, type PlainRequest, readRequest } from './http-request.ts';
+import type { Asked } from './journal.ts';
 import { socksReader } from './socks-ask.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
@@ -38,8 +39,17 @@ function speakOtherwise(): never {
 }
 
 /** What a client asks for, and how it is answered. */
-export interface Work extends Ask {
+interface Work extends Ask {
   voice: Voice;
+}
+
+/** A request of an admitted client, and what it takes to serve it. */
+export interface Job extends Asked {
+  client: Client;
+  desk: Desk;
+  voice: Voice;
+  /** `null`: a tunnel. */
+  request: PlainRequest | null;
 }
 
 /** Hears of a client while its request is being served. */
@@ -57,7 +67,7 @@ export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left()
 
 /** Where clients connect. */
 export interface Host extends Desk {
-  serve(client: Client, work: Work, admission: Admission): void;
+  serve(job: Job): void;
   /** Counts a connection as one of a user, who has logged in, or no more at all. */
   noStranger(network: string): void;
   /** Forgets a client whose connection is over. */
@@ -256,9 +266,10 @@ export class Client implements TcpListener {
     else this.#begin(admitted, work);
   }
 
-  #begin(admission: Admission, work: Work): void {
+  #begin(admission: Admission, { target, request, voice }: Work): void {
     const { host, network } = this.#options;
-    host.check(work.target);
+    const kind = request ? 'plain' : 'tunnel';
+    host.check(target);
     // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
@@ -267,14 +278,15 @@ export class Client implements TcpListener {
     }
     this.#admission = admission;
     const serve = () => {
-      host.serve(this, work, admission);
+      const startedAt = host.options.monotonic();
+      host.serve({ kind, client: this, desk: host, voice, request, target, admission, startedAt });
       if (this.hasEnded) this.serving?.ended();
     };
     // One that sends no more has usually left. If not, it is told that the pool is being filled.
     const hasLeft = () => this.#gone || this.hasEnded;
-    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission, hasLeft);
+    const filled = host.filled(kind, admission, hasLeft);
     if (filled === null) serve();
-    else this.#later(filled, work.voice, serve);
+    else this.#later(filled, voice, serve);
   }
 
   /** Goes on when something is known, if the client is still there. */

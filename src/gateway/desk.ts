@@ -84,7 +84,7 @@ export class Desk {
   filled(kind: Kind, { account, suits }: Admission, hasLeft: () => boolean): Promise<void> | null {
     const { monotonic, timeoutMs } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.evidenceOf(kind, account).lane.has(suits);
+    const has = () => this.engine.laneOf(kind, account).has(suits);
     const isWaiting = () => this.#isFilling && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);

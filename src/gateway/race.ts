@@ -1,10 +1,9 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import { Attempt, type Doubt, type Plan } from './attempt.ts';
-import type { Evidence } from './evidence.ts';
 import { canaryFor } from './http-answer.ts';
 import type { Asked } from './journal.ts';
-import type { Leaning, Member, Suits } from './lane.ts';
+import type { Lane, Leaning, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
@@ -55,7 +54,7 @@ const REFUSED_ALIKE = 3;
  */
 export class Race {
   readonly #options: RaceOptions;
-  readonly #evidence: Evidence;
+  readonly #lane: Lane;
   readonly #wish: Wish;
   readonly #onEnd: OnEnd;
   readonly #leaning: Leaning;
@@ -86,18 +85,18 @@ export class Race {
   #enoughMs: number;
   #over = false;
 
-  constructor(options: RaceOptions, evidence: Evidence, wish: Wish, onEnd: OnEnd) {
+  constructor(options: RaceOptions, lane: Lane, wish: Wish, onEnd: OnEnd) {
     const { target, admission, wide } = wish;
     const { session, rotation, sources = [null] } = admission;
     const site = siteOf(target.host);
     this.#options = options;
-    this.#evidence = evidence;
+    this.#lane = lane;
     this.#wish = wish;
     this.#onEnd = onEnd;
     this.#site = site;
     this.#leaning = {
       rotation,
-      ...evidence.leaningAt(site, admission.site ?? site),
+      ...lane.leaningAt(site, admission.site ?? site),
       taken: session ? (exit) => session.isTaken(exit) : undefined,
       // What is sent only once must not be lost to find out more.
       careful: !wide,
@@ -107,9 +106,9 @@ export class Race {
     // The only exit that may be tried has all of the time, whatever list it is from.
     this.#groups = this.#isLocked ? [null] : [...sources];
     this.#endsAt = options.monotonic() + options.timeoutMs;
-    this.#hedgeMs = evidence.hedges.afterMs(site);
+    this.#hedgeMs = lane.hedges.afterMs(site);
     this.#enoughMs = this.#hedgeMs;
-    evidence.hedges.request();
+    lane.hedges.request();
     this.#begin();
   }
 
@@ -130,7 +129,7 @@ export class Race {
   #tryFirst(limitMs: number): void {
     const { wide, admission } = this.#wish;
     const { session, rotation } = admission;
-    const { lane } = this.#evidence;
+    const lane = this.#lane;
     const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
     if (first !== undefined && first.key === this.#pinned) {
       this.#enoughMs = limitMs * PATIENCE;
@@ -183,9 +182,9 @@ export class Race {
     const { kind, admission } = this.#wish;
     admission.session?.drop(member.upstream);
     // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
-    if (kind === 'plain' && this.#evidence.lane.trusts(member.upstream))
-      this.#evidence.reached(this.#site, member.upstream, false);
-    this.#evidence.failed(member, failure);
+    if (kind === 'plain' && this.#lane.trusts(member.upstream))
+      this.#lane.reached(this.#site, member.upstream, false);
+    this.#lane.failed(member, failure);
   }
 
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
@@ -241,7 +240,7 @@ export class Race {
   /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
   #next(unknown: 'last' | 'first' | 'only'): Member | undefined {
     const { suits, session } = this.#wish.admission;
-    const { lane } = this.#evidence;
+    const lane = this.#lane;
     const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
       const exit = this.#options.upstreamOf(key);
@@ -285,7 +284,7 @@ export class Race {
       this.#settle(true);
       return;
     }
-    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#evidence.hedges.take())) {
+    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
       this.#mayMove = false;
       this.#try('last');
     }
@@ -312,7 +311,7 @@ export class Race {
   #isTargets(alike: readonly Attempt[], refusal: boolean): boolean {
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
-    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#evidence.knows(upstream));
+    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#lane.knows(upstream));
   }
 
   /** `isLast`: nothing else can be delivered. */
@@ -332,7 +331,7 @@ export class Race {
     // What they answered was not the target's, or for themselves alone.
     for (const [other, { refusal }] of doubtful ? [] : this.#doubtful) {
       if (this.#canaries.has(other)) continue;
-      if (refusal) this.#evidence.refused(this.#site, other.member.upstream);
+      if (refusal) this.#lane.refused(this.#site, other.member.upstream);
       else this.#blame(other.member, 'declined');
     }
     const enough = this.#options.monotonic() - this.#enoughMs;

@@ -1,17 +1,12 @@
 import { siteOf } from '../proxy/targets/site.ts';
-import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import type { Client, Served } from './client.ts';
-import type { Desk } from './desk.ts';
-import type { Evidence } from './evidence.ts';
-import type { Voice } from './fault.ts';
+import type { Job, Served } from './client.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
-import type { Asked } from './journal.ts';
 import { type Opening, openingReader, readGreeting } from './opening.ts';
+import type { Lane } from './lane.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
-import type { Target } from './target.ts';
 import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
@@ -24,29 +19,15 @@ const HELLO_MS = 10_000;
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 
-interface TunnelOptions {
-  client: Client;
-  desk: Desk;
-  target: Target;
-  voice: Voice;
-  admission: Admission;
-}
-
 /**
- * Opens a tunnel for a client. The client is answered at once. If it then speaks TLS, its ClientHello goes to
+ * A tunnel until bytes pass. The client is answered at once. If it then speaks TLS, its ClientHello goes to
  * upstreams until a ServerHello comes back, because a proxy's own "200" proves nothing. The head of a GET or HEAD is
  * also repeated until an answer of the target arrives. Anything else is sent once, to the first upstream that
- * connects.
+ * connects. A class, because there is one for each connection.
  */
-export function openTunnel(options: TunnelOptions): void {
-  new Tunnel(options).begin();
-}
-
-/** A tunnel until bytes pass. A class, because there is one for each connection. */
-class Tunnel implements Served {
-  readonly #options: TunnelOptions;
-  readonly #evidence: Evidence;
-  readonly #asked: Asked;
+export class Tunnel implements Served {
+  readonly #job: Job;
+  readonly #lane: Lane;
   readonly #read = openingReader();
   /** What the upstreams compete for; `null`: a connection is enough. */
   #opening: Repeatable | null = null;
@@ -54,23 +35,21 @@ class Tunnel implements Served {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #patient = false;
 
-  constructor(options: TunnelOptions) {
-    const { desk, target, admission } = options;
-    this.#options = options;
-    this.#evidence = desk.engine.evidenceOf('tunnel', admission.account);
-    this.#asked = { kind: 'tunnel', target, admission, startedAt: desk.options.monotonic() };
+  constructor(job: Job) {
+    this.#job = job;
+    this.#lane = job.desk.engine.laneOf('tunnel', job.admission.account);
   }
 
   begin(): void {
-    const { client, desk, voice, admission, target } = this.#options;
+    const { client, desk, voice, admission, target } = this.#job;
     client.serving = this;
     if (desk.options.strict) {
       this.#connect(null);
       return;
     }
     // A hopeless request is refused while its client can still be told why.
-    if (!this.#evidence.lane.has(admission.suits)) {
-      client.refuse(voice, desk.unanswered(this.#asked, 0));
+    if (!this.#lane.has(admission.suits)) {
+      client.refuse(voice, desk.unanswered(this.#job, 0));
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
@@ -81,7 +60,7 @@ class Tunnel implements Served {
 
   /** Looks at what the client has sent. If that can be repeated, an upstream that was sought for less is given up. */
   received(): void {
-    const { client, desk } = this.#options;
+    const { client, desk } = this.#job;
     if (this.#opening !== null || desk.options.strict) return;
     const opening = this.#read(client.inbox.view());
     if ('bytes' in opening) {
@@ -101,19 +80,19 @@ class Tunnel implements Served {
     clearTimeout(this.#timer);
     if (this.#running === null) return;
     this.#running.cancel();
-    this.#options.desk.settled(this.#asked, 'client_left');
+    this.#job.desk.settled(this.#job, 'client_left');
   }
 
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */
   ended(): void {
-    const { client, desk } = this.#options;
+    const { client, desk } = this.#job;
     if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
       client.socket.destroy();
   }
 
   #connect(opening: Repeatable | null): void {
-    const { client, desk, voice } = this.#options;
-    const evidence = this.#evidence;
+    const { client, desk, voice } = this.#job;
+    const lane = this.#lane;
     clearTimeout(this.#timer);
     this.#opening = opening;
     const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
@@ -121,17 +100,16 @@ class Tunnel implements Served {
       tunnel: true,
       payload,
       // A proxy that relays plain requests may still answer CONNECT with its own page.
-      judge:
-        opening?.kind === 'request' ? answerJudge(opening.method, evidence.knows(upstream)) : judgeGreeting,
+      judge: opening?.kind === 'request' ? answerJudge(opening.method, lane.knows(upstream)) : judgeGreeting,
     });
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
     const wide = payload !== null || desk.options.strict;
     let isOver = false;
-    const running = desk.engine.find({ ...this.#asked, planFor, wide }, (result, tries, lost) => {
+    const running = desk.engine.find({ ...this.#job, planFor, wide }, (result, tries, lost) => {
       isOver = true;
       this.#running = null;
       if (result === null) {
-        const fault = desk.unanswered(this.#asked, tries, lost);
+        const fault = desk.unanswered(this.#job, tries, lost);
         if (desk.options.strict) client.refuse(voice, fault);
         else client.socket.destroy();
       } else this.#carry(result, tries);
@@ -142,12 +120,12 @@ class Tunnel implements Served {
   /** Hands both connections to a relay, and learns from what passes. */
   #carry({ attempt, doubtful, slower }: RaceResult, tries: number): void {
     const { member, tookMs } = attempt;
-    const { client, desk, target, voice, admission } = this.#options;
+    const { client, desk, target, voice, admission } = this.#job;
     const { account, session } = admission;
     const { strict, monotonic } = desk.options;
-    const evidence = this.#evidence;
+    const lane = this.#lane;
     const opening = this.#opening;
-    desk.settled(this.#asked, 'served', { tries, member });
+    desk.settled(this.#job, 'served', { tries, member });
     if (strict) client.socket.write(voice.yes(session?.headers() ?? exitHeaders(member.upstream)));
     const { socket, received } = attempt.release();
     if (opening) client.take(opening.bytes);
@@ -158,7 +136,7 @@ class Tunnel implements Served {
     };
     const prove = () => {
       settle();
-      evidence.worked(member, { site: siteOf(target.host), tookMs, slower });
+      lane.worked(member, { site: siteOf(target.host), tookMs, slower });
     };
     // The answer to a request was judged when it came.
     if (opening?.kind === 'request' && !doubtful) prove();
@@ -169,7 +147,7 @@ class Tunnel implements Served {
             greeted: opening !== null,
             now: monotonic(),
             onProven: prove,
-            onFailed: (why) => evidence.failed(member, why),
+            onFailed: (why) => lane.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
     const relay: Relay = new Relay({

@@ -103,7 +103,7 @@ describe('one account', () => {
     const before = farm.dials.get(own) ?? 0;
     expect(await failuresOf(40, 'a:victim')).toBe(0);
     expect((farm.dials.get(own) ?? 0) - before).toBeLessThan(12);
-    const { lane } = gateway.engine.evidenceOf('tunnel', { id: 'victim', speaksForAll: false });
+    const lane = gateway.engine.laneOf('tunnel', { id: 'victim', speaksForAll: false });
     const isLeftOut = (upstream: Upstream) =>
       !lane.trusts(upstream) && !lane.choose((one) => one === upstream, {}, 'only');
     expect([...gateway.engine.upstreams('tunnel')].filter(isLeftOut)).toEqual([]);
@@ -113,7 +113,7 @@ describe('one account', () => {
   test('cannot keep a newcomer from proxies, or lead it to some, but several together do', async () => {
     const { gateway, failuresOf } = await startFarm(1, true);
     const scoreForNewcomer = () => {
-      const { lane } = gateway.engine.evidenceOf('tunnel', newcomer);
+      const lane = gateway.engine.laneOf('tunnel', newcomer);
       const member = lane.choose(() => true);
       return member ? lane.score(member) : 0;
     };
@@ -127,7 +127,7 @@ describe('one account', () => {
   test('sets the time for further attempts of nobody else, and greetings alone set it for nobody', async () => {
     const { gateway, places, roles, failuresOf } = await startFarm(1, true);
     const patience = (id: string) =>
-      gateway.engine.evidenceOf('tunnel', { id, speaksForAll: false }).hedges.afterMs('example.com');
+      gateway.engine.laneOf('tunnel', { id, speaksForAll: false }).hedges.afterMs('example.com');
     const unlearnt = patience('new');
     for (const place of places) roles.set(place, 'echo-close');
     await failuresOf(40, 'a:first');

@@ -141,7 +141,7 @@ describe.each([
     await ask(gateway, get(1, 'Connection: close\r\n'));
     const broken = `POST http://${TARGET}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`;
     for (let n = 0; n < 8; n++) expect((await ask(gateway, broken)).text).toStartWith('HTTP/1.1 400');
-    const { lane } = gateway.engine.evidenceOf('plain', { id: '127.0.0.1', speaksForAll: true });
+    const lane = gateway.engine.laneOf('plain', { id: '127.0.0.1', speaksForAll: true });
     expect([...gateway.engine.upstreams('plain')].map((upstream) => lane.trusts(upstream))).toEqual([true]);
   });
 });

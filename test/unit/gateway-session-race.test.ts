@@ -111,7 +111,7 @@ function startSession({
     );
   /** What the account has seen. */
   const evidence = () =>
-    engine.evidenceOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
+    engine.laneOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
   return { session, open, add, found, dials, start, evidence };
 }
 
