@@ -66,7 +66,7 @@ first requests take longer than after \`picpool check --format url\`.
       limiter,
       connections: CONNECTIONS,
       sessions: new Sessions(monotonic),
-      namedSites: sitesByName(config.PROXY_TARGETS ?? []),
+      names: { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: new Map() },
     });
     const gateway = await startGateway({
       tcp: dialByName(await runtime.tcp(), {

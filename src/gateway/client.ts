@@ -4,18 +4,11 @@ import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './account.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
-import {
-  badRequest,
-  GatewayFault,
-  HTTP_VOICE,
-  SOCKS_VOICE,
-  unreadable,
-  type Voice,
-  voiceFor,
-} from './fault.ts';
+import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, type Voice, voiceFor } from './fault.ts';
 import { type Ask, type PlainRequest, readRequest } from './http-request.ts';
 import type { Asked } from './journal.ts';
 import { socksReader } from './socks-ask.ts';
+import { refusedTarget } from './target.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
@@ -25,11 +18,6 @@ const ASKING_MS = 20_000;
 const SOCKS5 = 5;
 const CR = 13;
 const BLANK_LINE = Buffer.from('\r\n');
-
-/** The first byte of every HTTP method. */
-function isCapital(byte: number): boolean {
-  return byte >= 65 && byte <= 90;
-}
 
 /** Answers TLS and SOCKS4 at once with HTTP, so that their clients report a wrong protocol. */
 function speakOtherwise(): never {
@@ -222,8 +210,9 @@ export class Client implements TcpListener {
 
   #readFirst(): void {
     const [first = 0] = this.inbox.view();
+    const isMethod = /[A-Z]/.test(String.fromCharCode(first));
     if (first === SOCKS5) this.#read = this.#socks();
-    else if (isCapital(first) || first === CR) this.#read = () => this.#http();
+    else if (isMethod || first === CR) this.#read = () => this.#http();
     else this.#read = () => this.#answering(HTTP_VOICE, speakOtherwise);
     this.#read();
   }
@@ -269,7 +258,8 @@ export class Client implements TcpListener {
   #begin(admission: Admission, { target, request, voice }: Work): void {
     const { host, network } = this.#options;
     const kind = request ? 'plain' : 'tunnel';
-    host.check(target);
+    const refusal = refusedTarget(target, host.options.rules);
+    if (refusal !== null) throw new GatewayFault('target_refused', refusal);
     // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
@@ -307,7 +297,9 @@ export class Client implements TcpListener {
     try {
       run();
     } catch (error) {
-      const fault = error instanceof MessageFault ? unreadable(error) : error;
+      let fault = error;
+      if (error instanceof MessageFault)
+        fault = new GatewayFault(error.isTooLarge ? 'head_too_large' : 'bad_request', error.message);
       if (!(fault instanceof GatewayFault)) throw error;
       this.#options.host.meter.settled(voice === SOCKS_VOICE ? 'tunnel' : 'plain', 'refused', 0);
       this.refuse(voice, fault);

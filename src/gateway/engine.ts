@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import { createAgreement, type Witness } from '../proxy/targets/testimony.ts';
@@ -23,8 +24,11 @@ export class Engine {
   readonly bans: Bans;
   readonly #options: RaceOptions;
   readonly #commons: Record<Kind, Common>;
-  /** By account, the least recently used first. */
-  readonly #seen: Record<Kind, Map<string, Lane>> = { tunnel: new Map(), plain: new Map() };
+  /** By account. */
+  readonly #lanes: Record<Kind, BoundedMap<string, Lane>> = {
+    tunnel: new BoundedMap(MOST_ACCOUNTS),
+    plain: new BoundedMap(MOST_ACCOUNTS),
+  };
 
   constructor(options: EngineOptions) {
     const { random, monotonic } = options;
@@ -32,7 +36,7 @@ export class Engine {
     const bans = createBans(monotonic);
     const commonOf = (kind: Kind): Common => {
       const known = new OwnedMap<Member>(MOST_KNOWN, (account, { key }) =>
-        this.#seen[kind].get(account)?.forget(key),
+        this.#lanes[kind].get(account)?.forget(key),
       );
       const agreed = createAgreement(monotonic);
       return { ...options, kind, visits, bans, agreed, known, roster: new Draw(random) };
@@ -44,15 +48,8 @@ export class Engine {
 
   /** Returns what an account has seen of the upstreams. */
   laneOf(kind: Kind, witness: Witness): Lane {
-    const seen = this.#seen[kind];
-    const lane = seen.get(witness.id) ?? new Lane(this.#commons[kind], witness);
-    seen.delete(witness.id);
-    seen.set(witness.id, lane);
-    if (seen.size > MOST_ACCOUNTS) {
-      const [oldest = ''] = seen.keys();
-      seen.delete(oldest);
-      this.#commons[kind].known.clear(oldest);
-    }
+    const lane = this.#lanes[kind].get(witness.id) ?? new Lane(this.#commons[kind], witness);
+    this.#lanes[kind].set(witness.id, lane);
     return lane;
   }
 

@@ -30,7 +30,6 @@ interface HandshakeOptions {
  */
 export class Handshake {
   readonly #options: HandshakeOptions;
-  readonly #isTls: boolean;
   #greeted: boolean;
   #proven = false;
   #failed = false;
@@ -40,7 +39,6 @@ export class Handshake {
 
   constructor(options: HandshakeOptions) {
     this.#options = options;
-    this.#isTls = options.greeted;
     this.#greeted = options.greeted;
     this.#movedAt = options.now;
   }
@@ -58,12 +56,13 @@ export class Handshake {
 
   /** Counts a handshake that stands still as failed, even while its client waits. */
   look(now: number): void {
-    if (this.#isTls && !this.#failed && this.#isSilent(now)) this.#fail('timeout');
+    const limit = this.#up >= LEAST_FINISHED_BYTES ? SILENT_MS : STALLED_MS;
+    if (this.#options.greeted && !this.#failed && now - this.#movedAt >= limit) this.#fail('timeout');
   }
 
   ended(endedBy: EndedBy, now: number): void {
     const isFinished = this.#up >= LEAST_FINISHED_BYTES;
-    if (!this.#isTls) {
+    if (!this.#options.greeted) {
       // The target may have had enough of a client that says nothing.
       const wasAwaited = this.#movedAt > this.#options.now || now - this.#movedAt < WAITED_MS;
       if (endedBy === 'upstream' && !this.#greeted && wasAwaited) this.#fail('closed');
@@ -71,11 +70,6 @@ export class Handshake {
     else if (endedBy === 'client' && !isFinished) {
       if (this.#up > 0 || now - this.#movedAt >= WAITED_MS) this.#fail('distrusted');
     } else this.look(now);
-  }
-
-  #isSilent(now: number): boolean {
-    const limit = this.#up >= LEAST_FINISHED_BYTES ? SILENT_MS : STALLED_MS;
-    return !this.#proven && now - this.#movedAt >= limit;
   }
 
   #fail(why: Failure): void {

@@ -198,8 +198,10 @@ export class Lane {
     }
     if (unknown !== 'only') {
       const isSuitable: Rank = (one) => (suits(one) ? 0 : undefined);
-      const drawOne = () => roster.some(1, isSuitable).map((one) => this.#memberFor(one));
-      found ??= this.#bestOf(few(drawOne), leaning);
+      found ??= this.#bestOf(
+        roster.some(RACED, isSuitable).map((one) => this.#memberFor(one)),
+        leaning,
+      );
     }
     if (found === undefined) return undefined;
     visits?.note(exitOf(found.upstream));
@@ -292,7 +294,7 @@ export class Lane {
     };
     const isFast = rotation === 'fast';
     const members = isFast
-      ? few(() => this.#trusted.some(1, rankOfMember))
+      ? Array.from({ length: RACED }, () => this.#trusted.some(1, rankOfMember)).flat()
       : this.#trusted.some(COMPARED, rankOfMember);
     for (const { key } of gone) this.forget(key);
     if (isFast) return this.#bestOf(members, leaning);
@@ -378,10 +380,6 @@ export class Lane {
     member.ejectedUntil = this.#common.monotonic() + restMs;
     if (this.#trusted.get(key) === member) this.#trusted.delete(key);
   }
-}
-
-function few<T>(draw: () => T[]): T[] {
-  return Array.from({ length: RACED }, draw).flat();
 }
 
 /** Returns the first of those with the least value. */

@@ -81,8 +81,6 @@ export class Race {
   /** Whether one more may be tried without a token, because the session's exit keeps its request waiting. */
   #mayMove = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Those that have not answered after this time had enough of it. */
-  #enoughMs: number;
   #over = false;
 
   constructor(options: RaceOptions, lane: Lane, wish: Wish, onEnd: OnEnd) {
@@ -107,7 +105,6 @@ export class Race {
     this.#groups = this.#isLocked ? [null] : [...sources];
     this.#endsAt = options.monotonic() + options.timeoutMs;
     this.#hedgeMs = lane.hedges.afterMs(site);
-    this.#enoughMs = this.#hedgeMs;
     lane.hedges.request();
     this.#begin();
   }
@@ -115,32 +112,20 @@ export class Race {
   /** Begins with the next group. */
   #begin(): void {
     const { monotonic, tries } = this.#options;
+    const { wide, admission } = this.#wish;
+    const { session, rotation } = admission;
+    const lane = this.#lane;
     const now = monotonic();
     this.#group = this.#groups.shift() ?? null;
     this.#deadline = this.#groups.length > 0 ? (now + this.#endsAt) / 2 : this.#endsAt;
     this.#left = tries;
-    this.#pinned = this.#wish.admission.session?.pinned ?? null;
-    this.#enoughMs = this.#hedgeMs;
-    this.#tryFirst(this.#deadline - now);
-    if (this.#running.size === 0) this.#settle(false);
-    else this.#wait(this.#enoughMs);
-  }
-
-  #tryFirst(limitMs: number): void {
-    const { wide, admission } = this.#wish;
-    const { session, rotation } = admission;
-    const lane = this.#lane;
+    this.#pinned = session?.pinned ?? null;
     const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
-    if (first !== undefined && first.key === this.#pinned) {
-      this.#enoughMs = limitMs * PATIENCE;
-      this.#mayMove = session?.locked === false;
-    } else if (wide && !lane.learned) {
-      for (let place = 1; place < COLD_WIDTH; place++) this.#try('only');
-    }
-  }
-
-  cancel(): void {
-    this.#end();
+    const isOwn = first !== undefined && first.key === this.#pinned;
+    this.#mayMove = isOwn && session?.locked === false;
+    for (let place = 1; wide && !isOwn && !lane.learned && place < COLD_WIDTH; place++) this.#try('only');
+    if (this.#running.size === 0) this.#settle(false);
+    else this.#wait(isOwn ? (this.#deadline - now) * PATIENCE : this.#hedgeMs);
   }
 
   answered(attempt: Attempt, doubt: Doubt | null): void {
@@ -303,7 +288,7 @@ export class Race {
       this.#begin();
       return;
     }
-    this.#end();
+    this.cancel();
     this.#onEnd(null, this.#tries, this.#isLocked && !timedOut);
   }
 
@@ -334,13 +319,14 @@ export class Race {
       if (refusal) this.#lane.refused(this.#site, other.member.upstream);
       else this.#blame(other.member, 'declined');
     }
-    const enough = this.#options.monotonic() - this.#enoughMs;
+    // Those that have not answered after this time had enough of it.
+    const enough = this.#options.monotonic() - this.#hedgeMs;
     const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
-    this.#end();
+    this.cancel();
     this.#onEnd({ attempt, doubtful, slower: slower.map((slow) => slow.member) }, this.#tries, false);
   }
 
-  #end(): void {
+  cancel(): void {
     this.#over = true;
     clearTimeout(this.#timer);
     for (const attempt of [...this.#doubtful.keys(), ...this.#running, ...this.#canaries.values()])

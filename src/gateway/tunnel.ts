@@ -14,8 +14,6 @@ const SILENT_CLIENT_MS = 1_000;
 /** The same where no server does: browsers open connections ahead of their requests. */
 const SILENT_ON_WEB_MS = 60_000;
 const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
-/** Time limit for the rest of a ClientHello. */
-const HELLO_MS = 10_000;
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 
@@ -33,7 +31,6 @@ export class Tunnel implements Served {
   #opening: Repeatable | null = null;
   #running: Race | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #patient = false;
 
   constructor(job: Job) {
     this.#job = job;
@@ -67,11 +64,6 @@ export class Tunnel implements Served {
       this.#running?.cancel();
       this.#connect(opening);
     } else if (this.#running === null && opening.kind === 'other') this.#connect(null);
-    else if (this.#running === null && !this.#patient) {
-      this.#patient = true;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#connect(null), HELLO_MS);
-    }
   }
 
   drained(): void {}
@@ -140,8 +132,9 @@ export class Tunnel implements Served {
     };
     // The answer to a request was judged when it came.
     if (opening?.kind === 'request' && !doubtful) prove();
+    // An alert that two proxies delivered is the target's. It says nothing about them.
     const handshake =
-      opening?.kind === 'request' || isAlert(received)
+      opening?.kind === 'request' || readGreeting(received) === 'alert'
         ? null
         : new Handshake({
             greeted: opening !== null,
@@ -174,11 +167,6 @@ export class Tunnel implements Served {
     if (client.hasEnded) client.socket.listener.ended();
     attempt.replay();
   }
-}
-
-/** An alert that two proxies delivered is the target's. It says nothing about them. */
-function isAlert(received: Buffer): boolean {
-  return readGreeting(received) === 'alert';
 }
 
 function judgeGreeting(received: Buffer): Verdict {

@@ -64,12 +64,7 @@ export type Failure =
  * Returns what tells exits apart: the address that sites see. While that is unknown, it is assumed to be the proxy's,
  * except for logins, which usually lead to different exits. Clients see it, so it tells nothing of a login.
  */
-export function exitOf({
-  key,
-  ip,
-  exitIp,
-  login,
-}: Pick<Upstream, 'key' | 'ip' | 'exitIp' | 'login'>): string {
+export function exitOf({ key, ip, exitIp, login }: Upstream): string {
   return exitIp ?? (login === null ? ip : loginTag(key));
 }
 

@@ -85,8 +85,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let isOpened = closed;
   const rules = rulesOf(config);
   const meter = createMeter(metrics);
-  const names = [sitesByName(config.PROXY_TARGETS ?? []), sourcesByWord(options.sources)] as const;
-  requireOptions(config, (text) => readUser(text, ...names));
+  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
+  requireOptions(config, (text) => readUser(text, names));
   const sessions = new Sessions(monotonic);
   const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
@@ -119,8 +119,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       connections: config.GATEWAY_CONNECTIONS,
       onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
       sessions,
-      namedSites: names[0],
-      namedSources: names[1],
+      names,
     }),
   });
   const follower = followPool({

@@ -77,7 +77,7 @@ async function createWorld(
       limiter,
       connections: 100,
       sessions: new Sessions(monotonic),
-      namedSites: new Map(),
+      names: { sites: new Map(), sources: new Map() },
     }),
   });
   const upstream = unknownUpstream({ protocol: 'http', ip: '127.0.0.1', port });

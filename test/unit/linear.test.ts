@@ -114,10 +114,10 @@ const READERS: [name: string, work: Work, most: number][] = [
   ['chunks', (text) => void bodyEnd('chunked').take(Buffer.from(text)), 60_000],
   ['a request over SOCKS', (text) => void socksReader(() => {})(inboxOf(text)), 60_000],
   ['a host', (text) => void readTarget(text, 443), 16_000],
-  ['a user name', (text) => void readUser(text, new Map()), 16_000],
+  ['a user name', (text) => void readUser(text, { sites: new Map(), sources: new Map() }), 16_000],
   [
     'names of lists',
-    (text) => void readUser(`u-source-${text}`, new Map(), new Map([['a', new Set()]])),
+    (text) => void readUser(`u-source-${text}`, { sites: new Map(), sources: new Map([['a', new Set()]]) }),
     16_000,
   ],
   ['JSON', (text) => void parseForeignJson(text), 60_000],

@@ -91,8 +91,7 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       limiter,
       connections: each,
       sessions,
-      namedSites: new Map(),
-      namedSources: new Map([['empty', new Set(['empty'])]]),
+      names: { sites: new Map(), sources: new Map([['empty', new Set(['empty'])]]) },
     }),
   });
   for (const place of proxies) {
