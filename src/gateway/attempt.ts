@@ -34,11 +34,6 @@ export interface Plan {
   idle?: TcpSocket | undefined;
 }
 
-interface AttemptOptions {
-  tcp: Pick<Tcp, 'dial'>;
-  monotonic: () => number;
-}
-
 interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: Doubt | null): void;
@@ -73,7 +68,7 @@ export class Attempt implements TcpListener {
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
   constructor(
-    { tcp, monotonic }: AttemptOptions,
+    { tcp, monotonic }: { tcp: Pick<Tcp, 'dial'>; monotonic: () => number },
     member: Member,
     { target, plan, events }: { target: Target; plan: Plan; events: AttemptEvents },
   ) {

@@ -91,17 +91,8 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
   const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
-  const unknown = unknownUpstream(record);
-  const facts = {
-    id,
-    country,
-    source,
-    anonymity,
-    prior,
-    latencyMs,
-    proven: true,
-    carries: { tunnel: false, plain: false },
-  };
+  const unknown = { ...unknownUpstream(record), carries: { tunnel: false, plain: false } };
+  const facts = { id, country, source, anonymity, prior, latencyMs, proven: true };
   const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
   const { upstream, ids } = one;
   found.set(unknown.key, one);

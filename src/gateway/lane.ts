@@ -1,6 +1,6 @@
 import type { OwnedMap } from '../lib/owned-map.ts';
 import type { Bans } from '../proxy/targets/bans.ts';
-import type { Testimony, Witness } from '../proxy/targets/testimony.ts';
+import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
 import { Draw } from './draw.ts';
 import { Hedges } from './hedges.ts';
 import type { Meter } from './meter.ts';
@@ -38,10 +38,7 @@ export interface Common {
   /** Those with results, and those that are being tried, by account. Those chosen longest ago are forgotten. */
   known: OwnedMap<Member>;
   /** What several accounts agree on. */
-  agreed: {
-    note(key: string, account: string, good: boolean): unknown;
-    opinion(key: string): Opinion | null;
-  };
+  agreed: Agreement;
   visits: (account: string, site: string) => Visits;
   /** What is known about which proxy reaches which site. */
   testimony: Testimony;
@@ -52,15 +49,12 @@ export interface Common {
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
 
-/** What several users of the gateway have seen of an upstream. */
-type Opinion = 'good' | 'bad';
-
 /** Below this number, others are tried as well, so that traffic can spread. */
 const PLENTY = 1_000;
 /** Share of the requests that first try an upstream that is not known to work, and how many known ones raise it. */
 const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
 /** Number of upstreams among which the least recently used is chosen. */
-const COMPARED = 64;
+const COMPARED = 24;
 /** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
 const FIT = 2;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
@@ -70,7 +64,7 @@ const LATER = -2 * NEVER_SEEN;
 /** Factor by which each result fades the older ones. */
 const FADING = 0.9;
 /** What the opinion of others makes of the prior of one without results. */
-const OPINION_PRIOR: Record<Opinion, number> = { good: 0.9, bad: 0.02 };
+const OPINION_PRIOR = { good: 0.9, bad: 0.02 } as const;
 /** Weight of the prior, as a number of results. */
 const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
@@ -103,12 +97,6 @@ export interface Leaning {
   taken?: ((exit: string) => boolean) | undefined;
   /** True if an untried upstream must have passed a check to be tried before those that work. */
   careful?: boolean;
-}
-
-interface Success {
-  site: string;
-  tookMs: number;
-  slower: readonly Member[];
 }
 
 /** Decides which upstreams may be chosen. */
@@ -223,7 +211,7 @@ export class Lane {
    * Credits an upstream that has delivered from a site, and had answered `tookMs` after its dial, before those that
    * were slower although they had enough time.
    */
-  worked(member: Member, { site, tookMs, slower }: Success): void {
+  worked(member: Member, site: string, tookMs: number, slower: readonly Member[] = []): void {
     this.hedges.observe(site, tookMs);
     this.#agree(member, true);
     // What was expected before the first result is a guess.

@@ -239,7 +239,7 @@ class Exchange implements Carrier, Served {
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
-    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, { site, tookMs: ms, slower });
+    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
     // What several exits got is the site's answer to everyone.
     if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];

@@ -128,7 +128,7 @@ export class Tunnel implements Served {
     };
     const prove = () => {
       settle();
-      lane.worked(member, { site: siteOf(target.host), tookMs, slower });
+      lane.worked(member, siteOf(target.host), tookMs, slower);
     };
     // The answer to a request was judged when it came.
     if (opening?.kind === 'request' && !doubtful) prove();
