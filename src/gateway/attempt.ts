@@ -1,4 +1,3 @@
-import type { Spoken } from '../proxy/check/connection.ts';
 import { connectHttp } from '../proxy/check/exchange.ts';
 import { CheckFault } from '../proxy/check/fault.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
@@ -41,6 +40,8 @@ interface AttemptEvents {
   failed(attempt: Attempt, failure: Failure | 'stale'): void;
 }
 
+type Turn = ReturnType<typeof connectHttp>;
+
 /** Maximum number of bytes read before the answer is judged. */
 const MAX_UNJUDGED_BYTES = 256 * 1024;
 
@@ -56,7 +57,7 @@ export class Attempt implements TcpListener {
   readonly plan: Plan;
   readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
-  readonly #turns: readonly Spoken<unknown>[];
+  readonly #turns: readonly Turn[];
   readonly #socket: TcpSocket;
   /** True if the connection was used before, so that it may have ended unnoticed. */
   #used = false;
@@ -193,7 +194,7 @@ export class Attempt implements TcpListener {
   }
 }
 
-function turnsTo({ protocol, login }: Upstream, target: Target): readonly Spoken<unknown>[] {
+function turnsTo({ protocol, login }: Upstream, target: Target): readonly Turn[] {
   switch (protocol) {
     case 'http':
       return [connectHttp(target, login)];

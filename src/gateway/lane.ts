@@ -54,7 +54,7 @@ const PLENTY = 1_000;
 /** Share of the requests that first try an upstream that is not known to work, and how many known ones raise it. */
 const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
 /** Number of upstreams among which the least recently used is chosen. */
-const COMPARED = 24;
+const COMPARED = 32;
 /** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
 const FIT = 2;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */

@@ -6,7 +6,6 @@ import type { Description } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
-import { idParams, reportBody as pooled } from '../proxy/schemas.ts';
 import { siteOfTarget } from '../proxy/targets/site.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
 import type { Entry, Journal } from './journal.ts';
@@ -26,17 +25,21 @@ const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
 const text = (description: string, rules: StringOptions = {}) => Type.String({ description, ...rules });
+const id = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'ID of the proxy: `X-Picpool-Proxy`.',
+});
 const session = text('Name of a session.', { pattern: '^[A-Za-z0-9_]{1,64}$' });
-const { error } = pooled.properties;
 
 const reportBody = Type.Object(
   {
     session: Type.Optional(session),
     exit: Type.Optional(text('The address that the site sees: `X-Picpool-Exit`.', { maxLength: 64 })),
-    id: Type.Optional(idParams.properties.id),
+    id: Type.Optional(id),
     target: text('The site: a domain, an address or a URL.', { minLength: 1, maxLength: 2000 }),
     ok: Type.Boolean({ description: '`false` if the site refuses the exit.' }),
-    error,
+    error: Type.Optional(text('What went wrong.', { maxLength: 2000 })),
     rest: Type.Optional(
       text('For how long the exit is left out, such as `15m`; at most a day.', { pattern: REST }),
     ),
