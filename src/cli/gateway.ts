@@ -31,8 +31,8 @@ export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
 A request goes to one after another until one delivers the target's response; what works is remembered, and
-each has its turn. It needs no server and no store. The list need not be checked; if many of its proxies are dead, the
-first requests take longer than after \`picpool check --format url\`.
+each has its turn. It needs no server and no store, and the list need not be checked: the first requests find
+out what works.
 
   picpool gateway --list proxies.txt --port 8899
   picpool check proxies.txt --format url | picpool gateway --list -
