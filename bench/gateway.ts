@@ -96,7 +96,17 @@ async function within(row: string, setup: Setup, run: (world: World) => Promise<
 async function gateway(farm: BenchFarm, { checked, more = [] }: Setup): Promise<Subject> {
   const program = programOf(options.runtime);
   if (checked) {
-    const judge = ['--judge', farm.judge, '--judge-ca', farm.ca, '--allow-private', '--format', 'url'];
+    const judge = [
+      '--judge',
+      farm.judge,
+      '--judge-ca',
+      farm.ca,
+      '--allow-private',
+      '--protocol',
+      'https',
+      '--format',
+      'url',
+    ];
     const env = { ...process.env, PROXY_WITNESSES: farm.witness };
     const check = Bun.spawn([...program, 'check', farm.listFile, ...judge], { env, stderr: 'ignore' });
     await Bun.write(farm.listFile, await new Response(check.stdout).text());
