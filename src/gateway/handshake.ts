@@ -30,7 +30,7 @@ interface HandshakeOptions {
  */
 export class Handshake {
   readonly #options: HandshakeOptions;
-  #greeted: boolean;
+  #greeted = false;
   #proven = false;
   #failed = false;
   /** Bytes of the client since the greeting. */
@@ -39,7 +39,6 @@ export class Handshake {
 
   constructor(options: HandshakeOptions) {
     this.#options = options;
-    this.#greeted = options.greeted;
     this.#movedAt = options.now;
   }
 

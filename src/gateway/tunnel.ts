@@ -11,9 +11,10 @@ import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 1_000;
-/** The same where no server does: browsers open connections ahead of their requests. */
-const SILENT_ON_WEB_MS = 60_000;
-const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
+/** Ports on which no server does: browsers open connections ahead of their requests. */
+const CLIENT_FIRST: ReadonlySet<number> = new Set([80, 443, 993, 995, 8443]);
+/** Time limit for the rest of a ClientHello or a head. */
+const REST_MS = 10_000;
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 
@@ -24,7 +25,7 @@ type Repeatable = Extract<Opening, { bytes: number }>;
  * connects. A class, because there is one for each connection.
  */
 export class Tunnel implements Served {
-  readonly #job: Job;
+  #job: Job;
   readonly #lane: Lane;
   readonly #read = openingReader();
   /** What the upstreams compete for; `null`: a connection is enough. */
@@ -50,8 +51,9 @@ export class Tunnel implements Served {
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
-    const silentMs = WEB_PORTS.has(target.port) ? SILENT_ON_WEB_MS : SILENT_CLIENT_MS;
-    this.#timer = setTimeout(() => this.#connect(null), silentMs);
+    this.#timer = CLIENT_FIRST.has(target.port)
+      ? setTimeout(() => client.socket.destroy(), desk.options.idleMs)
+      : setTimeout(() => this.#connect(null), SILENT_CLIENT_MS);
     if (!client.inbox.isEmpty) this.received();
   }
 
@@ -63,7 +65,11 @@ export class Tunnel implements Served {
     if ('bytes' in opening) {
       this.#running?.cancel();
       this.#connect(opening);
-    } else if (this.#running === null && opening.kind === 'other') this.#connect(null);
+    } else if (this.#running === null) {
+      clearTimeout(this.#timer);
+      if (opening.kind === 'other') this.#connect(null);
+      else this.#timer = setTimeout(() => this.#connect(null), REST_MS);
+    }
   }
 
   drained(): void {}
@@ -86,6 +92,8 @@ export class Tunnel implements Served {
     const { client, desk, voice } = this.#job;
     const lane = this.#lane;
     clearTimeout(this.#timer);
+    // The time until the client speaks is its own.
+    this.#job = { ...this.#job, startedAt: desk.options.monotonic() };
     this.#opening = opening;
     const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
     const planFor = (upstream: Upstream): Plan => ({
@@ -162,8 +170,9 @@ export class Tunnel implements Served {
       },
     });
     desk.carriers.add(relay);
-    relay.carry('down', received);
+    // Early data was sent before anything came back, and so proves nothing.
     relay.carry('up', client.inbox.remainder());
+    relay.carry('down', received);
     if (client.hasEnded) client.socket.listener.ended();
     attempt.replay();
   }

@@ -1,4 +1,3 @@
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 
 /** How long ago a site has seen each exit, counted in choices. */
@@ -9,9 +8,11 @@ export interface Visits {
   note(exit: string): void;
 }
 
-/** Exits that are remembered of all accounts, and the latest sites that are for each. */
+/** Exits that are remembered of all accounts. */
 const MOST_EXITS = 30_000;
-const MOST_SITES = 8;
+/** Pairs of exits and sites, of which each account has its share, and each of its exits at least the latest few sites. */
+const MOST_PAIRS = 100_000;
+const LEAST_SITES = 8;
 /** Stands for whatever site an exit has last been to. */
 const ANY = '';
 /** Exits that a site has never seen come before all that it has. */
@@ -20,7 +21,7 @@ export const NEVER_SEEN = -(2 ** 40);
 /** Returns a function that returns the visits of an account to a site. */
 export function createVisits(): (account: string, site: string) => Visits {
   // Each choice compares many exits, so no key is made of several texts: that took a tenth of a request's time.
-  const seen = new OwnedMap<BoundedMap<string, number>>(MOST_EXITS);
+  const seen = new OwnedMap<Map<string, number>>(MOST_EXITS);
   let choices = 0;
   return (account, site) => ({
     latest(exit) {
@@ -28,9 +29,19 @@ export function createVisits(): (account: string, site: string) => Visits {
       return sites?.get(site) ?? NEVER_SEEN + (sites?.get(ANY) ?? 0);
     },
     note(exit) {
-      const sites = seen.get(account, exit) ?? new BoundedMap(1 + MOST_SITES);
+      const sites = seen.get(account, exit) ?? new Map<string, number>();
       choices++;
-      seen.set(account, exit, sites.set(ANY, choices).set(site, choices));
+      for (const place of [ANY, site]) {
+        sites.delete(place);
+        sites.set(place, choices);
+      }
+      seen.set(account, exit, sites);
+      const share = MOST_PAIRS / seen.owners / (seen.of(account)?.size ?? 1);
+      const most = 1 + Math.max(LEAST_SITES, share);
+      for (const oldest of sites.size > most ? sites.keys() : []) {
+        if (sites.size <= most) break;
+        sites.delete(oldest);
+      }
     },
   });
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
@@ -89,6 +90,26 @@ describe.each([
     },
     30_000,
   );
+});
+
+test('a prepared ServerHello is not credited for what the client had sent before it as early data', async () => {
+  const { gateway, places, roles } = await startFarm(1);
+  for (const place of places) roles.set(place, 'bare-stall');
+  const record = (type: number, body: number[]) =>
+    Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
+  const socket = connect(gateway.port, '127.0.0.1');
+  closers.push(() => socket.destroy());
+  socket.write('CONNECT example.com:443 HTTP/1.1\r\n\r\n');
+  let heard = '';
+  await new Promise<void>((resolve) => {
+    socket.on('data', (bytes: Buffer) => {
+      if (heard === '') socket.write(Buffer.concat([record(22, [1, 0, 0, 96]), record(23, [])]));
+      heard += bytes.toString('latin1');
+      // It answers the early data as well.
+      if (heard.split('\x16\x03\x03').length > 2) resolve();
+    });
+  });
+  expect(gateway.engine.exits()).toEqual({ trusted: 0, unproven: 1 });
 });
 
 describe('one account', () => {

@@ -66,6 +66,17 @@ test('a site that is new gets the exits that other sites have not seen for longe
   expect(counts.size).toBe(30);
 });
 
+test('each site gets all exits in turn, however many sites there are', () => {
+  const { lane, prove } = laneOf(10);
+  prove(3);
+  const visits = createVisits();
+  const sites = Array.from({ length: 500 }, (_, n) => visits('me', `s${n}.example`));
+  const seen = sites.map(() => new Set<Member | undefined>());
+  for (let turn = 0; turn < 10; turn++)
+    for (const [n, site] of sites.entries()) seen[n]?.add(lane.choose(anybody, { visits: site }));
+  expect(Math.min(...seen.map(({ size }) => size))).toBe(10);
+});
+
 test('proxies with the same exit get the share of one', () => {
   const { lane, members, prove } = laneOf(20, (n) => (n < 11 ? '192.0.2.1' : `192.0.2.${n}`));
   prove(3);

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { type BareGateway, type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
@@ -66,6 +66,16 @@ async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions>
 
 async function get({ port }: BareGateway, url: string, options: readonly string[]): Promise<string> {
   return (await curl('-x', `http://127.0.0.1:${port}`, ...options, url)).out.toString();
+}
+
+/** Opens a tunnel, of which nothing is sent yet. */
+async function openTunnel({ port }: BareGateway, targetPort: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  closers.push(() => socket.destroy());
+  socket.on('error', () => {});
+  socket.write(`CONNECT example.com:${targetPort} HTTP/1.1\r\n\r\n`);
+  await new Promise((resolve) => socket.once('data', resolve));
+  return socket;
 }
 
 function busiest(exits: readonly (string | null)[]): number {
@@ -152,17 +162,14 @@ test('a proxy that answers everything with an error is not tried again and again
 }, 60_000);
 
 test('no proxy is dialled for a tunnel to a port of the web before its client has spoken, however late', async () => {
-  const world = await startWorld(['http']);
-  const open = async (port: number) => {
-    const socket = connect(world.gateway.port, '127.0.0.1');
-    closers.push(() => socket.destroy());
-    socket.on('error', () => {});
-    socket.write(`CONNECT example.com:${port} HTTP/1.1\r\n\r\n`);
-    await new Promise((resolve) => socket.once('data', resolve));
-    return socket;
-  };
+  const world = await startWorld(['http'], { limits: { idleMs: 4_000 } });
+  const open = (port: number) => openTunnel(world.gateway, port);
   const dials = () => world.farm.dials.get(world.placeOf(0)) ?? 0;
   const late = await open(443);
+  const silent = await open(443);
+  const closed = new Promise((resolve) => silent.once('close', resolve));
+  // The beginning of a ClientHello, on whatever port, is waited for as well.
+  (await open(5000)).write(Buffer.from([22, 3, 1]));
   // Of this one, the gateway has to assume that its target speaks first.
   let dialled = world.dialled();
   await open(5000);
@@ -171,7 +178,19 @@ test('no proxy is dialled for a tunnel to a port of the web before its client ha
   dialled = world.dialled();
   late.write('hello');
   await dialled;
+  await closed;
   expect(dials()).toBe(2);
+}, 20_000);
+
+test('the time to an answer begins when the client of a tunnel speaks', async () => {
+  let now = 0;
+  const settled = Promise.withResolvers<string>();
+  const world = await startWorld(['mute'], { monotonic: () => now, onSettled: settled.resolve });
+  const late = await openTunnel(world.gateway, 443);
+  now += 5_000;
+  late.write('hello');
+  expect(await settled.promise).toBe('served');
+  expect(world.gateway.journal.latest()).toMatchObject([{ ms: 0 }]);
 });
 
 test('a tunnel that finds no proxy counts once', async () => {
