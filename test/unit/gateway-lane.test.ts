@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { Lane, Leaning, Member } from '../../src/gateway/lane.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createVisits } from '../../src/gateway/visits.ts';
+import { createVisits, NEVER_SEEN } from '../../src/gateway/visits.ts';
 import { credit, startLane } from '../support/gateway/lane.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -64,6 +64,13 @@ test('a site that is new gets the exits that other sites have not seen for longe
     counts.set(member, (counts.get(member) ?? 0) + 1);
   }
   expect(counts.size).toBe(30);
+});
+
+test('of an exit, the latest eight sites are remembered, and that it was at others', () => {
+  const visits = createVisits();
+  for (let n = 0; n < 9; n++) visits('me', `s${n}.example`).note('192.0.2.1');
+  const latestOf = (n: number) => visits('me', `s${n}.example`).latest('192.0.2.1');
+  expect([latestOf(0), latestOf(1), latestOf(8)]).toEqual([NEVER_SEEN + 9, 2, 9]);
 });
 
 test('proxies with the same exit get the share of one', () => {

@@ -21,10 +21,7 @@ afterEach(() => {
 async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions> = {}) {
   const current = [...roles];
   const placeOf = (index: number) => `127.9.2.${index + 1}`;
-  let onDial = () => {};
-  const farm = startGatewayFarm((address) => current[Number(address.split('.')[3]) - 1] ?? 'hang', {
-    onDial: () => onDial(),
-  });
+  const farm = startGatewayFarm((address) => current[Number(address.split('.')[3]) - 1] ?? 'hang');
   let arrivals = 0;
   const options: Parameters<typeof Bun.serve>[0] = {
     hostname: '127.0.0.1',
@@ -52,8 +49,6 @@ async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions>
     gateway,
     farm,
     placeOf,
-    /** Resolves with the next connection to a proxy. */
-    dialled: () => new Promise<void>((resolve) => (onDial = resolve)),
     arrivals: () => arrivals,
     ask: (user = '') => client.ask(gateway, { user: user && `${user}:` }),
     get: (...options: string[]) => get(gateway, `http://example.com:${http.port}/`, options),
@@ -152,25 +147,23 @@ test('a proxy that answers everything with an error is not tried again and again
 }, 60_000);
 
 test('no proxy is dialled for a tunnel to a port of the web before its client has spoken, however late', async () => {
-  const world = await startWorld(['http']);
+  const world = await startWorld(['reset']);
   const open = async (port: number) => {
     const socket = connect(world.gateway.port, '127.0.0.1');
     closers.push(() => socket.destroy());
     socket.on('error', () => {});
+    const ended = new Promise((resolve) => socket.once('close', resolve));
     socket.write(`CONNECT example.com:${port} HTTP/1.1\r\n\r\n`);
     await new Promise((resolve) => socket.once('data', resolve));
-    return socket;
+    return { socket, ended };
   };
   const dials = () => world.farm.dials.get(world.placeOf(0)) ?? 0;
   const late = await open(443);
   // Of this one, the gateway has to assume that its target speaks first.
-  let dialled = world.dialled();
-  await open(5000);
-  await dialled;
+  await (await open(5000)).ended;
   expect(dials()).toBe(1);
-  dialled = world.dialled();
-  late.write('hello');
-  await dialled;
+  late.socket.write('hello');
+  await late.ended;
   expect(dials()).toBe(2);
 });
 
