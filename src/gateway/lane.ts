@@ -56,7 +56,7 @@ const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
 /** Number of upstreams among which the least recently used is chosen. */
 const COMPARED = 32;
 /** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
-const FIT = 1.6;
+const FIT = 1.7;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
 const MOST_UNPROVEN = 2;
 /** More than the time since any visit. */
