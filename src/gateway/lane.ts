@@ -55,8 +55,8 @@ const PLENTY = 1_000;
 const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
 /** Number of upstreams among which the least recently used is chosen. */
 const COMPARED = 32;
-/** Factor between the time of a good upstream and that of one that gets its share. One that has worked once does, too. */
-const FIT = 1.5;
+/** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
+const FIT = 2;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
 const MOST_UNPROVEN = 2;
 /** More than the time since any visit. */
@@ -287,8 +287,7 @@ export class Lane {
     for (const { key } of gone) this.forget(key);
     if (isFast) return this.#bestOf(members, leaning);
     // The best quarter, because a single one that is much faster than all others must not get all requests.
-    const fitCost = (member: Member, chance = this.score(member)) => this.#cost(member, Math.sqrt(chance));
-    const costs = Float64Array.from(members, (member) => fitCost(member)).sort();
+    const costs = Float64Array.from(members, (member) => this.#cost(member)).sort();
     const most = FIT * (costs[costs.length >> 2] ?? 0);
     const turnOf = ({ unproven, upstream }: Member) =>
       (unproven < MOST_UNPROVEN ? 0 : unproven * LATER) +
@@ -296,7 +295,7 @@ export class Lane {
     for (let waiting = members; ; ) {
       const next = leastOf(waiting, turnOf);
       if (next === undefined) return leastOf(members, (member) => this.#cost(member, chance?.(member)));
-      if (fitCost(next, chance?.(next)) <= most) return next;
+      if (this.#cost(next, chance?.(next)) <= most) return next;
       waiting = waiting.filter((member) => member !== next);
     }
   }
