@@ -225,13 +225,12 @@ export class Race {
   /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
   #next(unknown: 'last' | 'first' | 'only'): Member | undefined {
     const { suits, session } = this.#wish.admission;
-    const lane = this.#lane;
     const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
       const exit = this.#options.upstreamOf(key);
       if (exit) {
         this.#leaning.visits?.note(exitOf(exit));
-        return lane.take(exit);
+        return this.#lane.take(exit);
       }
       // It has left the pool. Another request may already try one in its place.
       tried.add(key);
@@ -243,7 +242,7 @@ export class Race {
       // The exit of a session must carry whatever comes next.
       (!session || one.carries.tunnel) &&
       suits(one);
-    return lane.choose(fits, this.#leaning, unknown);
+    return this.#lane.choose(fits, this.#leaning, unknown);
   }
 
   /** Whether nothing but the exit of the session may be tried. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { Lane, Leaning, Member } from '../../src/gateway/lane.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createVisits } from '../../src/gateway/visits.ts';
+import { createVisits, NEVER_SEEN } from '../../src/gateway/visits.ts';
 import { credit, startLane } from '../support/gateway/lane.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -75,6 +75,15 @@ test('each site gets all exits in turn, however many sites there are', () => {
   for (let turn = 0; turn < 10; turn++)
     for (const [n, site] of sites.entries()) seen[n]?.add(lane.choose(anybody, { visits: site }));
   expect(Math.min(...seen.map(({ size }) => size))).toBe(10);
+});
+
+test('of an exit among many, the latest eight sites are remembered, and that it was at others', () => {
+  const visits = createVisits();
+  const many = 12_500;
+  for (let n = 0; n < many; n++) visits('me', 's0.example').note(`exit ${n}`);
+  for (let n = 1; n < 9; n++) visits('me', `s${n}.example`).note('exit 0');
+  const latestOf = (n: number) => visits('me', `s${n}.example`).latest('exit 0');
+  expect([latestOf(0), latestOf(1), latestOf(8)]).toEqual([NEVER_SEEN + many + 8, many + 1, many + 8]);
 });
 
 test('proxies with the same exit get the share of one', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { type BareGateway, type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
@@ -21,10 +21,7 @@ afterEach(() => {
 async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions> = {}) {
   const current = [...roles];
   const placeOf = (index: number) => `127.9.2.${index + 1}`;
-  let onDial = () => {};
-  const farm = startGatewayFarm((address) => current[Number(address.split('.')[3]) - 1] ?? 'hang', {
-    onDial: () => onDial(),
-  });
+  const farm = startGatewayFarm((address) => current[Number(address.split('.')[3]) - 1] ?? 'hang');
   let arrivals = 0;
   const options: Parameters<typeof Bun.serve>[0] = {
     hostname: '127.0.0.1',
@@ -52,8 +49,6 @@ async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions>
     gateway,
     farm,
     placeOf,
-    /** Resolves with the next connection to a proxy. */
-    dialled: () => new Promise<void>((resolve) => (onDial = resolve)),
     arrivals: () => arrivals,
     ask: (user = '') => client.ask(gateway, { user: user && `${user}:` }),
     get: (...options: string[]) => get(gateway, `http://example.com:${http.port}/`, options),
@@ -69,13 +64,14 @@ async function get({ port }: BareGateway, url: string, options: readonly string[
 }
 
 /** Opens a tunnel, of which nothing is sent yet. */
-async function openTunnel({ port }: BareGateway, targetPort: number): Promise<Socket> {
+async function openTunnel({ port }: BareGateway, targetPort: number) {
   const socket = connect(port, '127.0.0.1');
   closers.push(() => socket.destroy());
   socket.on('error', () => {});
+  const ended = new Promise((resolve) => socket.once('close', resolve));
   socket.write(`CONNECT example.com:${targetPort} HTTP/1.1\r\n\r\n`);
   await new Promise((resolve) => socket.once('data', resolve));
-  return socket;
+  return { socket, ended };
 }
 
 function busiest(exits: readonly (string | null)[]): number {
@@ -162,23 +158,19 @@ test('a proxy that answers everything with an error is not tried again and again
 }, 60_000);
 
 test('no proxy is dialled for a tunnel to a port of the web before its client has spoken, however late', async () => {
-  const world = await startWorld(['http'], { limits: { idleMs: 4_000 } });
+  const world = await startWorld(['reset'], { limits: { idleMs: 4_000 } });
   const open = (port: number) => openTunnel(world.gateway, port);
   const dials = () => world.farm.dials.get(world.placeOf(0)) ?? 0;
   const late = await open(443);
   const silent = await open(443);
-  const closed = new Promise((resolve) => silent.once('close', resolve));
   // The beginning of a ClientHello, on whatever port, is waited for as well.
-  (await open(5000)).write(Buffer.from([22, 3, 1]));
+  (await open(5000)).socket.write(Buffer.from([22, 3, 1]));
   // Of this one, the gateway has to assume that its target speaks first.
-  let dialled = world.dialled();
-  await open(5000);
-  await dialled;
+  await (await open(5000)).ended;
   expect(dials()).toBe(1);
-  dialled = world.dialled();
-  late.write('hello');
-  await dialled;
-  await closed;
+  late.socket.write('hello');
+  await late.ended;
+  await silent.ended;
   expect(dials()).toBe(2);
 }, 20_000);
 
@@ -188,7 +180,7 @@ test('the time to an answer begins when the client of a tunnel speaks', async ()
   const world = await startWorld(['mute'], { monotonic: () => now, onSettled: settled.resolve });
   const late = await openTunnel(world.gateway, 443);
   now += 5_000;
-  late.write('hello');
+  late.socket.write('hello');
   expect(await settled.promise).toBe('served');
   expect(world.gateway.journal.latest()).toMatchObject([{ ms: 0 }]);
 });
