@@ -80,10 +80,10 @@ export class Desk {
    * wait for.
    */
   filled(kind: Kind, { account, suits }: Admission, hasLeft: () => boolean): Promise<void> | null {
-    const { monotonic, timeoutMs } = this.options;
+    const { monotonic, timeoutMs, filling } = this.options;
     const until = monotonic() + timeoutMs;
     const has = () => this.engine.laneOf(kind, account).has(suits);
-    const isWaiting = () => this.#isFilling && !hasLeft() && monotonic() < until && !has();
+    const isWaiting = () => filling?.() === true && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);
     };
@@ -104,15 +104,11 @@ export class Desk {
         `None of ${tries} proxies returned a response from ${formatTarget(asked.target)}.`,
       );
     const works = [...this.engine.upstreams(asked.kind)].length;
-    const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
+    const more = this.options.filling?.() ? ' The pool is still being filled; try again in a minute.' : '';
     const sentence =
       works > 0
         ? `None of the ${works} proxies that work fits the options in the user name.`
         : 'No proxy is known to work.';
     return new GatewayFault('no_upstream', sentence + more);
-  }
-
-  get #isFilling(): boolean {
-    return this.options.filling?.() ?? false;
   }
 }

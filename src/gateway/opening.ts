@@ -29,7 +29,6 @@ export type Opening =
 /** Returns a function that examines the first bytes of a client, to be called with all of them whenever more arrive. */
 export function openingReader(): (bytes: Buffer) => Opening {
   const readHead = headReader();
-  const readHello = helloReader();
   return (bytes) => {
     const method = METHOD.exec(bytes.toString('latin1', 0, 5))?.[1];
     return method === undefined ? readHello(bytes) : readRequestOpening(bytes, method, readHead);
@@ -49,30 +48,27 @@ function readRequestOpening(bytes: Buffer, method: string, readHead: HeadReader)
 }
 
 /**
- * Returns a function that detects whether a client speaks TLS. Oversized or malformed data counts as other traffic. A
- * request that a client sends along as early data is in records of its own, which are sent once.
+ * Detects whether a client speaks TLS. Oversized or malformed data counts as other traffic. A request that a client sends
+ * along as early data is in records of its own, which are sent once.
  */
-function helloReader(): (bytes: Buffer) => Opening {
-  // Of the records that are whole, each is read once.
-  let message = Buffer.alloc(0);
+function readHello(bytes: Buffer): Opening {
+  if (bytes[0] !== HANDSHAKE || (bytes.length > 1 && bytes[1] !== 3)) return { kind: 'other' };
+  if (bytes.length > 5 && bytes[5] !== CLIENT_HELLO) return { kind: 'other' };
+  let start = Buffer.alloc(0);
   let at = 0;
-  let records = 0;
-  return (bytes) => {
-    if (bytes[0] !== HANDSHAKE || (bytes.length > 1 && bytes[1] !== 3)) return { kind: 'other' };
-    if (bytes.length > 5 && bytes[5] !== CLIENT_HELLO) return { kind: 'other' };
-    while (message.length < 4 || message.length < 4 + message.readUIntBE(1, 3)) {
-      if (at > MAX_HELLO_BYTES || records >= MOST_RECORDS) return { kind: 'other' };
-      if (bytes.length < at + RECORD_HEADER) return { kind: 'partial' };
-      const length = bytes.readUInt16BE(at + 3);
-      if (bytes[at] !== HANDSHAKE || length === 0 || length > MAX_RECORD) return { kind: 'other' };
-      const start = at + RECORD_HEADER;
-      if (bytes.length < start + length) return { kind: 'partial' };
-      at = start + length;
-      records++;
-      message = Buffer.concat([message, bytes.subarray(start, at)]);
-    }
-    return { kind: 'hello', bytes: at };
-  };
+  let have = 0;
+  for (let records = 0; have < 4 || have < 4 + start.readUIntBE(1, 3); records++) {
+    if (at > MAX_HELLO_BYTES || records >= MOST_RECORDS) return { kind: 'other' };
+    if (bytes.length < at + RECORD_HEADER) return { kind: 'partial' };
+    const length = bytes.readUInt16BE(at + 3);
+    if (bytes[at] !== HANDSHAKE || length === 0 || length > MAX_RECORD) return { kind: 'other' };
+    at += RECORD_HEADER + length;
+    if (bytes.length < at) return { kind: 'partial' };
+    // All of the message would be copied again with each piece that arrives.
+    if (have < 4) start = Buffer.concat([start, bytes.subarray(at - length, at)]);
+    have += length;
+  }
+  return { kind: 'hello', bytes: at };
 }
 
 /** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 
 /** How long ago a site has seen each exit, counted in choices. */
@@ -21,7 +22,7 @@ export const NEVER_SEEN = -(2 ** 40);
 /** Returns a function that returns the visits of an account to a site. */
 export function createVisits(): (account: string, site: string) => Visits {
   // Each choice compares many exits, so no key is made of several texts: that took a tenth of a request's time.
-  const seen = new OwnedMap<Map<string, number>>(MOST_EXITS);
+  const seen = new OwnedMap<BoundedMap<string, number>>(MOST_EXITS);
   let choices = 0;
   return (account, site) => ({
     latest(exit) {
@@ -29,19 +30,12 @@ export function createVisits(): (account: string, site: string) => Visits {
       return sites?.get(site) ?? NEVER_SEEN + (sites?.get(ANY) ?? 0);
     },
     note(exit) {
-      const sites = seen.get(account, exit) ?? new Map<string, number>();
+      const sites = seen.get(account, exit) ?? new BoundedMap<string, number>(LEAST_SITES);
       choices++;
-      for (const place of [ANY, site]) {
-        sites.delete(place);
-        sites.set(place, choices);
-      }
       seen.set(account, exit, sites);
       const share = MOST_PAIRS / seen.owners / (seen.of(account)?.size ?? 1);
-      const most = 1 + Math.max(LEAST_SITES, share);
-      for (const oldest of sites.size > most ? sites.keys() : []) {
-        if (sites.size <= most) break;
-        sites.delete(oldest);
-      }
+      sites.most = 1 + Math.max(LEAST_SITES, share);
+      sites.set(ANY, choices).set(site, choices);
     },
   });
 }

@@ -177,7 +177,7 @@ test('no proxy is dialled for a tunnel to a port of the web before its client ha
 test('the time to an answer begins when the client of a tunnel speaks', async () => {
   let now = 0;
   const settled = Promise.withResolvers<string>();
-  const world = await startWorld(['mute'], { monotonic: () => now, onSettled: settled.resolve });
+  const world = await startWorld(['bare-stall'], { monotonic: () => now, onSettled: settled.resolve });
   const late = await openTunnel(world.gateway, 443);
   now += 5_000;
   late.socket.write('hello');
