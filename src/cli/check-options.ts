@@ -18,7 +18,10 @@ export const listOptions = {
       `Format of the lists, if their beginning does not show it: ${SOURCE_FORMATS.join(', ')}.`,
     ),
   ),
-  'judge-ca': value('FILE', text(undefined, 'Certificate authority of TLS judges, PEM. [PROXY_JUDGE_CA]')),
+  'judge-ca': value(
+    'FILE',
+    text(undefined, 'PEM of the authority of TLS judges and of TLS proxies. [PROXY_JUDGE_CA]'),
+  ),
   'allow-private': flag('Allows private and loopback addresses. [PROXY_ALLOW_PRIVATE]'),
 };
 

@@ -35,7 +35,7 @@ each has its turn. It needs no server and no store, and the list need not be che
 out what works.
 
   picpool gateway --list proxies.txt --port 8899
-  picpool check proxies.txt --format url | picpool gateway --list -
+  picpool check proxies.txt --protocol http --protocol https --format url | picpool gateway --list -
   curl -x http://127.0.0.1:8899 https://example.com/`,
   options: {
     list: values('FILE', text(undefined, 'A list of proxies; - is standard input.')),

@@ -27,9 +27,7 @@ function speakOtherwise(): never {
 }
 
 /** What a client asks for, and how it is answered. */
-interface Work extends Ask {
-  voice: Voice;
-}
+type Work = Ask & { voice: Voice };
 
 /** A request of an admitted client, and what it takes to serve it. */
 export interface Job extends Asked {

@@ -10,7 +10,6 @@ const LEAST_FINISHED_BYTES = 40;
 const STALLED_MS = 5_000;
 /** The same while the target may be working on an answer. */
 const SILENT_MS = 15_000;
-
 /** A client that leaves without a word sooner than this after the last bytes does so for reasons of its own. */
 const WAITED_MS = 1_000;
 

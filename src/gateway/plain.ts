@@ -22,9 +22,7 @@ import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
-interface PlainJob extends Job {
-  request: PlainRequest;
-}
+type PlainJob = Job & { request: PlainRequest };
 
 /** A client that sends no more has usually left, but may still read. */
 const ENDED_MS = 10_000;

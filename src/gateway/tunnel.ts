@@ -13,8 +13,6 @@ import { exitHeaders, type Upstream } from './upstream.ts';
 const SILENT_CLIENT_MS = 1_000;
 /** Ports on which no server does: browsers open connections ahead of their requests. */
 const CLIENT_FIRST: ReadonlySet<number> = new Set([80, 443, 993, 995, 8443]);
-/** Time limit for the rest of a ClientHello or a head. */
-const REST_MS = 10_000;
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 
@@ -68,7 +66,7 @@ export class Tunnel implements Served {
     } else if (this.#running === null) {
       clearTimeout(this.#timer);
       if (opening.kind === 'other') this.#connect(null);
-      else this.#timer = setTimeout(() => this.#connect(null), REST_MS);
+      else this.#timer = setTimeout(() => this.#connect(null), desk.options.timeoutMs);
     }
   }
 

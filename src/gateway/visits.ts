@@ -33,8 +33,7 @@ export function createVisits(): (account: string, site: string) => Visits {
       const sites = seen.get(account, exit) ?? new BoundedMap<string, number>(LEAST_SITES);
       choices++;
       seen.set(account, exit, sites);
-      const share = MOST_PAIRS / seen.owners / (seen.of(account)?.size ?? 1);
-      sites.most = 1 + Math.max(LEAST_SITES, share);
+      sites.most = 1 + Math.max(LEAST_SITES, MOST_PAIRS / seen.owners / (seen.of(account)?.size ?? 1));
       sites.set(ANY, choices).set(site, choices);
     },
   });

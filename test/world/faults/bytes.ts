@@ -6,11 +6,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     name: 'a request that its client will never complete keeps its connection',
     changes: [
       change('src/gateway/plain.ts', 'if (!isWhole(request, client)) client.socket.destroy();', ''),
-      change(
-        'src/gateway/plain.ts',
-        'if (!this.#requestBody.done) this.#job.client.socket.destroy();',
-        '',
-      ),
+      change('src/gateway/plain.ts', 'if (!this.#requestBody.done) this.#job.client.socket.destroy();', ''),
     ],
     proof: 'bytes',
   },
