@@ -77,7 +77,7 @@ function inDrops(text: string, onMore: (sofar: Buffer) => void): void {
 
 /** The text as a ClientHello that comes in records of 500 bytes. */
 function inRecords(text: string): string {
-  const pieces = `\x01\x00\xff\xff${text}`.match(/[^]{1,500}/g) ?? [];
+  const pieces = `\x01\x00\xff\xff${text}`.match(/.{1,500}/gs) ?? [];
   return pieces.map((piece) => `\x16\x03\x01\x01\xf4${piece}`).join('');
 }
 
