@@ -31,11 +31,10 @@ export class Idle {
   /** Returns a connection through the upstream to the target. It may have ended unnoticed. */
   take(upstream: Upstream, target: Target): TcpSocket | undefined {
     const place = placeOf(upstream, target);
-    for (const [name, { socket }] of this.#resting.of(place) ?? []) {
-      this.#resting.delete(place, name);
-      return socket;
-    }
-    return undefined;
+    // The latest, so that those that many requests at once have left over end unused.
+    const [name = '', latest] = [...(this.#resting.of(place) ?? [])].at(-1) ?? [];
+    this.#resting.delete(place, name);
+    return latest?.socket;
   }
 
   /** Keeps an idle connection. */
