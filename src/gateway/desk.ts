@@ -103,11 +103,11 @@ export class Desk {
         'no_answer',
         `None of ${tries} proxies returned a response from ${formatTarget(asked.target)}.`,
       );
-    const works = [...this.engine.upstreams(asked.kind)].length;
+    const count = [...this.engine.upstreams(asked.kind)].length;
     const more = this.options.filling?.() ? ' The pool is still being filled; try again in a minute.' : '';
     const sentence =
-      works > 0
-        ? `None of the ${works} proxies that work fits the options in the user name.`
+      count > 0
+        ? `None of the ${count} proxies fits the options in the user name.`
         : 'No proxy is known to work.';
     return new GatewayFault('no_upstream', sentence + more);
   }

@@ -65,7 +65,7 @@ test('a request waits for the first proxy while the pool is being filled', async
   expect((await answers).map(statusLine)).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK']);
   filling = false;
   expect(statusLine(await refused)).toBe(
-    'HTTP/1.1 503 None of the 1 proxies that work fits the options in the user name.',
+    'HTTP/1.1 503 None of the 1 proxies fits the options in the user name.',
   );
 });
 
