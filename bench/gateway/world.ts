@@ -79,7 +79,7 @@ export function programOf(runtime: string): string[] {
 
 /** Starts the gateway over a list of proxies that work, to targets on this machine. */
 export function startGateway(listFile: string, runtime = 'bun'): Promise<Subject> {
-  const options = ['--list', listFile, '--port', '0', '--allow-private', '--ports', 'any', '--no-check'];
+  const options = ['--list', listFile, '--port', '0', '--allow-private', '--ports', 'any'];
   return startSubject([...programOf(runtime), 'gateway', ...options], { said: /127\.0\.0\.1:(\d+)/ });
 }
 

@@ -44,7 +44,7 @@ async function proxiedRequest(binary: string, scratch: string): Promise<void> {
   const list = join(scratch, 'list.txt');
   await writeFile(list, `127.0.0.1:9\n127.0.0.1:${proxy.port}\n127.0.0.1:10\n`);
   const port = freePort();
-  const options = ['--list', list, '--port', String(port), '--ports', 'any', '--allow-private', '--no-check'];
+  const options = ['--list', list, '--port', String(port), '--ports', 'any', '--allow-private'];
   const gateway = Bun.spawn([binary, 'gateway', ...options], {
     env: SETTINGS,
     stdio: ['ignore', 'ignore', 'ignore'],

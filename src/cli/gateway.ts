@@ -4,31 +4,25 @@ import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { parseConfig, settings } from '../config.ts';
 import { integer, text } from '../config-values.ts';
 import { createAdmit } from '../gateway/admission.ts';
-import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
-import { type Prover, startProver } from '../gateway/prover.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../gateway/upstream.ts';
 import { isHostName } from '../lib/address.ts';
-import { systemClock } from '../lib/clock.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { createMetrics } from '../lib/metrics.ts';
-import { affordableSockets } from '../lib/open-files.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
 import { refusalOf } from '../proxy/check/policy.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
 import { createTestimony } from '../proxy/targets/testimony.ts';
-import { openChecker, ownAddresses, readAuthority } from '../start/checker.ts';
+import { ownAddresses, readAuthority } from '../start/checker.ts';
 import { dialByName } from '../start/dial-by-name.ts';
 import { type InputOptions, openCandidates } from './check-input.ts';
-import { checkOptions, withCheckOptions } from './check-options.ts';
+import { listOptions } from './check-options.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, valueOr, values } from './options.ts';
-import type { Terminal } from './terminal.ts';
 
-/** Concurrent checks, besides the clients' traffic: a list of thousands is proven within a minute. */
-const CHECKS_AT_ONCE = 256;
 /** Maximum number of clients' connections. */
 const CONNECTIONS = 4096;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -37,14 +31,15 @@ export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
 A request goes to one after another until one delivers the target's response; what works is remembered, and
-each has its turn. The list is checked at the same time, and proxies that pass are preferred. It needs no server
-and no store.
+each has its turn. It needs no server and no store, and the list need not be checked: the first requests find
+out what works.
 
   picpool gateway --list proxies.txt --port 8899
+  picpool check proxies.txt --protocol http --protocol https --format url | picpool gateway --list -
   curl -x http://127.0.0.1:8899 https://example.com/`,
   options: {
     list: values('FILE', text(undefined, 'A list of proxies; - is standard input.')),
-    ...checkOptions,
+    ...listOptions,
     port: valueOr('N', integer('8899', 'Port to listen on; 0 lets the system choose.', 0, 65_535)),
     tries: valueOr('N', settings.GATEWAY_TRIES),
     timeout: valueOr('TIME', settings.GATEWAY_TIMEOUT),
@@ -52,19 +47,17 @@ and no store.
     lifetime: valueOr('TIME', settings.GATEWAY_LIFETIME),
     ports: valueOr('PORTS', settings.GATEWAY_PORTS),
     'strict-connect': flag('Answers CONNECT only after a proxy has.'),
-    'no-check': flag('Does not check the list.'),
     quiet: flag('Prints nothing.', 'q'),
   },
 
   async run({ options, runtime, env, terminal }) {
-    const config = withCheckOptions(parseConfig(env), options);
-    const allowPrivate = config.PROXY_ALLOW_PRIVATE;
+    const config = parseConfig(env);
+    const allowPrivate = options['allow-private'] || config.PROXY_ALLOW_PRIVATE;
     const own = new Set(ownAddresses());
     const { list: paths, input: format, protocol: protocols } = options;
     const upstreams = await readUpstreams({ paths, format, protocols, allowPrivate }, own);
     const say = (sentence: string) => options.quiet || terminal.say(`picpool: ${sentence}`);
 
-    let prover: Prover | null = null;
     const monotonic = () => performance.now();
     const limiter = createLocalRateLimiter({ now: monotonic });
     const admit = createAdmit({
@@ -73,13 +66,12 @@ and no store.
       limiter,
       connections: CONNECTIONS,
       sessions: new Sessions(monotonic),
-      suits: (upstream, kind) => prover?.suits(upstream, kind) ?? true,
-      namedSites: sitesByName(config.PROXY_TARGETS ?? []),
+      names: { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: new Map() },
     });
     const gateway = await startGateway({
       tcp: dialByName(await runtime.tcp(), {
         refusalOf: (place) => refusalOf(place, { allowPrivate, own }),
-        context: lazySecureContext(await readAuthority(config.PROXY_JUDGE_CA)),
+        context: lazySecureContext(await readAuthority(options['judge-ca'] ?? config.PROXY_JUDGE_CA)),
       }),
       testimony: createTestimony({ random: Math.random, monotonic }),
       hostname: '127.0.0.1',
@@ -96,10 +88,7 @@ and no store.
       monotonic,
       meter: createMeter(createMetrics()),
       onFailure: () => {},
-      admit(login, peer) {
-        const admission = admit(login, peer);
-        return prover === null ? admission : prover.ready.then(() => admission);
-      },
+      admit,
     }).catch((error: NodeJS.ErrnoException) => {
       throw new CommandError(`Cannot listen on port ${options.port} (${error.code ?? error.message}).`);
     });
@@ -108,29 +97,10 @@ and no store.
       `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}, ${countOf(upstreams.size, 'proxy', 'proxies')}`,
     );
 
-    const checker = options['no-check']
-      ? null
-      : await openChecker(config, (level, message) => level === 'error' && say(message));
-    if (checker) {
-      prover = startProver({
-        upstreams,
-        check: checker.check,
-        async judged() {
-          const up = (await checker.probe()).state === 'up';
-          if (!up)
-            say('no judge responds, so the list is not checked; the gateway still learns from traffic');
-          return up;
-        },
-        set: (upstream) => gateway.engine.set(upstream),
-        concurrency: await affordableSockets(CHECKS_AT_ONCE),
-        clock: systemClock,
-        onError: (error) => say(`the checks have stopped (${error})`),
-        onRound: ({ proven, all }) => say(`${formatCount(proven)} of ${formatCount(all)} pass the checks`),
-      });
-    }
     await Promise.race(SIGNALS.map((signal) => once(process, signal)));
-    await end(gateway, prover, terminal, options.quiet);
-    checker?.close();
+    gateway.stop();
+    const { requests, served } = gateway.meter.summary();
+    say(`${formatCount(served)} of ${countOf(requests, 'request')} answered`);
     return EXIT.done;
   },
 });
@@ -154,16 +124,4 @@ async function readUpstreams(
   }
   if (upstreams.size === 0) throw new CommandError('There are no proxies in the list.');
   return upstreams;
-}
-
-async function end(
-  gateway: Gateway,
-  prover: Prover | null,
-  terminal: Terminal,
-  quiet: boolean,
-): Promise<void> {
-  gateway.stop();
-  await prover?.stop();
-  const { requests, served } = gateway.meter.summary();
-  if (!quiet) terminal.say(`picpool: ${formatCount(served)} of ${countOf(requests, 'request')} answered`);
 }

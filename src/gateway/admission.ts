@@ -6,7 +6,7 @@ import { Account, type AccountOptions } from './account.ts';
 import { GatewayFault } from './fault.ts';
 import type { Rotation, Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
-import { type NamedSites, type NamedSources, readUser, type UserOptions } from './user-options.ts';
+import { type Names, readUser, type UserOptions } from './user-options.ts';
 
 /** An admitted client, and its requirements for upstreams. */
 export interface Admission {
@@ -49,11 +49,7 @@ interface AdmitOptions extends AccountOptions {
   /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
   calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
   sessions: Sessions;
-  /** Which upstreams may be used at all. */
-  suits: Suits;
-  namedSites: NamedSites;
-  /** Default: none. */
-  namedSources?: NamedSources;
+  names: Names;
 }
 
 /** Above this number, the user who was admitted longest ago is forgotten. */
@@ -61,7 +57,7 @@ const MOST_USERS = 10_000;
 
 /** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(settings: AdmitOptions): Admit {
-  const { isOpen, asks, verify, calm, limiter, sessions, suits, namedSites, namedSources } = settings;
+  const { isOpen, asks, verify, calm, limiter, sessions, names } = settings;
 
   const accounts = new BoundedMap<string, Account>(MOST_USERS);
 
@@ -71,7 +67,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
     accounts.set(id, account);
     return {
       account: Object.assign(account, { quota, speaksForAll: isOwn }),
-      suits: narrowed(suits, options),
+      suits: narrowed(options),
       sources: options.sources,
       site: options.site ?? null,
       rotation: options.rotation ?? 'spread',
@@ -111,7 +107,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
 
   return (login, peer, fixed) => {
     const user = [login?.user ?? '', ...(fixed ? [fixed] : [])].join('-');
-    const { options } = readUser(user, namedSites, namedSources);
+    const options = readUser(user, names);
     // Without tokens only this machine can connect, which is the operator's.
     if (isOpen()) {
       if (login !== null || !asks || fixed) return admission(peer, null, options, true);
@@ -127,14 +123,13 @@ export function createAdmit(settings: AdmitOptions): Admit {
   };
 }
 
-function narrowed(suits: Suits, options: UserOptions): Suits {
+function narrowed(options: UserOptions): Suits {
   const { countries, notCountries, anonymity, maxLatencyMs, sources } = options;
-  if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return suits;
-  return (upstream, kind) =>
+  if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return () => true;
+  return (upstream) =>
     (sources === undefined || sources.some((names) => names.has(upstream.source))) &&
     (countries === undefined || countries.includes(upstream.country)) &&
     !notCountries?.includes(upstream.country) &&
     (anonymity === undefined || upstream.anonymity === anonymity) &&
-    (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs)) &&
-    suits(upstream, kind);
+    (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs));
 }

@@ -1,6 +1,6 @@
 import { connectHttp } from '../proxy/check/exchange.ts';
 import { CheckFault } from '../proxy/check/fault.ts';
-import { Inbox, type Reader } from '../proxy/check/inbox.ts';
+import { Inbox } from '../proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.ts';
 import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Member } from './lane.ts';
@@ -33,11 +33,6 @@ export interface Plan {
   idle?: TcpSocket | undefined;
 }
 
-interface AttemptOptions {
-  tcp: Pick<Tcp, 'dial'>;
-  monotonic: () => number;
-}
-
 interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: Doubt | null): void;
@@ -45,13 +40,10 @@ interface AttemptEvents {
   failed(attempt: Attempt, failure: Failure | 'stale'): void;
 }
 
+type Turn = ReturnType<typeof connectHttp>;
+
 /** Maximum number of bytes read before the answer is judged. */
 const MAX_UNJUDGED_BYTES = 256 * 1024;
-
-interface Turn {
-  say: string | Uint8Array;
-  hear: Reader<unknown>;
-}
 
 /**
  * One attempt to reach a target through one upstream. A class, because there are several for each connection of a
@@ -62,8 +54,6 @@ export class Attempt implements TcpListener {
   readonly startedAt: number;
   /** Until the answer, in ms. */
   tookMs = 0;
-  /** Called when the other side speaks or ends after the answer, before the connection is handed over. */
-  onNews: ((news: 'spoken' | 'ended') => void) | null = null;
   readonly plan: Plan;
   readonly #monotonic: () => number;
   readonly #events: AttemptEvents;
@@ -79,7 +69,7 @@ export class Attempt implements TcpListener {
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
   constructor(
-    { tcp, monotonic }: AttemptOptions,
+    { tcp, monotonic }: { tcp: Pick<Tcp, 'dial'>; monotonic: () => number },
     member: Member,
     { target, plan, events }: { target: Target; plan: Plan; events: AttemptEvents },
   ) {
@@ -112,12 +102,6 @@ export class Attempt implements TcpListener {
     this.#end?.(this.#socket.listener);
   }
 
-  /** Reads on after the answer. Returns true if more has arrived with it. */
-  resume(): boolean {
-    this.#socket.resume();
-    return !this.#inbox.isEmpty;
-  }
-
   /** Ends it without further callbacks. */
   cancel(): void {
     if (this.#phase === 'over') return;
@@ -144,25 +128,19 @@ export class Attempt implements TcpListener {
     this.#inbox.add(chunk);
     if (this.#phase === 'asking') this.#goOn();
     else if (this.#phase === 'waiting') this.#judge();
-    else this.onNews?.('spoken');
   }
 
   drained(): void {}
 
   ended(): void {
     if (this.#phase === 'asking' || this.#phase === 'waiting') this.#fail('closed');
-    else {
-      this.#end ??= (listener) => listener.ended();
-      this.onNews?.('ended');
-    }
+    else this.#end ??= (listener) => listener.ended();
   }
 
   closed(fault: string | null): void {
     if (this.#phase === 'connecting') this.#fail('unreachable');
-    else if (this.#phase === 'answered') {
-      this.#end = (listener) => listener.closed(fault);
-      this.onNews?.('ended');
-    } else if (this.#phase !== 'over') this.#fail('closed');
+    else if (this.#phase === 'answered') this.#end = (listener) => listener.closed(fault);
+    else if (this.#phase !== 'over') this.#fail('closed');
   }
 
   /** Continues asking for a tunnel with the data that is there. */

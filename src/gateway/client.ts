@@ -4,17 +4,11 @@ import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './account.ts';
 import type { Admission } from './admission.ts';
 import type { Desk } from './desk.ts';
-import {
-  badRequest,
-  GatewayFault,
-  HTTP_VOICE,
-  SOCKS_VOICE,
-  unreadable,
-  type Voice,
-  voiceFor,
-} from './fault.ts';
-import { type Ask, readRequest } from './http-request.ts';
+import { badRequest, GatewayFault, HTTP_VOICE, SOCKS_VOICE, type Voice, voiceFor } from './fault.ts';
+import { type Ask, type PlainRequest, readRequest } from './http-request.ts';
+import type { Asked } from './journal.ts';
 import { socksReader } from './socks-ask.ts';
+import { refusedTarget } from './target.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
@@ -25,11 +19,6 @@ const SOCKS5 = 5;
 const CR = 13;
 const BLANK_LINE = Buffer.from('\r\n');
 
-/** The first byte of every HTTP method. */
-function isCapital(byte: number): boolean {
-  return byte >= 65 && byte <= 90;
-}
-
 /** Answers TLS and SOCKS4 at once with HTTP, so that their clients report a wrong protocol. */
 function speakOtherwise(): never {
   throw badRequest(
@@ -38,8 +27,15 @@ function speakOtherwise(): never {
 }
 
 /** What a client asks for, and how it is answered. */
-export interface Work extends Ask {
+type Work = Ask & { voice: Voice };
+
+/** A request of an admitted client, and what it takes to serve it. */
+export interface Job extends Asked {
+  client: Client;
+  desk: Desk;
   voice: Voice;
+  /** `null`: a tunnel. */
+  request: PlainRequest | null;
 }
 
 /** Hears of a client while its request is being served. */
@@ -57,7 +53,7 @@ export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left()
 
 /** Where clients connect. */
 export interface Host extends Desk {
-  serve(client: Client, work: Work, admission: Admission): void;
+  serve(job: Job): void;
   /** Counts a connection as one of a user, who has logged in, or no more at all. */
   noStranger(network: string): void;
   /** Forgets a client whose connection is over. */
@@ -212,8 +208,9 @@ export class Client implements TcpListener {
 
   #readFirst(): void {
     const [first = 0] = this.inbox.view();
+    const isMethod = /[A-Z]/.test(String.fromCharCode(first));
     if (first === SOCKS5) this.#read = this.#socks();
-    else if (isCapital(first) || first === CR) this.#read = () => this.#http();
+    else if (isMethod || first === CR) this.#read = () => this.#http();
     else this.#read = () => this.#answering(HTTP_VOICE, speakOtherwise);
     this.#read();
   }
@@ -256,9 +253,11 @@ export class Client implements TcpListener {
     else this.#begin(admitted, work);
   }
 
-  #begin(admission: Admission, work: Work): void {
+  #begin(admission: Admission, { target, request, voice }: Work): void {
     const { host, network } = this.#options;
-    host.check(work.target);
+    const kind = request ? 'plain' : 'tunnel';
+    const refusal = refusedTarget(target, host.options.rules);
+    if (refusal !== null) throw new GatewayFault('target_refused', refusal);
     // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
@@ -267,14 +266,15 @@ export class Client implements TcpListener {
     }
     this.#admission = admission;
     const serve = () => {
-      host.serve(this, work, admission);
+      const startedAt = host.options.monotonic();
+      host.serve({ kind, client: this, desk: host, voice, request, target, admission, startedAt });
       if (this.hasEnded) this.serving?.ended();
     };
     // One that sends no more has usually left. If not, it is told that the pool is being filled.
     const hasLeft = () => this.#gone || this.hasEnded;
-    const filled = host.filled(work.request ? 'plain' : 'tunnel', admission, hasLeft);
+    const filled = host.filled(kind, admission, hasLeft);
     if (filled === null) serve();
-    else this.#later(filled, work.voice, serve);
+    else this.#later(filled, voice, serve);
   }
 
   /** Goes on when something is known, if the client is still there. */
@@ -295,7 +295,9 @@ export class Client implements TcpListener {
     try {
       run();
     } catch (error) {
-      const fault = error instanceof MessageFault ? unreadable(error) : error;
+      let fault = error;
+      if (error instanceof MessageFault)
+        fault = new GatewayFault(error.isTooLarge ? 'head_too_large' : 'bad_request', error.message);
       if (!(fault instanceof GatewayFault)) throw error;
       this.#options.host.meter.settled(voice === SOCKS_VOICE ? 'tunnel' : 'plain', 'refused', 0);
       this.refuse(voice, fault);

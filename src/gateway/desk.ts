@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admission, Admit } from './admission.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { GatewayFault, sessionLost } from './fault.ts';
+import { GatewayFault } from './fault.ts';
 import { Idle } from './idle.ts';
 import { type Asked, type Entry, Journal, type Result } from './journal.ts';
 import type { Meter, Outcome } from './meter.ts';
-import { formatTarget, refusedTarget, type Target, type TargetRules } from './target.ts';
+import { formatTarget, type TargetRules } from './target.ts';
 import type { Kind } from './upstream.ts';
 
 export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
@@ -53,6 +53,7 @@ const WAKE_MS = 100;
 export class Desk {
   readonly options: GatewayOptions;
   readonly engine: Engine;
+  readonly meter: Meter;
   readonly journal = new Journal(Date.now);
   /** Connections to proxies that can be reused. */
   readonly idle: Idle;
@@ -61,12 +62,9 @@ export class Desk {
 
   constructor(options: GatewayOptions) {
     this.options = options;
+    this.meter = options.meter;
     this.engine = new Engine(options);
     this.idle = new Idle(options.monotonic);
-  }
-
-  get meter(): Meter {
-    return this.options.meter;
   }
 
   /** Notes how a request went. */
@@ -82,10 +80,10 @@ export class Desk {
    * wait for.
    */
   filled(kind: Kind, { account, suits }: Admission, hasLeft: () => boolean): Promise<void> | null {
-    const { monotonic, timeoutMs } = this.options;
+    const { monotonic, timeoutMs, filling } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.evidenceOf(kind, account).lane.has(suits);
-    const isWaiting = () => this.#isFilling && !hasLeft() && monotonic() < until && !has();
+    const has = () => this.engine.laneOf(kind, account).has(suits);
+    const isWaiting = () => filling?.() === true && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);
     };
@@ -95,28 +93,22 @@ export class Desk {
   /** Notes a request that was not answered, and returns why. `lost`: the exit that its session is locked to. */
   unanswered(asked: Asked, tries: number, lost = false): GatewayFault {
     this.settled(asked, 'no_answer', { tries });
-    if (lost) return sessionLost();
+    if (lost)
+      return new GatewayFault(
+        'session_lost',
+        'The exit of this session no longer works, and the session is locked to it.',
+      );
     if (tries > 0)
       return new GatewayFault(
         'no_answer',
         `None of ${tries} proxies returned a response from ${formatTarget(asked.target)}.`,
       );
-    const works = [...this.engine.upstreams(asked.kind)].length;
-    const more = this.#isFilling ? ' The pool is still being filled; try again in a minute.' : '';
+    const count = [...this.engine.upstreams(asked.kind)].length;
+    const more = this.options.filling?.() ? ' The pool is still being filled; try again in a minute.' : '';
     const sentence =
-      works > 0
-        ? `None of the ${works} proxies that work fits the options in the user name.`
+      count > 0
+        ? `None of the ${count} proxies fits the options in the user name.`
         : 'No proxy is known to work.';
     return new GatewayFault('no_upstream', sentence + more);
-  }
-
-  /** Throws `target_refused` for a target that must not be reached. */
-  check(target: Target): void {
-    const sentence = refusedTarget(target, this.options.rules);
-    if (sentence !== null) throw new GatewayFault('target_refused', sentence);
-  }
-
-  get #isFilling(): boolean {
-    return this.options.filling?.() ?? false;
   }
 }

@@ -1,15 +1,17 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import { createAgreement, type Witness } from '../proxy/targets/testimony.ts';
 import { Draw } from './draw.ts';
-import { type Common, Evidence } from './evidence.ts';
-import type { Member } from './lane.ts';
+import { type Common, Lane, type Member } from './lane.ts';
+import type { Meter } from './meter.ts';
 import { type OnEnd, Race, type RaceOptions, type Wish } from './race.ts';
 import { exitOf, type Kind, type Upstream } from './upstream.ts';
 import { createVisits } from './visits.ts';
 
-export type EngineOptions = Pick<Common, 'testimony' | 'meter' | 'onFailure' | 'random'> &
-  Omit<RaceOptions, 'upstreamOf'>;
+export type EngineOptions = Pick<Common, 'testimony' | 'onFailure' | 'random'> & {
+  meter: Meter;
+} & Omit<RaceOptions, 'upstreamOf'>;
 
 /** Beyond this, the least recently used account is forgotten. */
 const MOST_ACCOUNTS = 1_000;
@@ -22,28 +24,22 @@ export class Engine {
   readonly bans: Bans;
   readonly #options: RaceOptions;
   readonly #commons: Record<Kind, Common>;
-  /** By account, the least recently used first. */
-  readonly #seen: Record<Kind, Map<string, Evidence>> = { tunnel: new Map(), plain: new Map() };
+  /** By account. */
+  readonly #lanes: Record<Kind, BoundedMap<string, Lane>> = {
+    tunnel: new BoundedMap(MOST_ACCOUNTS),
+    plain: new BoundedMap(MOST_ACCOUNTS),
+  };
 
   constructor(options: EngineOptions) {
     const { random, monotonic } = options;
     const visits = createVisits();
     const bans = createBans(monotonic);
     const commonOf = (kind: Kind): Common => {
-      const agreed = createAgreement(monotonic);
       const known = new OwnedMap<Member>(MOST_KNOWN, (account, { key }) =>
-        this.#seen[kind].get(account)?.lane.forget(key),
+        this.#lanes[kind].get(account)?.forget(key),
       );
-      return {
-        ...options,
-        kind,
-        visits,
-        bans,
-        agreed,
-        opinion: agreed.opinion,
-        known,
-        roster: new Draw(random),
-      };
+      const agreed = createAgreement(monotonic);
+      return { ...options, kind, visits, bans, agreed, known, roster: new Draw(random) };
     };
     this.bans = bans;
     this.#options = { ...options, upstreamOf: (key) => this.#upstreamOf(key) };
@@ -51,17 +47,10 @@ export class Engine {
   }
 
   /** Returns what an account has seen of the upstreams. */
-  evidenceOf(kind: Kind, witness: Witness): Evidence {
-    const seen = this.#seen[kind];
-    const evidence = seen.get(witness.id) ?? new Evidence(this.#commons[kind], witness);
-    seen.delete(witness.id);
-    seen.set(witness.id, evidence);
-    if (seen.size > MOST_ACCOUNTS) {
-      const [oldest = ''] = seen.keys();
-      seen.delete(oldest);
-      this.#commons[kind].known.clear(oldest);
-    }
-    return evidence;
+  laneOf(kind: Kind, witness: Witness): Lane {
+    const lane = this.#lanes[kind].get(witness.id) ?? new Lane(this.#commons[kind], witness);
+    this.#lanes[kind].set(witness.id, lane);
+    return lane;
   }
 
   /** Adds an upstream, or replaces what is known about it. */
@@ -95,7 +84,7 @@ export class Engine {
 
   /** Races upstreams for a wish. */
   find(wish: Wish, onEnd: OnEnd): Race {
-    return new Race(this.#options, this.evidenceOf(wish.kind, wish.admission.account), wish, onEnd);
+    return new Race(this.#options, this.laneOf(wish.kind, wish.admission.account), wish, onEnd);
   }
 
   #upstreamOf(key: string): Upstream | undefined {

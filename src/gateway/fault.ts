@@ -1,5 +1,3 @@
-import type { MessageFault } from '../lib/http-message.ts';
-
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
@@ -39,18 +37,6 @@ export class GatewayFault extends Error {
 
 export function badRequest(sentence: string): GatewayFault {
   return new GatewayFault('bad_request', sentence);
-}
-
-/** Returns what a client is told of a message that cannot be read. */
-export function unreadable({ message, isTooLarge }: MessageFault): GatewayFault {
-  return new GatewayFault(isTooLarge ? 'head_too_large' : 'bad_request', message);
-}
-
-export function sessionLost(): GatewayFault {
-  return new GatewayFault(
-    'session_lost',
-    'The exit of this session no longer works, and the session is locked to it.',
-  );
 }
 
 export function maybeSent(): GatewayFault {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
 import { type Paid, type ProxyRecord, provenExit, UNFORGEABLE } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
@@ -33,7 +34,7 @@ const REPORT_GAP_MS = 60_000;
 export function followPool({ store, engine, report, paid, monotonic, onError }: FollowPoolOptions) {
   let known: Followed = new Map();
   let seenVersion: string | null = null;
-  let reported = new Map<number, number>();
+  const reported = new BoundedMap<number, number>(MOST_UPSTREAMS);
   let repetition: Repetition | null = null;
   let first: Promise<void> = Promise.resolve();
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -74,7 +75,6 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
       if (failure === 'declined') return;
       paid.doubt(key);
       const now = monotonic();
-      if (reported.size > MOST_UPSTREAMS) reported = new Map();
       for (const id of known.get(key)?.ids ?? []) {
         if (now - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPORT_GAP_MS) continue;
         reported.set(id, now);
@@ -91,16 +91,8 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
   const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
-  const unknown = unknownUpstream(record);
-  const facts = {
-    id,
-    country,
-    source,
-    anonymity,
-    prior,
-    latencyMs,
-    carries: { tunnel: false, plain: false },
-  };
+  const unknown = { ...unknownUpstream(record), carries: { tunnel: false, plain: false } };
+  const facts = { id, country, source, anonymity, prior, latencyMs, proven: true };
   const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
   const { upstream, ids } = one;
   found.set(unknown.key, one);
@@ -109,5 +101,4 @@ function addTo(found: Followed, record: ProxyRecord | Paid): void {
   upstream.exitIp ??= 'proof' in record ? provenExit(record) : record.exitIp;
   upstream.carries.tunnel ||= protocol !== 'http';
   upstream.carries.plain ||= protocol !== 'https';
-  upstream.proven = upstream.carries;
 }

@@ -1,10 +1,9 @@
 import { canonicalAddress, clientNetwork } from '../lib/address.ts';
 import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
-import type { Admission } from './admission.ts';
-import { Client, type Host, type Work } from './client.ts';
+import { Client, type Host, type Job } from './client.ts';
 import { Desk, type GatewayOptions } from './desk.ts';
 import { sendPlain } from './plain.ts';
-import { openTunnel } from './tunnel.ts';
+import { Tunnel } from './tunnel.ts';
 
 const SWEEP_MS = 1_000;
 /** How often it is looked whether the tokens of connections were revoked. */
@@ -72,10 +71,10 @@ export class Gateway extends Desk implements Host {
     for (const client of this.#clients) client.socket.destroy();
   }
 
-  serve(client: Client, work: Work, admission: Admission): void {
-    const { request, target, voice } = work;
-    if (request) sendPlain({ client, desk: this, request, admission });
-    else openTunnel({ client, desk: this, target, voice, admission });
+  serve(job: Job): void {
+    const { request } = job;
+    if (request) sendPlain({ ...job, request });
+    else new Tunnel(job).begin();
   }
 
   noStranger(network: string): void {

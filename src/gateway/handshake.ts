@@ -10,7 +10,6 @@ const LEAST_FINISHED_BYTES = 40;
 const STALLED_MS = 5_000;
 /** The same while the target may be working on an answer. */
 const SILENT_MS = 15_000;
-
 /** A client that leaves without a word sooner than this after the last bytes does so for reasons of its own. */
 const WAITED_MS = 1_000;
 
@@ -30,8 +29,7 @@ interface HandshakeOptions {
  */
 export class Handshake {
   readonly #options: HandshakeOptions;
-  readonly #isTls: boolean;
-  #greeted: boolean;
+  #greeted = false;
   #proven = false;
   #failed = false;
   /** Bytes of the client since the greeting. */
@@ -40,8 +38,6 @@ export class Handshake {
 
   constructor(options: HandshakeOptions) {
     this.#options = options;
-    this.#isTls = options.greeted;
-    this.#greeted = options.greeted;
     this.#movedAt = options.now;
   }
 
@@ -58,22 +54,20 @@ export class Handshake {
 
   /** Counts a handshake that stands still as failed, even while its client waits. */
   look(now: number): void {
-    if (this.#isTls && !this.#failed && this.#isSilent(now)) this.#fail('timeout');
+    const limit = this.#up >= LEAST_FINISHED_BYTES ? SILENT_MS : STALLED_MS;
+    if (this.#options.greeted && !this.#failed && now - this.#movedAt >= limit) this.#fail('timeout');
   }
 
   ended(endedBy: EndedBy, now: number): void {
     const isFinished = this.#up >= LEAST_FINISHED_BYTES;
-    if (!this.#isTls) {
-      if (endedBy === 'upstream' && !this.#greeted) this.#fail('closed');
+    if (!this.#options.greeted) {
+      // The target may have had enough of a client that says nothing.
+      const wasAwaited = this.#movedAt > this.#options.now || now - this.#movedAt < WAITED_MS;
+      if (endedBy === 'upstream' && !this.#greeted && wasAwaited) this.#fail('closed');
     } else if (endedBy === 'upstream') this.#fail(isFinished ? 'closed' : 'distrusted');
     else if (endedBy === 'client' && !isFinished) {
       if (this.#up > 0 || now - this.#movedAt >= WAITED_MS) this.#fail('distrusted');
     } else this.look(now);
-  }
-
-  #isSilent(now: number): boolean {
-    const limit = this.#up >= LEAST_FINISHED_BYTES ? SILENT_MS : STALLED_MS;
-    return !this.#proven && now - this.#movedAt >= limit;
   }
 
   #fail(why: Failure): void {

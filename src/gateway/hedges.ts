@@ -1,9 +1,7 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 
 /** What is assumed of a site before its first answer. */
-const FIRST_GUESS = { usualMs: 250, meanMs: 250, spreadMs: 100 } as const;
-/** By which factor an answer moves the time that half of all answers take. */
-const STEP = 0.05;
+const FIRST_GUESS = { meanMs: 250, spreadMs: 100 } as const;
 /** How far answers are expected to spread at least, until a site has sent some. */
 const FIRST_SPREAD_MS = 150;
 const LEAST_MS = 100;
@@ -18,14 +16,9 @@ const TOKENS = { most: 400, perRequest: 0.5 } as const;
 
 /** Decides when one more upstream is tried although another may still answer, and how often that may happen. */
 export class Hedges {
-  /** Of a site: the time within which half of its answers come, the fading mean, and the distance of answers from it. */
-  readonly #sites = new BoundedMap<string, { usualMs: number; meanMs: number; spreadMs: number }>(MOST_SITES);
+  /** Of a site: the fading mean of the time to its answers, and their distance from it. */
+  readonly #sites = new BoundedMap<string, { meanMs: number; spreadMs: number }>(MOST_SITES);
   #tokens: number = TOKENS.most;
-
-  /** Returns the time within which half of the site's answers come, in ms. */
-  usualMs(site: string): number {
-    return (this.#sites.get(site) ?? FIRST_GUESS).usualMs;
-  }
 
   /** Returns the time within which nearly all answers of the site come, within limits. */
   afterMs(site: string): number {
@@ -35,10 +28,9 @@ export class Hedges {
 
   /** Learns from an answer. */
   observe(site: string, ms: number): void {
-    const first = { usualMs: ms, meanMs: ms, spreadMs: Math.max(FIRST_SPREAD_MS, ms / 4) };
-    const { usualMs, meanMs, spreadMs } = this.#sites.get(site) ?? first;
+    const first = { meanMs: ms, spreadMs: Math.max(FIRST_SPREAD_MS, ms / 4) };
+    const { meanMs, spreadMs } = this.#sites.get(site) ?? first;
     this.#sites.set(site, {
-      usualMs: usualMs * (1 + STEP * Math.sign(ms - usualMs)),
       meanMs: meanMs * 0.9 + ms * 0.1,
       spreadMs: spreadMs * 0.9 + Math.abs(ms - meanMs) * 0.1,
     });

@@ -1,3 +1,4 @@
+import { OwnedMap } from '../lib/owned-map.ts';
 import { NOBODY, type TcpSocket } from '../runtime/tcp.ts';
 import { formatTarget, type Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
@@ -5,12 +6,11 @@ import type { Upstream } from './upstream.ts';
 interface Resting {
   socket: TcpSocket;
   since: number;
+  /** Closes it. */
+  end: () => void;
 }
 
-/** Above this number, the longest unused is closed. */
 const MOST_IDLE = 1024;
-/** Maximum for one proxy and target. More concurrent requests are rare. */
-const MOST_ALIKE = 4;
 /** Servers commonly wait for 5 s or longer. */
 const IDLE_MS = 4_500;
 
@@ -20,8 +20,9 @@ const IDLE_MS = 4_500;
  */
 export class Idle {
   readonly #monotonic: () => number;
-  /** By place and number, the longest unused first. */
-  readonly #resting = new Map<string, Resting>();
+  /** By proxy and target, numbered. */
+  readonly #resting = new OwnedMap<Resting>(MOST_IDLE, (_, { end }) => end());
+  #count = 0;
 
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic;
@@ -29,50 +30,38 @@ export class Idle {
 
   /** Returns a connection through the upstream to the target. It may have ended unnoticed. */
   take(upstream: Upstream, target: Target): TcpSocket | undefined {
-    for (const name of namesOf(upstream, target)) {
-      const one = this.#resting.get(name);
-      if (one === undefined) continue;
-      this.#resting.delete(name);
-      return one.socket;
-    }
-    return undefined;
+    const place = placeOf(upstream, target);
+    // The latest, so that those that many requests at once have left over end unused.
+    const [name = '', latest] = [...(this.#resting.of(place) ?? [])].at(-1) ?? [];
+    this.#resting.delete(place, name);
+    return latest?.socket;
   }
 
   /** Keeps an idle connection. */
   put(upstream: Upstream, target: Target, socket: TcpSocket): void {
-    const name = namesOf(upstream, target).find((free) => !this.#resting.has(free));
+    const [place, name] = [placeOf(upstream, target), `${this.#count++}`];
+    const end = () => {
+      this.#resting.delete(place, name);
+      socket.listener = NOBODY;
+      socket.destroy();
+    };
     // Any event makes it unusable: nobody has requested anything.
-    const onEvent = () => this.#end(name ?? '', socket);
-    socket.listener = { opened() {}, drained() {}, received: onEvent, ended: onEvent, closed: onEvent };
-    if (name === undefined) {
-      onEvent();
-      return;
-    }
-    this.#resting.set(name, { socket, since: this.#monotonic() });
+    socket.listener = { opened() {}, drained() {}, received: end, ended: end, closed: end };
+    this.#resting.set(place, name, { socket, since: this.#monotonic(), end });
     socket.resume();
-    const [oldest] = this.#resting;
-    if (oldest && this.#resting.size > MOST_IDLE) this.#end(oldest[0], oldest[1].socket);
   }
 
   /** Closes connections that were not used for a while; by default, all. */
   close(before = Number.POSITIVE_INFINITY): void {
-    for (const [name, { socket, since }] of this.#resting) {
-      if (since > before) return;
-      this.#end(name, socket);
-    }
+    for (const alike of this.#resting.all())
+      for (const { since, end } of alike.values()) if (since <= before) end();
   }
 
   sweep(): void {
     this.close(this.#monotonic() - IDLE_MS);
   }
-
-  #end(name: string, socket: TcpSocket): void {
-    if (this.#resting.get(name)?.socket === socket) this.#resting.delete(name);
-    socket.listener = NOBODY;
-    socket.destroy();
-  }
 }
 
-function namesOf({ key }: Upstream, target: Target): string[] {
-  return Array.from({ length: MOST_ALIKE }, (_, n) => `${n} ${key} ${formatTarget(target)}`);
+function placeOf({ key }: Upstream, target: Target): string {
+  return `${key} ${formatTarget(target)}`;
 }

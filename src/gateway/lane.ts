@@ -1,5 +1,9 @@
 import type { OwnedMap } from '../lib/owned-map.ts';
+import type { Bans } from '../proxy/targets/bans.ts';
+import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
 import { Draw } from './draw.ts';
+import { Hedges } from './hedges.ts';
+import type { Meter } from './meter.ts';
 import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 import { NEVER_SEEN, type Visits } from './visits.ts';
 
@@ -22,8 +26,8 @@ export interface Member {
   ejectedUntil: number;
 }
 
-/** What the lanes of all accounts share. */
-export interface LaneCommon {
+/** What the lanes of all accounts share, are made of, and tell. */
+export interface Common {
   kind: Kind;
   /** 0 to 1. */
   random: () => number;
@@ -33,19 +37,24 @@ export interface LaneCommon {
   roster: Draw<Upstream>;
   /** Those with results, and those that are being tried, by account. Those chosen longest ago are forgotten. */
   known: OwnedMap<Member>;
-  /** Returns what several accounts have seen of an upstream. */
-  opinion: (key: string) => Opinion | null;
+  /** What several accounts agree on. */
+  agreed: Agreement;
+  visits: (account: string, site: string) => Visits;
+  /** What is known about which proxy reaches which site. */
+  testimony: Testimony;
+  /** Which exits are shut out of which site. */
+  bans: Bans;
+  meter: Pick<Meter, 'failed'>;
+  /** Called when an upstream has failed, so that it can be checked. */
+  onFailure: (upstream: Upstream, failure: Failure) => void;
 }
-
-/** What several users of the gateway have seen of an upstream. */
-type Opinion = 'good' | 'bad';
 
 /** Below this number, others are tried as well, so that traffic can spread. */
 const PLENTY = 1_000;
 /** Share of the requests that first try an upstream that is not known to work, and how many known ones raise it. */
 const EXPLORE = { least: 1 / 8, most: 1 / 2, known: 16, fast: 1 / 16 } as const;
 /** Number of upstreams among which the least recently used is chosen. */
-const COMPARED = 64;
+const COMPARED = 32;
 /** Factor between the time of a good upstream and that of one that still gets its share of the requests. */
 const FIT = 2;
 /** Number of unproven tunnels at once, beyond which an upstream is chosen only if all others have as many. */
@@ -55,7 +64,7 @@ const LATER = -2 * NEVER_SEEN;
 /** Factor by which each result fades the older ones. */
 const FADING = 0.9;
 /** What the opinion of others makes of the prior of one without results. */
-const OPINION_PRIOR: Record<Opinion, number> = { good: 0.9, bad: 0.02 };
+const OPINION_PRIOR = { good: 0.9, bad: 0.02 } as const;
 /** Weight of the prior, as a number of results. */
 const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
@@ -91,26 +100,28 @@ export interface Leaning {
 }
 
 /** Decides which upstreams may be chosen. */
-export type Suits = (upstream: Upstream, kind: Kind) => boolean;
+export type Suits = (upstream: Upstream) => boolean;
 
 /** Returns how late an upstream is chosen, from 0 to 2; `undefined` if it may not be. */
 type Rank = (upstream: Upstream) => number | undefined;
 
 /**
- * All upstreams that carry one kind of traffic, and the results of one user's traffic. Those that worked recently are
- * `trusted`; untried ones have no results, or may be tried again; the rest are left out for a while, longer each time,
- * unless no others are left.
+ * All upstreams that carry one kind of traffic, and what one account has seen of them, which changes nothing for another
+ * one unless several agree. Those that worked recently are `trusted`; untried ones have no results, or may be tried
+ * again; the rest are left out for a while, longer each time, unless no others are left.
  */
 export class Lane {
+  /** When further upstreams are tried, learnt from those that have delivered. */
+  readonly hedges = new Hedges();
   readonly #trusted: Draw<Member>;
-  readonly #common: LaneCommon;
-  readonly #account: string;
+  readonly #common: Common;
+  readonly #witness: Witness;
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
 
-  constructor(common: LaneCommon, account: string) {
+  constructor(common: Common, witness: Witness) {
     this.#common = common;
-    this.#account = account;
+    this.#witness = witness;
     this.#trusted = new Draw(common.random);
   }
 
@@ -121,13 +132,17 @@ export class Lane {
 
   /** Reports whether any upstream is suitable, in whatever state. */
   has(suits: Suits): boolean {
-    const { roster, kind } = this.#common;
-    return roster.some(1, (upstream) => (suits(upstream, kind) ? 0 : undefined)).length > 0;
+    return this.#common.roster.some(1, (upstream) => (suits(upstream) ? 0 : undefined)).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
   trusts({ key }: Upstream): boolean {
     return this.#trusted.get(key) !== undefined;
+  }
+
+  /** Reports whether an upstream is known to deliver what targets answer. */
+  knows(upstream: Upstream): boolean {
+    return (upstream.proven && upstream.carries[this.#common.kind]) || this.trusts(upstream);
   }
 
   /** Reports whether a request should first try an upstream that is not known to work. */
@@ -153,12 +168,12 @@ export class Lane {
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
     const { avoid, taken, careful, visits } = leaning;
-    const { roster, kind } = this.#common;
+    const { roster } = this.#common;
     const rankOf: Rank = (one) => {
-      if (!suits(one, kind)) return undefined;
+      if (!suits(one)) return undefined;
       return avoid?.(exitOf(one)) ? 2 : taken?.(exitOf(one)) ? 1 : 0;
     };
-    const checked: Rank = (one) => (one.proven[kind] ? rankOf(one) : undefined);
+    const checked: Rank = (one) => (one.proven ? rankOf(one) : undefined);
     const first = () => this.#drawUntried(careful ? checked : rankOf, leaning);
     const others = [() => this.#drawTrusted(rankOf, leaning), () => this.#drawUntried(rankOf, leaning, true)];
     let found: Member | undefined;
@@ -170,27 +185,54 @@ export class Lane {
       least = Math.min(least, rank);
     }
     if (unknown !== 'only') {
-      const isSuitable: Rank = (one) => (suits(one, kind) ? 0 : undefined);
-      const drawOne = () => roster.some(1, isSuitable).map((one) => this.#memberFor(one));
-      found ??= this.#bestOf(few(drawOne), leaning);
+      const isSuitable: Rank = (one) => (suits(one) ? 0 : undefined);
+      found ??= this.#bestOf(
+        roster.some(RACED, isSuitable).map((one) => this.#memberFor(one)),
+        leaning,
+      );
     }
     if (found === undefined) return undefined;
     visits?.note(exitOf(found.upstream));
     return this.#remember(found);
   }
 
-  succeeded(member: Member, latencyMs: number): void {
+  /** Returns what a choice for a site considers. `rated`: the site whose results decide. */
+  leaningAt(site: string, rated: string): Pick<Leaning, 'visits' | 'chance' | 'avoid'> {
+    const { testimony, bans, visits } = this.#common;
+    const draw = testimony.drawAt(this.#witness, rated);
+    return {
+      visits: visits(this.#witness.id, site),
+      chance: draw && ((member) => draw(member.key, this.score(member))),
+      avoid: bans.at(this.#witness, site),
+    };
+  }
+
+  /**
+   * Credits an upstream that has delivered from a site, and had answered `tookMs` after its dial, before those that
+   * were slower although they had enough time.
+   */
+  worked(member: Member, site: string, tookMs: number, slower: readonly Member[] = []): void {
+    this.hedges.observe(site, tookMs);
+    this.#agree(member, true);
     // What was expected before the first result is a guess.
-    member.latencyMs = member.good === 0 ? latencyMs : member.latencyMs * 0.7 + latencyMs * 0.3;
+    member.latencyMs = member.good === 0 ? tookMs : member.latencyMs * 0.7 + tookMs * 0.3;
     member.good = member.good * FADING + 1;
     member.bad *= FADING;
     member.failures = 0;
     member.ejections = 0;
     this.#suspects = [];
     this.#trust(member);
+    for (const other of slower) {
+      if (this.trusts(other.upstream)) other.bad = other.bad * FADING + 0.3;
+      else this.#eject(other);
+    }
   }
 
   failed(member: Member, why: Failure): void {
+    const { kind, meter, onFailure } = this.#common;
+    this.#agree(member, false);
+    meter.failed(kind, why);
+    onFailure(member.upstream, why);
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;
@@ -210,15 +252,20 @@ export class Lane {
     this.#eject(member, HOPELESS.has(why));
   }
 
-  /** Records that another upstream was faster, although this one had enough time. */
-  outrun(member: Member): void {
-    if (this.trusts(member.upstream)) member.bad = member.bad * FADING + 0.3;
-    else this.#eject(member);
+  /** Records whether an upstream reached the site that was really connected to. */
+  reached(site: string, { key }: Upstream, reached: boolean): void {
+    this.#common.testimony.observe(this.#witness, site, key, reached);
+  }
+
+  /** Shuts out the exit of an upstream at a site that has refused it. */
+  refused(site: string, upstream: Upstream): void {
+    this.#common.bans.refused(this.#witness, site, exitOf(upstream));
+    this.reached(site, upstream, false);
   }
 
   /** Returns the estimated share of successful attempts. */
   score({ upstream, good, bad }: Member): number {
-    const opinion = good + bad === 0 ? this.#common.opinion?.(upstream.key) : undefined;
+    const opinion = good + bad === 0 ? this.#common.agreed.opinion(upstream.key) : undefined;
     const prior = opinion ? OPINION_PRIOR[opinion] : upstream.prior;
     return (good + PRIOR_WEIGHT * prior) / (good + bad + PRIOR_WEIGHT);
   }
@@ -235,7 +282,7 @@ export class Lane {
     };
     const isFast = rotation === 'fast';
     const members = isFast
-      ? few(() => this.#trusted.some(1, rankOfMember))
+      ? Array.from({ length: RACED }, () => this.#trusted.some(1, rankOfMember)).flat()
       : this.#trusted.some(COMPARED, rankOfMember);
     for (const { key } of gone) this.forget(key);
     if (isFast) return this.#bestOf(members, leaning);
@@ -262,17 +309,17 @@ export class Lane {
    * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
    */
   #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false): Member | undefined {
-    const { roster, known, opinion, monotonic } = this.#common;
+    const { roster, known, agreed, monotonic } = this.#common;
     if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
     const busyRank = (upstream: Upstream) => {
-      const { ejectedUntil = 0, busy = 0 } = known.get(this.#account, upstream.key) ?? {};
+      const { ejectedUntil = 0, busy = 0 } = known.get(this.#witness.id, upstream.key) ?? {};
       const rank =
         this.trusts(upstream) || ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
       return rank === undefined
         ? undefined
-        : 3 * rank + (busy > 0 ? 2 : opinion(upstream.key) === 'bad' ? 1 : 0);
+        : 3 * rank + (busy > 0 ? 2 : agreed.opinion(upstream.key) === 'bad' ? 1 : 0);
     };
     const draw = (most: number) => roster.some(most, busyRank).map((upstream) => this.#memberFor(upstream));
     const idle = draw(2).filter(({ busy }) => busy === 0);
@@ -282,12 +329,12 @@ export class Lane {
 
   /** Drops what is known of an upstream. */
   forget(key: string): void {
-    this.#common.known.delete(this.#account, key);
+    this.#common.known.delete(this.#witness.id, key);
     this.#trusted.delete(key);
   }
 
   #memberFor(upstream: Upstream): Member {
-    const known = this.#common.known.get(this.#account, upstream.key);
+    const known = this.#common.known.get(this.#witness.id, upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
     const results = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 };
@@ -295,7 +342,7 @@ export class Lane {
   }
 
   #remember(member: Member): Member {
-    this.#common.known.set(this.#account, member.key, member);
+    this.#common.known.set(this.#witness.id, member.key, member);
     return member;
   }
 
@@ -304,8 +351,13 @@ export class Lane {
     return (member.latencyMs + 50) / Math.max(0.001, chance);
   }
 
+  #agree({ upstream }: Member, good: boolean): void {
+    upstream.works = good;
+    this.#common.agreed.note(upstream.key, this.#witness.id, good);
+  }
+
   #trust(member: Member): void {
-    const isKnown = this.#common.known.get(this.#account, member.key) === member;
+    const isKnown = this.#common.known.get(this.#witness.id, member.key) === member;
     if (isKnown && member.upstream.carries[this.#common.kind]) this.#trusted.set(member);
   }
 
@@ -316,10 +368,6 @@ export class Lane {
     member.ejectedUntil = this.#common.monotonic() + restMs;
     if (this.#trusted.get(key) === member) this.#trusted.delete(key);
   }
-}
-
-function few<T>(draw: () => T[]): T[] {
-  return Array.from({ length: RACED }, draw).flat();
 }
 
 /** Returns the first of those with the least value. */

@@ -4,7 +4,6 @@ const HANDSHAKE = 22;
 const ALERT = 21;
 const CLIENT_HELLO = 1;
 const SERVER_HELLO = 2;
-const EARLY_DATA = 42;
 const RECORD_HEADER = 5;
 /** Maximum size in bytes of one record. */
 const MAX_RECORD = 16_384 + 256;
@@ -19,7 +18,7 @@ const METHOD = /^(GET|HEAD) /;
 
 /** The first data of a client in a tunnel, as far as it may be sent to several proxies. */
 export type Opening =
-  /** A whole ClientHello without early data, which would contain a request. */
+  /** A whole ClientHello. */
   | { kind: 'hello'; bytes: number }
   /** The whole head of a request that may be sent twice. */
   | { kind: 'request'; bytes: number; method: string }
@@ -48,46 +47,28 @@ function readRequestOpening(bytes: Buffer, method: string, readHead: HeadReader)
   }
 }
 
-/** Detects whether a client speaks TLS. Oversized or malformed data counts as other traffic. */
+/**
+ * Detects whether a client speaks TLS. Oversized or malformed data counts as other traffic. A request that a client sends
+ * along as early data is in records of its own, which are sent once.
+ */
 function readHello(bytes: Buffer): Opening {
   if (bytes[0] !== HANDSHAKE || (bytes.length > 1 && bytes[1] !== 3)) return { kind: 'other' };
   if (bytes.length > 5 && bytes[5] !== CLIENT_HELLO) return { kind: 'other' };
-  const parts: Buffer[] = [];
+  let start = Buffer.alloc(0);
   let at = 0;
   let have = 0;
-  let wanted = 4;
-  while (have < wanted) {
-    if (at > MAX_HELLO_BYTES || parts.length >= MOST_RECORDS) return { kind: 'other' };
+  for (let records = 0; have < 4 || have < 4 + start.readUIntBE(1, 3); records++) {
+    if (at > MAX_HELLO_BYTES || records >= MOST_RECORDS) return { kind: 'other' };
     if (bytes.length < at + RECORD_HEADER) return { kind: 'partial' };
     const length = bytes.readUInt16BE(at + 3);
     if (bytes[at] !== HANDSHAKE || length === 0 || length > MAX_RECORD) return { kind: 'other' };
-    if (bytes.length < at + RECORD_HEADER + length) return { kind: 'partial' };
-    const part = bytes.subarray(at + RECORD_HEADER, at + RECORD_HEADER + length);
-    parts.push(part);
-    have += length;
     at += RECORD_HEADER + length;
-    if (wanted === 4 && have >= 4) wanted = 4 + Buffer.concat(parts).readUIntBE(1, 3);
+    if (bytes.length < at) return { kind: 'partial' };
+    // All of the message would be copied again with each piece that arrives.
+    if (have < 4) start = Buffer.concat([start, bytes.subarray(at - length, at)]);
+    have += length;
   }
-  const hasRequest = extensions(Buffer.concat(parts)).includes(EARLY_DATA);
-  return hasRequest ? { kind: 'other' } : { kind: 'hello', bytes: at };
-}
-
-/** Returns the types of a ClientHello's extensions, none if it is malformed, which the server will report. */
-function extensions(message: Buffer): number[] {
-  // Type and length, version, random.
-  let at = 4 + 2 + 32;
-  at += 1 + (message[at] ?? 0);
-  at += 2 + (message.length >= at + 2 ? message.readUInt16BE(at) : 0);
-  at += 1 + (message[at] ?? 0);
-  if (message.length < at + 2) return [];
-  const end = Math.min(message.length, at + 2 + message.readUInt16BE(at));
-  at += 2;
-  const found: number[] = [];
-  while (at + 4 <= end) {
-    found.push(message.readUInt16BE(at));
-    at += 4 + message.readUInt16BE(at + 2);
-  }
-  return found;
+  return { kind: 'hello', bytes: at };
 }
 
 /** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */

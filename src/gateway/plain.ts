@@ -2,12 +2,10 @@ import { bodyEnd, MessageFault, type Relay, relay } from '../lib/http-message.ts
 import { Inbox } from '../proxy/check/inbox.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
-import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import { type Client, NOTHING, type Served } from './client.ts';
-import type { Carrier, Desk } from './desk.ts';
-import type { Evidence } from './evidence.ts';
-import { badRequest, type GatewayFault, maybeSent, voiceFor } from './fault.ts';
+import { type Client, type Job, NOTHING, type Served } from './client.ts';
+import type { Carrier } from './desk.ts';
+import { badRequest, type GatewayFault, maybeSent } from './fault.ts';
 import {
   type Answer,
   type AnswerReader,
@@ -19,17 +17,12 @@ import {
   REFUSALS,
 } from './http-answer.ts';
 import type { PlainRequest } from './http-request.ts';
-import type { Asked } from './journal.ts';
+import type { Lane } from './lane.ts';
 import type { Outcome } from './meter.ts';
 import type { Race, RaceResult } from './race.ts';
 import { exitHeaders, type Failure, type Upstream } from './upstream.ts';
 
-interface PlainOptions {
-  client: Client;
-  desk: Desk;
-  request: PlainRequest;
-  admission: Admission;
-}
+type PlainJob = Job & { request: PlainRequest };
 
 /** A client that sends no more has usually left, but may still read. */
 const ENDED_MS = 10_000;
@@ -41,19 +34,17 @@ const UNKNOWN = { look: '', mayBeOwn: true, refusal: false } as const;
  * Sends one request and returns the answer. GET and HEAD are sent to further upstreams if one fails, until the first
  * byte of a good answer. Everything else is sent once, to the first upstream that connects.
  */
-export function sendPlain(options: PlainOptions): void {
-  const { client, desk, request, admission } = options;
-  const { method, target, framing } = request;
-  const { monotonic, retry } = desk.options;
-  const asked: Asked = { kind: 'plain', target, admission, startedAt: monotonic() };
-  const evidence = desk.engine.evidenceOf('plain', admission.account);
+export function sendPlain(job: PlainJob): void {
+  const { client, desk, request, admission, target, voice } = job;
+  const { method, framing } = request;
+  const lane = desk.engine.laneOf('plain', admission.account);
   const repeatable = framing === 'none' && (method === 'GET' || method === 'HEAD');
   let running: Race | null = null;
   client.serving = {
     ...NOTHING,
     left() {
       running?.cancel();
-      desk.settled(asked, 'client_left');
+      desk.settled(job, 'client_left');
     },
     // A client may end its half after a whole request; a request without its end never gets one.
     ended() {
@@ -61,23 +52,22 @@ export function sendPlain(options: PlainOptions): void {
     },
   };
   const planFor = (upstream: Upstream): Plan => {
-    const certain = evidence.knows(upstream);
+    const certain = lane.knows(upstream);
     return {
       tunnel: isTunnelled(upstream),
       payload: repeatable ? headFor(request, upstream) : null,
       doubt: certain ? undefined : UNKNOWN,
-      judge: answerJudge(method, certain, retry),
+      judge: answerJudge(method, certain, desk.options.retry),
       idle: repeatable ? desk.idle.take(upstream, target) : undefined,
     };
   };
-  running = desk.engine.find({ ...asked, planFor, wide: repeatable }, (result, tries, lost) => {
+  running = desk.engine.find({ ...job, planFor, wide: repeatable }, (result, tries, lost) => {
     if (result === null) {
-      client.refuse(voiceFor(method), desk.unanswered(asked, tries, lost));
+      client.refuse(voice, desk.unanswered(job, tries, lost));
       return;
     }
-    const settle = (outcome: Outcome) =>
-      desk.settled(asked, outcome, { tries, member: result.attempt.member });
-    new Exchange(options, evidence, result, settle).begin(repeatable);
+    const settle = (outcome: Outcome) => desk.settled(job, outcome, { tries, member: result.attempt.member });
+    new Exchange(job, lane, result, settle).begin(repeatable);
   });
 }
 
@@ -105,8 +95,8 @@ function isTunnelled({ protocol, carries }: Upstream): boolean {
 class Exchange implements Carrier, Served {
   readonly startedAt: number;
   movedAt: number;
-  readonly #options: PlainOptions;
-  readonly #evidence: Evidence;
+  readonly #job: PlainJob;
+  readonly #lane: Lane;
   readonly #result: RaceResult;
   /** Called once, when the answer begins or there is none. */
   readonly #settle: (outcome: Outcome) => void;
@@ -122,27 +112,22 @@ class Exchange implements Carrier, Served {
   #sentAt: number | null = null;
   #over = false;
 
-  constructor(
-    options: PlainOptions,
-    evidence: Evidence,
-    result: RaceResult,
-    settle: (outcome: Outcome) => void,
-  ) {
-    this.startedAt = options.desk.options.monotonic();
-    this.#evidence = evidence;
+  constructor(job: PlainJob, lane: Lane, result: RaceResult, settle: (outcome: Outcome) => void) {
+    this.startedAt = job.desk.options.monotonic();
+    this.#lane = lane;
     this.movedAt = this.startedAt;
-    this.#options = options;
+    this.#job = job;
     this.#result = result;
     this.#settle = settle;
     const { socket, received } = result.attempt.release();
     this.#upstream = socket;
     this.#received.add(received);
-    this.#readAnswer = answerReader(options.request.method);
-    this.#requestBody = relay(options.request.framing);
+    this.#readAnswer = answerReader(job.request.method);
+    this.#requestBody = relay(job.request.framing);
   }
 
   begin(sent: boolean): void {
-    const { client, desk, request } = this.#options;
+    const { client, desk, request } = this.#job;
     desk.carriers.add(this);
     client.serving = this;
     this.#upstream.listener = {
@@ -179,7 +164,7 @@ class Exchange implements Carrier, Served {
   }
 
   ended(): void {
-    if (!this.#requestBody.done) this.#options.client.socket.destroy();
+    if (!this.#requestBody.done) this.#job.client.socket.destroy();
   }
 
   left(): void {
@@ -187,7 +172,7 @@ class Exchange implements Carrier, Served {
   }
 
   get patienceMs(): number {
-    return this.#options.client.hasEnded ? ENDED_MS : Number.POSITIVE_INFINITY;
+    return this.#job.client.hasEnded ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -197,11 +182,11 @@ class Exchange implements Carrier, Served {
   }
 
   #moved(): void {
-    this.movedAt = this.#options.desk.options.monotonic();
+    this.movedAt = this.#job.desk.options.monotonic();
   }
 
   #sendBody(): void {
-    const { client } = this.#options;
+    const { client } = this.#job;
     this.#moved();
     if (this.#requestBody.done || client.inbox.isEmpty) return;
     try {
@@ -246,15 +231,15 @@ class Exchange implements Carrier, Served {
     const { member, tookMs } = attempt;
     this.#answer = { ...answer, body: relay(answer.framing) };
     this.#settle('served');
-    const { admission, request, desk } = this.#options;
-    const evidence = this.#evidence;
-    const site = siteOf(request.target.host);
+    const { admission, target, desk } = this.#job;
+    const lane = this.#lane;
+    const site = siteOf(target.host);
     // A request that was sent once has won by a connection, which says nothing about the time to an answer.
     const ms = this.#sentAt === null ? tookMs : desk.options.monotonic() - this.#sentAt;
     const refused = REFUSALS.has(answer.status);
-    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) evidence.worked(member, { site, tookMs: ms, slower });
+    if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
     // What several exits got is the site's answer to everyone.
-    if (!refused || !doubtful) evidence.reached(site, member.upstream, !refused);
+    if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     added.push(...(admission.session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
@@ -263,21 +248,19 @@ class Exchange implements Carrier, Served {
 
   /** The client's connection can be reused if both bodies have a known end. */
   get #reusable(): boolean {
-    return (
-      this.#options.request.keepAlive && this.#requestBody.done && this.#answer?.framing !== 'until close'
-    );
+    return this.#job.request.keepAlive && this.#requestBody.done && this.#answer?.framing !== 'until close';
   }
 
   /** The proxy's connection can be reused only without any doubt. */
   get #upstreamReusable(): boolean {
-    const { personal } = this.#options.request;
+    const { personal } = this.#job.request;
     const keepAlive = this.#answer?.keepAlive === true;
     return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestBody.done;
   }
 
   /** Counts bytes. Returns false, and ends the connections, if the quota is used up. */
   #spend(direction: 'up' | 'down', bytes: number): boolean {
-    const { desk, admission } = this.#options;
+    const { desk, admission } = this.#job;
     desk.meter.bytes(direction, bytes);
     if (admission.account.spend(bytes)) return true;
     this.#end('broken');
@@ -286,7 +269,7 @@ class Exchange implements Carrier, Served {
 
   /** `head` is sent with it in one write. */
   #sendAnswer(answer: Relay, bytes: Buffer, head: Buffer | null = null): void {
-    const { client } = this.#options;
+    const { client } = this.#job;
     try {
       const { count, piece: body } = answer.take(bytes);
       if (!this.#spend('down', count + (head?.length ?? 0))) return;
@@ -314,22 +297,22 @@ class Exchange implements Carrier, Served {
       return;
     }
     this.#end('refused', blame);
-    const { client, request } = this.#options;
-    client.refuse(voiceFor(request.method), fault);
+    const { client, voice } = this.#job;
+    client.refuse(voice, fault);
   }
 
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
-    const { client, desk, request } = this.#options;
+    const { client, desk, target } = this.#job;
     const reusable = this.#reusable;
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
     this.#result.attempt.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {
-      desk.idle.put(this.#result.attempt.member.upstream, request.target, this.#upstream);
+      desk.idle.put(this.#result.attempt.member.upstream, target, this.#upstream);
     } else this.#upstream.destroy();
-    if (blame !== null) this.#evidence.failed(this.#result.attempt.member, blame);
+    if (blame !== null) this.#lane.failed(this.#result.attempt.member, blame);
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {

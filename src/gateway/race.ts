@@ -1,10 +1,9 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import { Attempt, type Doubt, type Plan } from './attempt.ts';
-import type { Evidence } from './evidence.ts';
 import { canaryFor } from './http-answer.ts';
 import type { Asked } from './journal.ts';
-import type { Leaning, Member, Suits } from './lane.ts';
+import type { Lane, Leaning, Member, Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
@@ -40,8 +39,6 @@ export type OnEnd = (result: RaceResult | null, tries: number, lost: boolean) =>
 
 /** Number of upstreams tried at once until one is known to work. */
 const COLD_WIDTH = 3;
-/** How many usual times an unknown upstream has before a known one joins it: one that takes longer is hardly fit. */
-const HEAD_START = 2.25;
 /** Share of the time limit after which another exit is looked for, although the session's may still answer. */
 const PATIENCE = 0.5;
 /** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
@@ -57,7 +54,7 @@ const REFUSED_ALIKE = 3;
  */
 export class Race {
   readonly #options: RaceOptions;
-  readonly #evidence: Evidence;
+  readonly #lane: Lane;
   readonly #wish: Wish;
   readonly #onEnd: OnEnd;
   readonly #leaning: Leaning;
@@ -84,22 +81,20 @@ export class Race {
   /** Whether one more may be tried without a token, because the session's exit keeps its request waiting. */
   #mayMove = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Those that have not answered after this time had enough of it. */
-  #enoughMs: number;
   #over = false;
 
-  constructor(options: RaceOptions, evidence: Evidence, wish: Wish, onEnd: OnEnd) {
+  constructor(options: RaceOptions, lane: Lane, wish: Wish, onEnd: OnEnd) {
     const { target, admission, wide } = wish;
     const { session, rotation, sources = [null] } = admission;
     const site = siteOf(target.host);
     this.#options = options;
-    this.#evidence = evidence;
+    this.#lane = lane;
     this.#wish = wish;
     this.#onEnd = onEnd;
     this.#site = site;
     this.#leaning = {
       rotation,
-      ...evidence.leaningAt(site, admission.site ?? site),
+      ...lane.leaningAt(site, admission.site ?? site),
       taken: session ? (exit) => session.isTaken(exit) : undefined,
       // What is sent only once must not be lost to find out more.
       careful: !wide,
@@ -109,45 +104,28 @@ export class Race {
     // The only exit that may be tried has all of the time, whatever list it is from.
     this.#groups = this.#isLocked ? [null] : [...sources];
     this.#endsAt = options.monotonic() + options.timeoutMs;
-    this.#hedgeMs = evidence.hedges.afterMs(site);
-    this.#enoughMs = this.#hedgeMs;
-    evidence.hedges.request();
+    this.#hedgeMs = lane.hedges.afterMs(site);
+    lane.hedges.request();
     this.#begin();
   }
 
   /** Begins with the next group. */
   #begin(): void {
     const { monotonic, tries } = this.#options;
+    const { wide, admission } = this.#wish;
+    const { session, rotation } = admission;
+    const lane = this.#lane;
     const now = monotonic();
     this.#group = this.#groups.shift() ?? null;
     this.#deadline = this.#groups.length > 0 ? (now + this.#endsAt) / 2 : this.#endsAt;
     this.#left = tries;
-    this.#pinned = this.#wish.admission.session?.pinned ?? null;
-    this.#enoughMs = this.#hedgeMs;
-    this.#tryFirst(this.#deadline - now);
-    if (this.#running.size === 0) this.#settle(false);
-    else this.#wait(this.#enoughMs);
-  }
-
-  #tryFirst(limitMs: number): void {
-    const { kind, wide, admission } = this.#wish;
-    const { session, rotation } = admission;
-    const { lane, hedges } = this.#evidence;
+    this.#pinned = session?.pinned ?? null;
     const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
-    if (first !== undefined && first.key === this.#pinned) {
-      this.#enoughMs = limitMs * PATIENCE;
-      this.#mayMove = session?.locked === false;
-    } else if (lane.learned) {
-      // Another tunnel costs the target nothing; a second request does.
-      const joins = kind === 'tunnel' && wide && first !== undefined && !lane.trusts(first.upstream);
-      if (joins && !session) this.#enoughMs = HEAD_START * hedges.usualMs(this.#site);
-    } else {
-      for (let place = 1; wide && place < COLD_WIDTH; place++) this.#try('only');
-    }
-  }
-
-  cancel(): void {
-    this.#end();
+    const isOwn = first !== undefined && first.key === this.#pinned;
+    this.#mayMove = isOwn && session?.locked === false;
+    for (let place = 1; wide && !isOwn && !lane.learned && place < COLD_WIDTH; place++) this.#try('only');
+    if (this.#running.size === 0) this.#settle(false);
+    else this.#wait(isOwn ? (this.#deadline - now) * PATIENCE : this.#hedgeMs);
   }
 
   answered(attempt: Attempt, doubt: Doubt | null): void {
@@ -189,9 +167,9 @@ export class Race {
     const { kind, admission } = this.#wish;
     admission.session?.drop(member.upstream);
     // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
-    if (kind === 'plain' && this.#evidence.lane.trusts(member.upstream))
-      this.#evidence.reached(this.#site, member.upstream, false);
-    this.#evidence.failed(member, failure);
+    if (kind === 'plain' && this.#lane.trusts(member.upstream))
+      this.#lane.reached(this.#site, member.upstream, false);
+    this.#lane.failed(member, failure);
   }
 
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
@@ -247,25 +225,24 @@ export class Race {
   /** Returns the exit of the session, or the one that another of its requests is trying, otherwise any. */
   #next(unknown: 'last' | 'first' | 'only'): Member | undefined {
     const { suits, session } = this.#wish.admission;
-    const { lane } = this.#evidence;
     const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
       const exit = this.#options.upstreamOf(key);
       if (exit) {
         this.#leaning.visits?.note(exitOf(exit));
-        return lane.take(exit);
+        return this.#lane.take(exit);
       }
       // It has left the pool. Another request may already try one in its place.
       tried.add(key);
     }
     if (this.#isLocked) return undefined;
-    const fits: Suits = (one, kind) =>
+    const fits: Suits = (one) =>
       !tried.has(one.key) &&
       this.#group?.has(one.source) !== false &&
       // The exit of a session must carry whatever comes next.
       (!session || one.carries.tunnel) &&
-      suits(one, kind);
-    return lane.choose(fits, this.#leaning, unknown);
+      suits(one);
+    return this.#lane.choose(fits, this.#leaning, unknown);
   }
 
   /** Whether nothing but the exit of the session may be tried. */
@@ -291,7 +268,7 @@ export class Race {
       this.#settle(true);
       return;
     }
-    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#evidence.hedges.take())) {
+    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
       this.#mayMove = false;
       this.#try('last');
     }
@@ -310,7 +287,7 @@ export class Race {
       this.#begin();
       return;
     }
-    this.#end();
+    this.cancel();
     this.#onEnd(null, this.#tries, this.#isLocked && !timedOut);
   }
 
@@ -318,7 +295,7 @@ export class Race {
   #isTargets(alike: readonly Attempt[], refusal: boolean): boolean {
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
-    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#evidence.knows(upstream));
+    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#lane.knows(upstream));
   }
 
   /** `isLast`: nothing else can be delivered. */
@@ -338,16 +315,17 @@ export class Race {
     // What they answered was not the target's, or for themselves alone.
     for (const [other, { refusal }] of doubtful ? [] : this.#doubtful) {
       if (this.#canaries.has(other)) continue;
-      if (refusal) this.#evidence.refused(this.#site, other.member.upstream);
+      if (refusal) this.#lane.refused(this.#site, other.member.upstream);
       else this.#blame(other.member, 'declined');
     }
-    const enough = this.#options.monotonic() - this.#enoughMs;
+    // Those that have not answered after this time had enough of it.
+    const enough = this.#options.monotonic() - this.#hedgeMs;
     const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
-    this.#end();
+    this.cancel();
     this.#onEnd({ attempt, doubtful, slower: slower.map((slow) => slow.member) }, this.#tries, false);
   }
 
-  #end(): void {
+  cancel(): void {
     this.#over = true;
     clearTimeout(this.#timer);
     for (const attempt of [...this.#doubtful.keys(), ...this.#running, ...this.#canaries.values()])

@@ -22,6 +22,7 @@ interface RelayOptions {
 export class Relay implements Carrier {
   movedAt: number;
   readonly startedAt: number;
+  readonly look: (now: number) => void;
   readonly #options: RelayOptions;
   #ended: 'client' | 'upstream' | null = null;
   #over = false;
@@ -31,6 +32,7 @@ export class Relay implements Carrier {
     this.startedAt = options.monotonic();
     this.movedAt = this.startedAt;
     const { client, upstream } = options;
+    this.look = options.onLook;
     client.listener = this.#side('up', client, upstream);
     upstream.listener = this.#side('down', upstream, client);
     client.resume();
@@ -45,10 +47,6 @@ export class Relay implements Carrier {
   carry(direction: 'up' | 'down', bytes: Uint8Array): void {
     const { client, upstream } = this.#options;
     if (bytes.length > 0) this.#carry(direction, bytes, direction === 'up' ? client : upstream);
-  }
-
-  look(now: number): void {
-    this.#options.onLook(now);
   }
 
   cut(): void {

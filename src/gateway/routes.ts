@@ -1,4 +1,4 @@
-import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, type StringOptions, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
@@ -13,7 +13,6 @@ import type { ExitReport, Verdict } from './reports.ts';
 
 /** A gateway as its routes see it. */
 export interface GatewayDoor {
-  port: number;
   /** Returns true once everyone needs a token. */
   closed(): boolean;
   journal: Journal;
@@ -25,33 +24,24 @@ const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
-const session = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$', description: 'Name of a session.' });
+const text = (description: string, rules: StringOptions = {}) => Type.String({ description, ...rules });
+const id = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'ID of the proxy: `X-Picpool-Proxy`.',
+});
+const session = text('Name of a session.', { pattern: '^[A-Za-z0-9_]{1,64}$' });
 
 const reportBody = Type.Object(
   {
     session: Type.Optional(session),
-    exit: Type.Optional(
-      Type.String({ maxLength: 64, description: 'The address that the site sees: `X-Picpool-Exit`.' }),
-    ),
-    id: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'ID of the proxy: `X-Picpool-Proxy`.',
-      }),
-    ),
-    target: Type.String({
-      minLength: 1,
-      maxLength: 2000,
-      description: 'The site: a domain, an address or a URL.',
-    }),
+    exit: Type.Optional(text('The address that the site sees: `X-Picpool-Exit`.', { maxLength: 64 })),
+    id: Type.Optional(id),
+    target: text('The site: a domain, an address or a URL.', { minLength: 1, maxLength: 2000 }),
     ok: Type.Boolean({ description: '`false` if the site refuses the exit.' }),
-    error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
+    error: Type.Optional(text('What went wrong.', { maxLength: 2000 })),
     rest: Type.Optional(
-      Type.String({
-        pattern: REST,
-        description: 'For how long the exit is left out, such as `15m`; at most a day.',
-      }),
+      text('For how long the exit is left out, such as `15m`; at most a day.', { pattern: REST }),
     ),
   },
   { additionalProperties: true },
@@ -59,15 +49,15 @@ const reportBody = Type.Object(
 
 const entrySchema = Type.Object(
   {
-    at: Type.String({ description: 'UTC, `YYYY-MM-DD HH:MM:SS`.' }),
-    kind: Type.String({ description: '`plain`: a request over plain http. `tunnel`: CONNECT or SOCKS.' }),
-    outcome: Type.String({ description: '`served`, `no_answer` or `client_left`.' }),
+    at: text('UTC, `YYYY-MM-DD HH:MM:SS`.'),
+    kind: text('`plain`: a request over plain http. `tunnel`: CONNECT or SOCKS.'),
+    outcome: text('`served`, `no_answer` or `client_left`.'),
     ms: Type.Integer({ description: 'Time until the answer began.' }),
     tries: Type.Integer({ description: 'Number of proxies tried.' }),
-    account: Type.String({ description: 'ID of the token, or the address of a client without one.' }),
+    account: text('ID of the token, or the address of a client without one.'),
     session: nullable(Type.String()),
     site: Type.String(),
-    exit: nullable(Type.String({ description: 'The address that the site saw.' })),
+    exit: nullable(text('The address that the site saw.')),
     proxy: nullable(Type.Integer({ description: 'ID of the proxy.' })),
   },
   { $id: 'GatewayRequest' },
@@ -108,8 +98,8 @@ const reporting = describe(
   [
     {
       counted: Type.Boolean(),
-      reason: Type.Optional(Type.String({ description: 'Why it did not count.' })),
-      exit: Type.Optional(Type.String({ description: 'The exit that was meant.' })),
+      reason: Type.Optional(text('Why it did not count.')),
+      exit: Type.Optional(text('The exit that was meant.')),
       rest_seconds: Type.Optional(
         Type.Integer({ description: 'For how long it is left out; 0 after a success.' }),
       ),
@@ -152,7 +142,6 @@ export function gatewayRoutes(door: GatewayDoor | null): Route[] {
     return door;
   };
   return [
-    ...(door === null ? [] : [route('GET /proxy.pac', (call) => showPac(door.port, call))]),
     route('POST /api/gateway/report', (call) => takeReport(opened(), call), {
       body: json(reportBody),
       limit: 'report',
@@ -220,29 +209,4 @@ function showLast(door: GatewayDoor, call: Call<{ query: typeof lastQuery }>): R
 
 function viewOf(entry: Entry): Static<typeof entrySchema> {
   return { ...entry, at: formatTimestamp(entry.at) };
-}
-
-/** Serves the configuration that browsers load, which sends everything public through the gateway. */
-function showPac(port: number, { context }: Call): Response {
-  return new Response(pacFile(placeOf(context.origin, port)), {
-    headers: { 'content-type': 'application/x-ns-proxy-autoconfig', 'cache-control': 'no-cache' },
-  });
-}
-
-/** Returns the gateway's address under the name by which the client knows the server: `pool.example.org:8899`. */
-export function placeOf(origin: string, port: number): string {
-  return `${new URL(origin).hostname}:${port}`;
-}
-
-/** Local names and addresses are reached directly, because the gateway would refuse them. */
-function pacFile(place: string): string {
-  return `function FindProxyForURL(url, host) {
-  var name = host.toLowerCase();
-  if (isPlainHostName(name) || name.indexOf(':') >= 0 ||
-      /\\.(localhost|local|internal|intranet|lan|home|corp|home\\.arpa)$/.test(name) ||
-      /^(10|127|169\\.254|172\\.(1[6-9]|2\\d|3[01])|192\\.168|100\\.(6[4-9]|[7-9]\\d|1[01]\\d|12[0-7]))(\\.\\d+)+$/.test(name))
-    return 'DIRECT';
-  return 'PROXY ${place}';
-}
-`;
 }

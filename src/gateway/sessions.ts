@@ -1,13 +1,6 @@
 import { OwnedMap } from '../lib/owned-map.ts';
 import { exitHeaders, exitOf, type Upstream } from './upstream.ts';
 
-/** What all sessions share. */
-interface Common {
-  /** The session of an account that has taken an exit last, by exit. */
-  holders: OwnedMap<Session>;
-  monotonic: () => number;
-}
-
 /** A client's request to keep one exit, and that exit. */
 export class Session {
   readonly name: string;
@@ -18,7 +11,7 @@ export class Session {
   /** On the monotonic clock. */
   expiresAt = 0;
   readonly #account: string;
-  readonly #common: Common;
+  readonly #all: Sessions;
   /** Response headers that tell the exit. */
   #exit: readonly string[] = [];
   /** What it keeps other sessions of its account from: its exit, or those that may become it. */
@@ -28,15 +21,15 @@ export class Session {
   /** `moved`: its exit has died since the client was last told. */
   #state: 'new' | 'kept' | 'moved' = 'new';
 
-  constructor(account: string, name: string, common: Common) {
+  constructor(account: string, name: string, all: Sessions) {
     this.name = name;
     this.#account = account;
-    this.#common = common;
+    this.#all = all;
   }
 
   /** Whether its time is not over. */
   get isStanding(): boolean {
-    return this.expiresAt >= this.#common.monotonic();
+    return this.expiresAt >= this.#all.monotonic();
   }
 
   /** Returns response headers that describe the session. */
@@ -60,7 +53,7 @@ export class Session {
     if (this.pinned !== null && this.pinned !== upstream.key) return;
     const exit = exitOf(upstream);
     this.#held.add(exit);
-    this.#common.holders.set(this.#account, exit, this);
+    this.#all.holders.set(this.#account, exit, this);
   }
 
   /** Lets no further request try an upstream that has failed one. */
@@ -98,7 +91,7 @@ export class Session {
 
   /** Reports whether another session of the account holds the exit. */
   isTaken(exit: string): boolean {
-    const holder = this.#common.holders.get(this.#account, exit);
+    const holder = this.#all.holders.get(this.#account, exit);
     return holder !== undefined && holder !== this && holder.#held.has(exit) && holder.isStanding;
   }
 }
@@ -108,10 +101,12 @@ const MOST_SESSIONS = 20_000;
 /** Remembers sessions for their time. If there are too many, the account with most loses the least recently used. */
 export class Sessions {
   readonly #sessions = new OwnedMap<Session>(MOST_SESSIONS);
-  readonly #common: Common;
+  /** The session of an account that has taken an exit last, by exit. */
+  readonly holders = new OwnedMap<Session>(MOST_SESSIONS);
+  readonly monotonic: () => number;
 
   constructor(monotonic: () => number) {
-    this.#common = { holders: new OwnedMap<Session>(MOST_SESSIONS), monotonic };
+    this.monotonic = monotonic;
   }
 
   /** Returns a session that has not expired. */
@@ -122,9 +117,9 @@ export class Sessions {
 
   /** Returns the session of this name, created if necessary. */
   open(account: string, name: string, options: { sessionMs: number; locked: boolean }): Session {
-    const session = this.find(account, name) ?? new Session(account, name, this.#common);
+    const session = this.find(account, name) ?? new Session(account, name, this);
     session.locked = options.locked;
-    session.expiresAt = this.#common.monotonic() + options.sessionMs;
+    session.expiresAt = this.monotonic() + options.sessionMs;
     this.#sessions.set(account, name, session);
     return session;
   }

@@ -2,6 +2,7 @@ import { canonicalAddress } from '../lib/address.ts';
 import type { Inbox } from '../proxy/check/inbox.ts';
 import type { LoginParts } from '../proxy/login.ts';
 import { badRequest, GatewayFault } from './fault.ts';
+import type { Ask } from './http-request.ts';
 import { readTarget, type Target } from './target.ts';
 
 const VERSION = 5;
@@ -10,10 +11,7 @@ const WITH_LOGIN = 2;
 const NOTHING_FITS = 255;
 const CONNECT = 1;
 
-interface SocksAsk {
-  target: Target;
-  login: LoginParts | null;
-}
+type SocksAsk = Pick<Ask, 'target' | 'login'>;
 
 /**
  * Parses the server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request. Call it whenever bytes arrive. It asks

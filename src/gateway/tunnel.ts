@@ -1,197 +1,129 @@
 import { siteOf } from '../proxy/targets/site.ts';
-import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import type { Client, Served } from './client.ts';
-import type { Desk } from './desk.ts';
-import type { Evidence } from './evidence.ts';
-import type { Voice } from './fault.ts';
+import type { Job, Served } from './client.ts';
 import { Handshake } from './handshake.ts';
 import { answerJudge } from './http-answer.ts';
-import type { Asked } from './journal.ts';
+import type { Lane } from './lane.ts';
 import { type Opening, openingReader, readGreeting } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
-import type { Target } from './target.ts';
 import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
-const SILENT_CLIENT_MS = 300;
-/** Time limit for the rest of a ClientHello. */
-const HELLO_MS = 10_000;
-/** A connection that ends sooner than this was not wanted. */
-const SOON_MS = 1_000;
-/** When a tunnel in which nobody has spoken is treated like any other. */
-const BOTH_SILENT_MS = 60_000;
+const SILENT_CLIENT_MS = 1_000;
+/** Ports on which no server does: browsers open connections ahead of their requests. */
+const CLIENT_FIRST: ReadonlySet<number> = new Set([80, 443, 993, 995, 8443]);
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 
-interface TunnelOptions {
-  client: Client;
-  desk: Desk;
-  target: Target;
-  voice: Voice;
-  admission: Admission;
-}
-
 /**
- * Opens a tunnel for a client. The client is answered at once. If it then speaks TLS, its ClientHello goes to
+ * A tunnel until bytes pass. The client is answered at once. If it then speaks TLS, its ClientHello goes to
  * upstreams until a ServerHello comes back, because a proxy's own "200" proves nothing. The head of a GET or HEAD is
  * also repeated until an answer of the target arrives. Anything else is sent once, to the first upstream that
- * connects.
+ * connects. A class, because there is one for each connection.
  */
-export function openTunnel(options: TunnelOptions): void {
-  new Tunnel(options).begin();
-}
-
-/** A tunnel until bytes pass. A class, because there is one for each connection. */
-class Tunnel implements Served {
-  readonly #options: TunnelOptions;
-  readonly #evidence: Evidence;
-  readonly #asked: Asked;
+export class Tunnel implements Served {
+  #job: Job;
+  readonly #lane: Lane;
   readonly #read = openingReader();
   /** What the upstreams compete for; `null`: a connection is enough. */
   #opening: Repeatable | null = null;
   #running: Race | null = null;
-  /** An upstream that has connected, while neither side has spoken. */
-  #found: RaceResult | null = null;
-  #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #patient = false;
 
-  constructor(options: TunnelOptions) {
-    const { desk, target, admission } = options;
-    this.#options = options;
-    this.#evidence = desk.engine.evidenceOf('tunnel', admission.account);
-    this.#asked = { kind: 'tunnel', target, admission, startedAt: desk.options.monotonic() };
+  constructor(job: Job) {
+    this.#job = job;
+    this.#lane = job.desk.engine.laneOf('tunnel', job.admission.account);
   }
 
   begin(): void {
-    const { client, desk, voice, admission } = this.#options;
+    const { client, desk, voice, admission, target } = this.#job;
     client.serving = this;
     if (desk.options.strict) {
       this.#connect(null);
       return;
     }
     // A hopeless request is refused while its client can still be told why.
-    if (!this.#evidence.lane.has(admission.suits)) {
-      client.refuse(voice, desk.unanswered(this.#asked, 0));
+    if (!this.#lane.has(admission.suits)) {
+      client.refuse(voice, desk.unanswered(this.#job, 0));
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));
-    this.#timer = setTimeout(() => this.#connect(null), SILENT_CLIENT_MS);
+    this.#timer = CLIENT_FIRST.has(target.port)
+      ? setTimeout(() => client.socket.destroy(), desk.options.idleMs)
+      : setTimeout(() => this.#connect(null), SILENT_CLIENT_MS);
     if (!client.inbox.isEmpty) this.received();
   }
 
-  /**
-   * Looks at what the client has sent. It may have taken its time for what can be repeated: then an upstream that has
-   * said nothing yet is given up.
-   */
+  /** Looks at what the client has sent. If that can be repeated, an upstream that was sought for less is given up. */
   received(): void {
-    const { client, desk } = this.#options;
+    const { client, desk } = this.#job;
     if (this.#opening !== null || desk.options.strict) return;
     const opening = this.#read(client.inbox.view());
-    const isIdle = this.#running === null && this.#found === null;
     if ('bytes' in opening) {
-      this.#giveUp();
+      this.#running?.cancel();
       this.#connect(opening);
-    } else if (opening.kind === 'partial') {
-      if (!isIdle || this.#patient) return;
-      this.#patient = true;
+    } else if (this.#running === null) {
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#connect(null), HELLO_MS);
-    } else if (this.#found !== null) this.#carry(this.#found);
-    else if (isIdle) this.#connect(null);
+      if (opening.kind === 'other') this.#connect(null);
+      else this.#timer = setTimeout(() => this.#connect(null), desk.options.timeoutMs);
+    }
   }
 
   drained(): void {}
 
   left(): void {
-    const wasSought = this.#running !== null || this.#found !== null;
-    this.#giveUp();
-    if (wasSought) this.#options.desk.settled(this.#asked, 'client_left');
+    clearTimeout(this.#timer);
+    if (this.#running === null) return;
+    this.#running.cancel();
+    this.#job.desk.settled(this.#job, 'client_left');
   }
 
   /** A handshake needs both halves; with other protocols a client may send everything and then listen. */
   ended(): void {
-    const { client, desk } = this.#options;
-    if (this.#found !== null) this.#carry(this.#found);
-    else if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
+    const { client, desk } = this.#job;
+    if (this.#running === null || this.#opening?.kind === 'hello' || desk.options.strict)
       client.socket.destroy();
   }
 
-  #giveUp(): void {
-    clearTimeout(this.#timer);
-    this.#running?.cancel();
-    this.#running = null;
-    if (this.#found === null) return;
-    const { attempt } = this.#found;
-    this.#found = null;
-    attempt.onNews = null;
-    attempt.cancel();
-  }
-
   #connect(opening: Repeatable | null): void {
-    const { client, desk, voice } = this.#options;
-    const evidence = this.#evidence;
+    const { client, desk, voice } = this.#job;
+    const lane = this.#lane;
     clearTimeout(this.#timer);
+    // The time until the client speaks is its own.
+    this.#job = { ...this.#job, startedAt: desk.options.monotonic() };
     this.#opening = opening;
     const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
     const planFor = (upstream: Upstream): Plan => ({
       tunnel: true,
       payload,
       // A proxy that relays plain requests may still answer CONNECT with its own page.
-      judge:
-        opening?.kind === 'request' ? answerJudge(opening.method, evidence.knows(upstream)) : judgeGreeting,
+      judge: opening?.kind === 'request' ? answerJudge(opening.method, lane.knows(upstream)) : judgeGreeting,
     });
     // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
     const wide = payload !== null || desk.options.strict;
     let isOver = false;
-    const running = desk.engine.find({ ...this.#asked, planFor, wide }, (result, tries, lost) => {
+    const running = desk.engine.find({ ...this.#job, planFor, wide }, (result, tries, lost) => {
       isOver = true;
       this.#running = null;
-      this.#tries = tries;
       if (result === null) {
-        const fault = desk.unanswered(this.#asked, tries, lost);
+        const fault = desk.unanswered(this.#job, tries, lost);
         if (desk.options.strict) client.refuse(voice, fault);
         else client.socket.destroy();
-      } else if (opening !== null || desk.options.strict) this.#carry(result);
-      else this.#awaitFirst(result);
+      } else this.#carry(result, tries);
     });
     if (!isOver) this.#running = running;
   }
 
-  /** Waits until either side speaks. */
-  #awaitFirst(result: RaceResult): void {
-    const { client, desk } = this.#options;
-    const { monotonic } = desk.options;
-    const { attempt } = result;
-    const startedAt = monotonic();
-    this.#found = result;
-    this.#timer = setTimeout(() => this.#carry(result), BOTH_SILENT_MS);
-    attempt.onNews = (news) => {
-      if (news === 'spoken') return this.#carry(result);
-      this.#giveUp();
-      client.socket.destroy();
-      // Later, the target may have had enough of a silent client.
-      if (monotonic() - startedAt < SOON_MS) this.#evidence.failed(attempt.member, 'closed');
-    };
-    const spoken = attempt.resume();
-    if (!spoken && !client.inbox.isEmpty) this.received();
-    if (this.#found === result && (spoken || client.hasEnded)) this.#carry(result);
-  }
-
   /** Hands both connections to a relay, and learns from what passes. */
-  #carry({ attempt, doubtful, slower }: RaceResult): void {
+  #carry({ attempt, doubtful, slower }: RaceResult, tries: number): void {
     const { member, tookMs } = attempt;
-    const { client, desk, target, voice, admission } = this.#options;
+    const { client, desk, target, voice, admission } = this.#job;
     const { account, session } = admission;
     const { strict, monotonic } = desk.options;
-    const evidence = this.#evidence;
+    const lane = this.#lane;
     const opening = this.#opening;
-    clearTimeout(this.#timer);
-    this.#found = null;
-    attempt.onNews = null;
-    desk.settled(this.#asked, 'served', { tries: this.#tries, member });
+    desk.settled(this.#job, 'served', { tries, member });
     if (strict) client.socket.write(voice.yes(session?.headers() ?? exitHeaders(member.upstream)));
     const { socket, received } = attempt.release();
     if (opening) client.take(opening.bytes);
@@ -202,18 +134,19 @@ class Tunnel implements Served {
     };
     const prove = () => {
       settle();
-      evidence.worked(member, { site: siteOf(target.host), tookMs, slower });
+      lane.worked(member, siteOf(target.host), tookMs, slower);
     };
     // The answer to a request was judged when it came.
     if (opening?.kind === 'request' && !doubtful) prove();
+    // An alert that two proxies delivered is the target's. It says nothing about them.
     const handshake =
-      opening?.kind === 'request' || isAlert(received)
+      opening?.kind === 'request' || readGreeting(received) === 'alert'
         ? null
         : new Handshake({
             greeted: opening !== null,
             now: monotonic(),
             onProven: prove,
-            onFailed: (why) => evidence.failed(member, why),
+            onFailed: (why) => lane.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
     const relay: Relay = new Relay({
@@ -235,16 +168,12 @@ class Tunnel implements Served {
       },
     });
     desk.carriers.add(relay);
-    relay.carry('down', received);
+    // Early data was sent before anything came back, and so proves nothing.
     relay.carry('up', client.inbox.remainder());
+    relay.carry('down', received);
     if (client.hasEnded) client.socket.listener.ended();
     attempt.replay();
   }
-}
-
-/** An alert that two proxies delivered is the target's. It says nothing about them. */
-function isAlert(received: Buffer): boolean {
-  return readGreeting(received) === 'alert';
 }
 
 function judgeGreeting(received: Buffer): Verdict {

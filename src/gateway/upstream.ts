@@ -31,9 +31,8 @@ export interface Upstream {
   prior: number;
   /** Latency of a check, in ms. */
   latencyMs: number | null;
-  /** Whether a check has proven, unforgeably, that it carries this kind. */
-  proven: Record<Kind, boolean>;
-  /** What it may be used for. */
+  /** Whether a check has proven, unforgeably, that it carries what it may be used for. */
+  proven: boolean;
   carries: Record<Kind, boolean>;
   /** Whether it has worked for anyone, when the latest request went through it. */
   works: boolean;
@@ -65,12 +64,7 @@ export type Failure =
  * Returns what tells exits apart: the address that sites see. While that is unknown, it is assumed to be the proxy's,
  * except for logins, which usually lead to different exits. Clients see it, so it tells nothing of a login.
  */
-export function exitOf({
-  key,
-  ip,
-  exitIp,
-  login,
-}: Pick<Upstream, 'key' | 'ip' | 'exitIp' | 'login'>): string {
+export function exitOf({ key, ip, exitIp, login }: Upstream): string {
   return exitIp ?? (login === null ? ip : loginTag(key));
 }
 
@@ -93,7 +87,7 @@ export function unknownUpstream({ protocol, ip, port, login = null, tls = null }
     exitIp: null,
     prior: UNKNOWN_PRIOR,
     latencyMs: null,
-    proven: { tunnel: false, plain: false },
+    proven: false,
     carries: { tunnel: true, plain: protocol !== 'https' },
     works: false,
   };

@@ -28,14 +28,12 @@ export interface UserOptions {
 const DEFAULT_SESSION_MIN = 10;
 const MOST_SESSION_MIN = 30;
 
-/** Sites by the names that the operator has configured, in lower case. */
-export type NamedSites = ReadonlyMap<string, string>;
-/** Names of lists by the words that stand for them; see `sourcesByWord`. */
-export type NamedSources = ReadonlyMap<string, ReadonlySet<string>>;
-
-interface Names {
-  sites: NamedSites;
-  sources: NamedSources;
+/** What words in the user name stand for. */
+export interface Names {
+  /** Sites by the names that the operator has configured, in lower case. */
+  sites: ReadonlyMap<string, string>;
+  /** Names of lists; see `sourcesByWord`. */
+  sources: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 interface Reader {
@@ -124,16 +122,11 @@ function readSources(value: string, { sources: known }: Names): ReadonlySet<stri
 }
 
 /**
- * Parses `user-country-de-session-abc-sesslock`: the name, followed by options. A target is one of `sites`, or a
- * domain; sources are words of `sources`.
+ * Parses the options in `user-country-de-session-abc-sesslock`.
  * @throws {GatewayFault} `bad_request` for an unknown option or an invalid value.
  */
-export function readUser(
-  text: string,
-  sites: NamedSites,
-  sources: NamedSources = new Map(),
-): { user: string; options: UserOptions } {
-  const [user = '', ...words] = text.split('-');
+export function readUser(text: string, names: Names): UserOptions {
+  const [, ...words] = text.split('-');
   const options: UserOptions = { sessionMs: DEFAULT_SESSION_MIN * 60_000, sessionLock: false };
   for (let at = 0; at < words.length; at++) {
     const word = (words[at] ?? '').toLowerCase();
@@ -150,7 +143,7 @@ export function readUser(
     let value = words[++at] ?? '';
     while (HYPHENATED.has(name) && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
-    if (!reader.read(value, options, { sites, sources })) {
+    if (!reader.read(value, options, names)) {
       throw badRequest(`${word} in the user name must be ${reader.form}.`);
     }
   }
@@ -158,5 +151,5 @@ export function readUser(
   // Waiting for a pool that is being filled would be in vain.
   if (countries?.every((country) => notCountries.includes(country)))
     throw badRequest('country and not in the user name exclude each other.');
-  return { user, options };
+  return options;
 }

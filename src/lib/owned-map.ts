@@ -14,6 +14,11 @@ export class OwnedMap<V> {
     this.#onForgotten = onForgotten;
   }
 
+  /** The number of owners. */
+  get owners(): number {
+    return this.#books.size;
+  }
+
   get(owner: string, key: string): V | undefined {
     return this.#books.get(owner)?.get(key);
   }
@@ -30,12 +35,6 @@ export class OwnedMap<V> {
     if (!book?.delete(key)) return;
     this.#size--;
     if (book.size === 0) this.#books.delete(owner);
-  }
-
-  /** Deletes all entries of one owner. */
-  clear(owner: string): void {
-    this.#size -= this.#books.get(owner)?.size ?? 0;
-    this.#books.delete(owner);
   }
 
   /** Returns the entries of one owner, or `undefined` without any. */

@@ -8,7 +8,7 @@ import { followPool } from '../gateway/follow-pool.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
 import { takeReports } from '../gateway/reports.ts';
-import { type GatewayDoor, placeOf } from '../gateway/routes.ts';
+import type { GatewayDoor } from '../gateway/routes.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
@@ -34,8 +34,6 @@ import { dialByName } from './dial-by-name.ts';
 interface ServerGatewayOptions {
   runtime: Pick<Runtime, 'tcp'>;
   config: Config;
-  /** Path under which browsers reach the proxy pool. */
-  basePath: string;
   /** The port it listens on. */
   port: number;
   store: ProxyStore;
@@ -57,6 +55,7 @@ interface ServerGatewayOptions {
 
 /** The gateway of a running server. */
 interface ServerGateway extends GatewayDoor {
+  port: number;
   /** For the page of the pool. */
   panel: (context: RequestContext) => GatewayPanel;
   stop(): Promise<void>;
@@ -78,8 +77,7 @@ const CONNECTIONS = 10_000;
  * else can use it.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, basePath, port, testimony, paid, limiter, usage, tokens, metrics, report, log } =
-    options;
+  const { runtime, config, port, testimony, paid, limiter, usage, tokens, metrics, report, log } = options;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
@@ -87,8 +85,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let isOpened = closed;
   const rules = rulesOf(config);
   const meter = createMeter(metrics);
-  const names = [sitesByName(config.PROXY_TARGETS ?? []), sourcesByWord(options.sources)] as const;
-  requireOptions(config, (text) => readUser(text, ...names));
+  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
+  requireOptions(config, (text) => readUser(text, names));
   const sessions = new Sessions(monotonic);
   const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
@@ -121,9 +119,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       connections: config.GATEWAY_CONNECTIONS,
       onBytes: (id, bytes) => closed && usage.note(id, { bytes }),
       sessions,
-      suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
-      namedSites: names[0],
-      namedSources: names[1],
+      names,
     }),
   });
   const follower = followPool({
@@ -156,7 +152,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
-    panel: (context) => panelFor(gateway, context, { closed, basePath }),
+    panel: (context) => panelFor(gateway, context, closed),
     closed: () => closed,
     journal: gateway.journal,
     report: takeReports({
@@ -226,16 +222,11 @@ function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean;
 }
 
 /** Returns what the page of the pool says of the gateway. */
-function panelFor(
-  { meter, journal, port }: Gateway,
-  context: RequestContext,
-  { closed, basePath }: { closed: boolean; basePath: string },
-): GatewayPanel {
+function panelFor({ meter, journal, port }: Gateway, context: RequestContext, closed: boolean): GatewayPanel {
   const mayLook = context.admin || (context.direct && !closed);
   return {
-    place: placeOf(context.origin, port),
+    place: `${new URL(context.origin).hostname}:${port}`,
     closed,
-    pac: `${context.origin}${basePath}/proxy.pac`,
     ...meter.summary(),
     latest: mayLook ? journal.latest().slice(0, MOST_LISTED) : [],
   };

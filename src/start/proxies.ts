@@ -38,7 +38,6 @@ export async function startProxies({
       : await (await import('./gateway.ts')).startServerGateway({
           runtime,
           config,
-          basePath,
           port: config.GATEWAY_PORT,
           store: stores.proxies,
           testimony,

@@ -87,7 +87,6 @@ test.skipIf(absent('nginx'))('below a path, links, oEmbed and the API descriptio
   const sharex = (await (await visit('/img/sharex.sxcu')).json()) as { RequestURL: string };
   expect(sharex.RequestURL).toBe(`${base}/img/api/upload`);
   expect(await (await visit('/docs')).text()).toContain(`curl ${base}/img/api/list`);
-  expect(await (await visit('/proxies')).text()).toContain(`${base}/proxy.pac`);
 });
 
 test.skipIf(absent('nginx'))(

@@ -32,7 +32,7 @@ for (const runtime of ['bun', 'deno'] as const) {
         'swallow',
         'http',
       );
-      gateway = await startGatewayProcess(list, ['--no-check'], { runtime });
+      gateway = await startGatewayProcess(list, [], { runtime });
       proxy = `127.0.0.1:${gateway.port}`;
     });
     afterAll(async () => {
@@ -95,7 +95,7 @@ for (const runtime of ['bun', 'deno'] as const) {
 
 describe('picpool gateway', () => {
   test('sends a POST once, and says so when the proxy fails after that', async () => {
-    const gateway = await startGatewayProcess(world.listOf('swallow'), ['--no-check']);
+    const gateway = await startGatewayProcess(world.listOf('swallow'));
     const { out } = await curl(
       '-x',
       `127.0.0.1:${gateway.port}`,
@@ -112,7 +112,7 @@ describe('picpool gateway', () => {
   });
 
   test('hands on an answer of trouble when that is what every proxy brings', async () => {
-    const gateway = await startGatewayProcess(world.listOf('http', 'http', 'http'), ['--no-check']);
+    const gateway = await startGatewayProcess(world.listOf('http', 'http', 'http'));
     const { out } = await curl(
       '-x',
       `127.0.0.1:${gateway.port}`,
@@ -125,7 +125,7 @@ describe('picpool gateway', () => {
   });
 
   test('asks the next proxy where one has trouble of its own', async () => {
-    const gateway = await startGatewayProcess(world.listOf('sick', 'http', 'http'), ['--no-check']);
+    const gateway = await startGatewayProcess(world.listOf('sick', 'http', 'http'));
     for (let round = 0; round < 5; round++) {
       const { out } = await curl('-x', `127.0.0.1:${gateway.port}`, `${world.http}/`);
       expect(out.toString()).toBe(TARGET_PAGE);
@@ -134,7 +134,7 @@ describe('picpool gateway', () => {
   });
 
   test('says which proxies brought nothing, in HTTP before a strict CONNECT and in SOCKS5', async () => {
-    const args = ['--no-check', '--strict-connect', '--timeout', '1s'];
+    const args = ['--strict-connect', '--timeout', '1s'];
     const gateway = await startGatewayProcess(world.listOf('login', 'reset', 'hang'), args);
     const proxy = `127.0.0.1:${gateway.port}`;
     const refused = await curl('-x', proxy, '-v', `${world.https}/`);
@@ -147,7 +147,7 @@ describe('picpool gateway', () => {
   });
 
   test('hands on no page of a proxy that relays plain requests and lies in tunnels', async () => {
-    const gateway = await startGatewayProcess(world.listOf('liar', 'http', 'http'), ['--no-check']);
+    const gateway = await startGatewayProcess(world.listOf('liar', 'http', 'http'));
     const pages = async (scheme: string, times: number) => {
       const urls = Array.from({ length: times }, () => `${world.http}/`);
       const found: string[] = [];
@@ -161,7 +161,7 @@ describe('picpool gateway', () => {
   });
 
   test('answers clients at once that speak TLS or SOCKS4 to it', async () => {
-    const gateway = await startGatewayProcess(world.listOf('http'), ['--no-check']);
+    const gateway = await startGatewayProcess(world.listOf('http'));
     const proxy = `127.0.0.1:${gateway.port}`;
     // Both say that the proxy has answered in another protocol, and how they say it is theirs.
     expect((await curl('-x', `https://${proxy}`, `${world.http}/`)).code).toBe(35);
@@ -170,11 +170,7 @@ describe('picpool gateway', () => {
   });
 
   test('resets a TLS client whom no proxy serves, as its 200 is said already', async () => {
-    const gateway = await startGatewayProcess(world.listOf('login', 'reset'), [
-      '--no-check',
-      '--timeout',
-      '5s',
-    ]);
+    const gateway = await startGatewayProcess(world.listOf('login', 'reset'), ['--timeout', '5s']);
     const { code, err } = await curl('-x', `127.0.0.1:${gateway.port}`, '-v', `${world.https}/`);
     expect(err).toContain('200 Connection established');
     expect(err).toContain('Connection reset by peer');
@@ -184,7 +180,7 @@ describe('picpool gateway', () => {
 
   test('refuses targets of the own network and ports besides 80 and 443 unless told otherwise', async () => {
     const list = world.listOf('http');
-    const child = await startGatewayProcess(list, ['--no-check', '--ports', '80,443']);
+    const child = await startGatewayProcess(list, ['--ports', '80,443']);
     const proxy = `127.0.0.1:${child.port}`;
     const { err } = await curl('-x', proxy, '-v', 'https://example.com:8443/');
     expect(err).toContain('403 Port 8443 is not allowed here');
@@ -193,7 +189,7 @@ describe('picpool gateway', () => {
   });
 
   test('answers a request that was not meant for a proxy in words', async () => {
-    const gateway = await startGatewayProcess(world.listOf('http'), ['--no-check']);
+    const gateway = await startGatewayProcess(world.listOf('http'));
     const { out } = await curl('-i', `http://127.0.0.1:${gateway.port}/`);
     expect(out.toString()).toContain('This is a proxy: it accepts CONNECT and URLs that begin with http://.');
     await gateway.stop();

@@ -10,6 +10,16 @@ test('with too many entries, the one set longest ago is removed', () => {
   ]);
 });
 
+test('above a limit that was lowered, the oldest are removed one by one', () => {
+  const map = new BoundedMap<string, number>(4).set('a', 1).set('b', 2).set('c', 3).set('d', 4);
+  map.most = 2;
+  const sizes = [1, 2, 3].map((value) => map.set('d', value).size);
+  expect([sizes, [...map.keys()]]).toEqual([
+    [3, 2, 2],
+    ['c', 'd'],
+  ]);
+});
+
 test('the entries are always the newest ones, in the order in which they were set', () => {
   const random = createRandom(7);
   for (const most of [1, 2, 5, 40]) {

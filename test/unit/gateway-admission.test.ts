@@ -10,8 +10,7 @@ test('a limiter that does not respond refuses clients in words', async () => {
     limiter,
     connections: 1,
     sessions: new Sessions(() => 0),
-    suits: () => true,
-    namedSites: new Map(),
+    names: { sites: new Map(), sources: new Map() },
   });
   await expect(Promise.resolve(admit({ user: 'u', password: 'token' }, '192.0.2.1'))).rejects.toMatchObject({
     refusal: 'unavailable',

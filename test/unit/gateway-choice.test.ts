@@ -1,24 +1,20 @@
 import { expect, test } from 'bun:test';
 import type { Account } from '../../src/gateway/account.ts';
-import { Draw } from '../../src/gateway/draw.ts';
 import { Engine } from '../../src/gateway/engine.ts';
 import { Hedges } from '../../src/gateway/hedges.ts';
-import { Lane, type Member } from '../../src/gateway/lane.ts';
+import type { Lane } from '../../src/gateway/lane.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
-import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
-import { OwnedMap } from '../../src/lib/owned-map.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
+import { credit, startLane } from '../support/gateway/lane.ts';
 import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
-  const roster = new Draw<Upstream>(random);
-  const known = new OwnedMap<Member>(1_000);
-  const monotonic = () => 0;
-  const lane = new Lane({ kind: 'tunnel', random, monotonic, roster, known, opinion: () => null }, 'me');
+  const { lane, roster } = startLane(random);
   const sites = createSites({ random });
   for (let n = 1; n <= 60; n++)
     roster.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
@@ -26,7 +22,7 @@ test('proxies that reach a site are chosen for it', () => {
     const member = lane.choose(({ ip }) => ip === `127.0.0.${place}`);
     if (!member) throw new Error('it is not there');
     for (let n = 0; n < 10; n++) {
-      lane.succeeded(member, 100);
+      credit(lane, member, 100);
       // Every third is blocked there.
       sites.observe('a.example', member.upstream.key, Number(member.upstream.ip.split('.')[3]) % 3 !== 0);
     }
@@ -68,15 +64,16 @@ function startEngine(more: Partial<ConstructorParameters<typeof Engine>[0]> = {}
 
 test('what accounts know is bounded over all of them, and the one that knows most forgets its oldest', () => {
   const engine = startEngine();
-  const [small, big] = ['small', 'big'].map(
-    (id) => engine.evidenceOf('tunnel', { id, speaksForAll: false }).lane,
-  ) as [Lane, Lane];
+  const [small, big] = ['small', 'big'].map((id) => engine.laneOf('tunnel', { id, speaksForAll: false })) as [
+    Lane,
+    Lane,
+  ];
   const numbered = (n: number) => {
     const ip = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
     return unknownUpstream({ protocol: 'http', ip, port: 1 });
   };
-  small.succeeded(small.take(numbered(0)), 100);
-  for (let n = 0; n < 100_000; n++) big.succeeded(big.take(numbered(n)), 100);
+  credit(small, small.take(numbered(0)), 100);
+  for (let n = 0; n < 100_000; n++) credit(big, big.take(numbered(n)), 100);
   const known = [small.trusts(numbered(0)), big.trusts(numbered(0)), big.trusts(numbered(1))];
   expect(known).toEqual([true, false, true]);
 });
@@ -88,7 +85,7 @@ test('a request that may try no further proxy uses up no attempts of others', as
   const engine = startEngine({ monotonic });
   for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   const account = { id: 'me', speaksForAll: true } as Account;
-  const hedges = engine.evidenceOf('tunnel', account).hedges;
+  const hedges = engine.laneOf('tunnel', account).hedges;
   for (let n = 0; n < 100; n++) hedges.observe('a.example', 1);
   let taken = 0;
   hedges.take = () => ++taken > 0;

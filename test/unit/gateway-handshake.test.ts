@@ -46,6 +46,16 @@ test.each<[name: string, steps: Step[], outcome: string[]]>([
     ['distrusted'],
   ],
   [
+    'what the client sends before any answer proves nothing',
+    [
+      ['up', 500],
+      ['down', 900],
+      ['down', 100],
+      ['ended', 'upstream'],
+    ],
+    ['distrusted'],
+  ],
+  [
     'an alert of the client proves nothing',
     [
       ['down', 4000],
@@ -66,6 +76,7 @@ test.each<[name: string, steps: Step[], outcome: string[]]>([
   [
     'an end after the client went on counts less',
     [
+      ['down', 900],
       ['up', 64],
       ['ended', 'upstream'],
     ],
@@ -84,6 +95,7 @@ test.each<[name: string, steps: Step[], outcome: string[]]>([
   [
     'a slow target has more time',
     [
+      ['down', 900],
       ['up', 64],
       ['wait', 10_000],
       ['down', 100],
@@ -93,6 +105,7 @@ test.each<[name: string, steps: Step[], outcome: string[]]>([
   [
     'a client that leaves a slow target says nothing',
     [
+      ['down', 900],
       ['up', 64],
       ['wait', 10_000],
       ['ended', 'client'],

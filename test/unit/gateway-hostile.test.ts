@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
@@ -91,6 +92,26 @@ describe.each([
   );
 });
 
+test('a prepared ServerHello is not credited for what the client had sent before it as early data', async () => {
+  const { gateway, places, roles } = await startFarm(1);
+  for (const place of places) roles.set(place, 'bare-stall');
+  const record = (type: number, body: number[]) =>
+    Buffer.concat([Buffer.from([type, 3, 3, 0, 100, ...body]), Buffer.alloc(100 - body.length)]);
+  const socket = connect(gateway.port, '127.0.0.1');
+  closers.push(() => socket.destroy());
+  socket.write('CONNECT example.com:443 HTTP/1.1\r\n\r\n');
+  let heard = '';
+  await new Promise<void>((resolve) => {
+    socket.on('data', (bytes: Buffer) => {
+      if (heard === '') socket.write(Buffer.concat([record(22, [1, 0, 0, 96]), record(23, [])]));
+      heard += bytes.toString('latin1');
+      // It answers the early data as well.
+      if (heard.split('\x16\x03\x03').length > 2) resolve();
+    });
+  });
+  expect(gateway.engine.exits()).toEqual({ trusted: 0, unproven: 1 });
+});
+
 describe('one account', () => {
   const newcomer = { id: 'new', speaksForAll: false };
 
@@ -103,7 +124,7 @@ describe('one account', () => {
     const before = farm.dials.get(own) ?? 0;
     expect(await failuresOf(40, 'a:victim')).toBe(0);
     expect((farm.dials.get(own) ?? 0) - before).toBeLessThan(12);
-    const { lane } = gateway.engine.evidenceOf('tunnel', { id: 'victim', speaksForAll: false });
+    const lane = gateway.engine.laneOf('tunnel', { id: 'victim', speaksForAll: false });
     const isLeftOut = (upstream: Upstream) =>
       !lane.trusts(upstream) && !lane.choose((one) => one === upstream, {}, 'only');
     expect([...gateway.engine.upstreams('tunnel')].filter(isLeftOut)).toEqual([]);
@@ -113,7 +134,7 @@ describe('one account', () => {
   test('cannot keep a newcomer from proxies, or lead it to some, but several together do', async () => {
     const { gateway, failuresOf } = await startFarm(1, true);
     const scoreForNewcomer = () => {
-      const { lane } = gateway.engine.evidenceOf('tunnel', newcomer);
+      const lane = gateway.engine.laneOf('tunnel', newcomer);
       const member = lane.choose(() => true);
       return member ? lane.score(member) : 0;
     };
@@ -127,7 +148,7 @@ describe('one account', () => {
   test('sets the time for further attempts of nobody else, and greetings alone set it for nobody', async () => {
     const { gateway, places, roles, failuresOf } = await startFarm(1, true);
     const patience = (id: string) =>
-      gateway.engine.evidenceOf('tunnel', { id, speaksForAll: false }).hedges.afterMs('example.com');
+      gateway.engine.laneOf('tunnel', { id, speaksForAll: false }).hedges.afterMs('example.com');
     const unlearnt = patience('new');
     for (const place of places) roles.set(place, 'echo-close');
     await failuresOf(40, 'a:first');

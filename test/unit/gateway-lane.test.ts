@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test';
-import { Draw } from '../../src/gateway/draw.ts';
-import { Lane, type Leaning, type Member } from '../../src/gateway/lane.ts';
-import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createVisits } from '../../src/gateway/visits.ts';
-import { OwnedMap } from '../../src/lib/owned-map.ts';
+import type { Lane, Leaning, Member } from '../../src/gateway/lane.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { createVisits, NEVER_SEEN } from '../../src/gateway/visits.ts';
+import { credit, startLane } from '../support/gateway/lane.ts';
 import { createRandom } from '../support/random.ts';
 
 const anybody = () => true;
@@ -11,10 +10,7 @@ const anybody = () => true;
 function laneOf(count: number, exitIpOf: (n: number) => string | null = () => null) {
   let now = 0;
   const random = createRandom(7);
-  const roster = new Draw<Upstream>(random);
-  const known = new OwnedMap<Member>(1_000);
-  const monotonic = () => now;
-  const lane = new Lane({ kind: 'tunnel', random, monotonic, roster, known, opinion: () => null }, 'me');
+  const { lane, roster } = startLane(random, () => now);
   const members = Array.from({ length: count }, (_, n) => {
     const ip = `127.0.0.${n + 1}`;
     roster.set({ ...unknownUpstream({ protocol: 'http', ip, port: 1 }), exitIp: exitIpOf(n) });
@@ -31,7 +27,7 @@ function laneOf(count: number, exitIpOf: (n: number) => string | null = () => nu
     /** Lets each succeed as often as told, within this time. */
     prove: (times: number, msOf: (n: number) => number = () => 100) => {
       for (const [n, member] of members.entries()) {
-        for (let time = 0; time < times; time++) lane.succeeded(member, msOf(n));
+        for (let time = 0; time < times; time++) credit(lane, member, msOf(n));
       }
     },
   };
@@ -70,6 +66,26 @@ test('a site that is new gets the exits that other sites have not seen for longe
   expect(counts.size).toBe(30);
 });
 
+test('each site gets all exits in turn, however many sites there are', () => {
+  const { lane, prove } = laneOf(10);
+  prove(3);
+  const visits = createVisits();
+  const sites = Array.from({ length: 500 }, (_, n) => visits('me', `s${n}.example`));
+  const seen = sites.map(() => new Set<Member | undefined>());
+  for (let turn = 0; turn < 10; turn++)
+    for (const [n, site] of sites.entries()) seen[n]?.add(lane.choose(anybody, { visits: site }));
+  expect(Math.min(...seen.map(({ size }) => size))).toBe(10);
+});
+
+test('of an exit among many, the latest eight sites are remembered, and that it was at others', () => {
+  const visits = createVisits();
+  const many = 12_500;
+  for (let n = 0; n < many; n++) visits('me', 's0.example').note(`exit ${n}`);
+  for (let n = 1; n < 9; n++) visits('me', `s${n}.example`).note('exit 0');
+  const latestOf = (n: number) => visits('me', `s${n}.example`).latest('exit 0');
+  expect([latestOf(0), latestOf(1), latestOf(8)]).toEqual([NEVER_SEEN + many + 8, many + 1, many + 8]);
+});
+
 test('proxies with the same exit get the share of one', () => {
   const { lane, members, prove } = laneOf(20, (n) => (n < 11 ? '192.0.2.1' : `192.0.2.${n}`));
   prove(3);
@@ -91,15 +107,15 @@ test('one that is much faster than all others does not get all requests, and slo
 test('one that has worked once gets its turn like those that have worked often', () => {
   const { lane, members, prove } = laneOf(20);
   prove(1);
-  for (const member of members.slice(1)) for (let n = 0; n < 20; n++) lane.succeeded(member, 100);
+  for (const member of members.slice(1)) for (let n = 0; n < 20; n++) credit(lane, member, 100);
   expect(chosen(lane, 20, { visits: createVisits()('me', 'a.example') }).size).toBe(20);
 });
 
 test('those to avoid come after the untried, those that others hold after the rest, and none is left out', () => {
   const { lane, members } = laneOf(3);
   const [worked, other, untried] = members as [Member, Member, Member];
-  lane.succeeded(worked, 100);
-  lane.succeeded(other, 100);
+  credit(lane, worked, 100);
+  credit(lane, other, 100);
   const exits =
     (...some: Member[]) =>
     (exit: string) =>
@@ -123,7 +139,7 @@ test('one with tunnels that have proven nothing yet waits for its proof while ot
 test('an untried one is tried for one request at a time', () => {
   const { lane, members } = laneOf(3);
   const [first, second, third] = members as [Member, Member, Member];
-  lane.succeeded(third, 100);
+  credit(lane, third, 100);
   first.busy = 1;
   for (let n = 0; n < 20; n++) expect(lane.choose(anybody, {}, 'first')).toBe(second);
   second.busy = 1;
@@ -135,9 +151,9 @@ test('fast: proxies that worked are chosen, the fastest and least busy of a few'
   const { lane, members } = laneOf(10);
   const [fast, slow, busy] = members as [Member, Member, Member];
   for (let n = 0; n < 20; n++) {
-    lane.succeeded(fast, 100);
-    lane.succeeded(slow, 900);
-    lane.succeeded(busy, 100);
+    credit(lane, fast, 100);
+    credit(lane, slow, 900);
+    credit(lane, busy, 100);
   }
   busy.busy = 50;
   const counts = chosen(lane, 900, { rotation: 'fast' });
@@ -173,8 +189,8 @@ test('a trusted proxy keeps its trust after a failure, but not after a false cer
   const { lane, members } = laneOf(2);
   const [unlucky, false_] = members as [Member, Member];
   for (let n = 0; n < 5; n++) {
-    lane.succeeded(unlucky, 100);
-    lane.succeeded(false_, 100);
+    credit(lane, unlucky, 100);
+    credit(lane, false_, 100);
   }
   lane.failed(unlucky, 'closed');
   lane.failed(false_, 'distrusted');
@@ -184,7 +200,7 @@ test('a trusted proxy keeps its trust after a failure, but not after a false cer
 test('when all trusted proxies fail at once, none loses its trust', () => {
   const { lane, members } = laneOf(40);
   for (const member of members) {
-    for (let n = 0; n < 5; n++) lane.succeeded(member, 100);
+    for (let n = 0; n < 5; n++) credit(lane, member, 100);
   }
   for (let round = 0; round < 12; round++) {
     for (const member of members) lane.failed(member, 'unreachable');

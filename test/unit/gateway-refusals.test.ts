@@ -61,11 +61,11 @@ test('a request waits for the first proxy while the pool is being filled', async
   const answers = Promise.all([ask(), ask()]);
   const refused = ask(undefined, 'user-country-de');
   await until(() => gateway.open() === 3);
-  gateway.engine.set({ ...unknownUpstream(first), proven: { tunnel: true, plain: true } });
+  gateway.engine.set({ ...unknownUpstream(first), proven: true });
   expect((await answers).map(statusLine)).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK']);
   filling = false;
   expect(statusLine(await refused)).toBe(
-    'HTTP/1.1 503 None of the 1 proxies that work fits the options in the user name.',
+    'HTTP/1.1 503 None of the 1 proxies fits the options in the user name.',
   );
 });
 

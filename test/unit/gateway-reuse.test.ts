@@ -4,6 +4,7 @@ import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { createAdmit } from '../../src/gateway/admission.ts';
 import type { GatewayOptions } from '../../src/gateway/desk.ts';
 import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
+import { Idle } from '../../src/gateway/idle.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
@@ -11,6 +12,7 @@ import { createMetrics } from '../../src/lib/metrics.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
+import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const monotonic = () => performance.now();
@@ -77,12 +79,11 @@ async function createWorld(
       limiter,
       connections: 100,
       sessions: new Sessions(monotonic),
-      suits: () => true,
-      namedSites: new Map(),
+      names: { sites: new Map(), sources: new Map() },
     }),
   });
   const upstream = unknownUpstream({ protocol: 'http', ip: '127.0.0.1', port });
-  gateway.engine.set({ ...upstream, proven: { tunnel: true, plain: true } });
+  gateway.engine.set({ ...upstream, proven: true });
   closers.push(
     () => gateway.stop(),
     () => proxy.close(),
@@ -208,4 +209,29 @@ describe.each([
     );
     expect(await ask(get('http://a.example/2'))).toStartWith('HTTP/1.1 407');
   });
+});
+
+test('of the connections that many requests at once have left, those stay open that are still used', () => {
+  let now = 0;
+  let open = 0;
+  const idle = new Idle(() => now);
+  const upstream = unknownUpstream({ protocol: 'http', ip: '192.0.2.1', port: 80 });
+  const target = { host: 'a.example', address: null, port: 80 };
+  const put = (socket: TcpSocket) => idle.put(upstream, target, socket);
+  for (; open < 20; open++)
+    put({
+      peer: '',
+      listener: NOBODY,
+      write: () => true,
+      pause: () => {},
+      resume: () => {},
+      end: () => {},
+      destroy: () => void open--,
+    });
+  for (; now < 10_000; now += 200) {
+    const socket = idle.take(upstream, target);
+    if (socket) put(socket);
+    idle.sweep();
+  }
+  expect(open).toBe(1);
 });

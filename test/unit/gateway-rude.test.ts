@@ -70,7 +70,8 @@ describe.each([
   ['Bun', bunTcp],
   ['node:net', nodeTcp],
 ] as const)('with the sockets of %s', (_, tcp) => {
-  async function start(proxy: string, limits: { connections?: number; idleMs?: number } = {}, each?: number) {
+  type Limits = { connections?: number; idleMs?: number; strict?: boolean };
+  async function start(proxy: string, limits: Limits = {}, each?: number) {
     const gateway = await startBareGateway({ tcp, proxies: [proxy], limits, ...(each && { each }) });
     closers.push(() => gateway.stop());
     return gateway;
@@ -90,12 +91,13 @@ describe.each([
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     closers.push(() => proxy.close());
     const address = proxy.address();
-    const gateway = await start(`127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`);
-    const talk = (host: string, hear: RegExp, say: string) =>
+    const place = `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+    const gateway = await start(place);
+    const talk = (host: string, hear: RegExp, say: string, { port } = gateway) =>
       new Promise<string>((resolve) => {
-        const socket = connect({ port: gateway.port, host: '127.0.0.1', allowHalfOpen: true });
+        const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
         let text = '';
-        socket.write(`CONNECT ${host}.example:5000 HTTP/1.1\r\n\r\n`);
+        socket.write(`CONNECT ${host} HTTP/1.1\r\n\r\n`);
         socket.on('data', async (bytes: Buffer) => {
           text += bytes;
           if (!hear.test(text) || say === '') return;
@@ -105,8 +107,10 @@ describe.each([
         });
         socket.on('end', () => resolve(text.split('\r\n\r\n')[1] ?? ''));
       });
-    expect(await talk('late', /200/, 'HELO')).toBe('echo HELObye');
-    expect(await talk('greeter', /welcome/, 'HELO')).toBe('220 welcome\r\necho HELObye');
+    expect(await talk('late.example:5000', /200/, 'HELO')).toBe('echo HELObye');
+    expect(await talk('greeter.example:5000', /welcome/, 'HELO')).toBe('220 welcome\r\necho HELObye');
+    const strict = await start(place, { strict: true });
+    expect(await talk('greeter.example:443', /welcome/, 'HELO', strict)).toBe('220 welcome\r\necho HELObye');
   });
 
   test('connections over the limit leave nothing behind', async () => {
@@ -141,7 +145,7 @@ describe.each([
     await ask(gateway, get(1, 'Connection: close\r\n'));
     const broken = `POST http://${TARGET}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`;
     for (let n = 0; n < 8; n++) expect((await ask(gateway, broken)).text).toStartWith('HTTP/1.1 400');
-    const { lane } = gateway.engine.evidenceOf('plain', { id: '127.0.0.1', speaksForAll: true });
+    const lane = gateway.engine.laneOf('plain', { id: '127.0.0.1', speaksForAll: true });
     expect([...gateway.engine.upstreams('plain')].map((upstream) => lane.trusts(upstream))).toEqual([true]);
   });
 });

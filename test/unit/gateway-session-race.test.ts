@@ -81,7 +81,7 @@ function startSession({
   const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
   const session = open('a');
   const add = (ip: string, exitIp: string | null = null, source = '') => {
-    const proven = { tunnel: true, plain: true };
+    const proven = true;
     const proxy = { ...unknownUpstream({ protocol: 'http', ip, port: 1 }), proven, exitIp, source };
     engine.set(proxy);
     return proxy;
@@ -111,7 +111,7 @@ function startSession({
     );
   /** What the account has seen. */
   const evidence = () =>
-    engine.evidenceOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
+    engine.laneOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
   return { session, open, add, found, dials, start, evidence };
 }
 

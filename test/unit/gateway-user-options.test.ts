@@ -10,32 +10,29 @@ const SOURCES = new Map([
   ['free', both],
   ['free-http', new Set(['a-http'])],
 ]);
-const readUser = (name: string) => read(name, NAMED, SOURCES);
+const readUser = (name: string) => read(name, { sites: NAMED, sources: SOURCES });
 const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
 
 test('a user name has options in any order', () => {
   expect(readUser('me-country-de-session-a_1-sesstime-30-anonymity-ELITE-max_latency-800-sesslock')).toEqual({
-    user: 'me',
-    options: {
-      countries: ['DE'],
-      session: 'a_1',
-      sessionMs: 1_800_000,
-      anonymity: 'elite',
-      maxLatencyMs: 800,
-      sessionLock: true,
-    },
+    countries: ['DE'],
+    session: 'a_1',
+    sessionMs: 1_800_000,
+    anonymity: 'elite',
+    maxLatencyMs: 800,
+    sessionLock: true,
   });
-  expect(readUser('')).toEqual({ user: '', options: DEFAULTS });
+  expect(readUser('')).toEqual(DEFAULTS);
 });
 
 test('what no proxy can ever fit is refused', () => {
   expect(() => readUser('me-country-de.fr-not-fr.de')).toThrow('exclude each other');
   expect(() => readUser('me-max_latency-0')).toThrow('max_latency');
-  expect(readUser('me-country-de.fr-not-fr').options.notCountries).toEqual(['FR']);
+  expect(readUser('me-country-de.fr-not-fr').notCountries).toEqual(['FR']);
 });
 
 test('the way to choose an exit is an option', () => {
-  expect(readUser('me-rotate-FAST-country-de').options).toEqual({
+  expect(readUser('me-rotate-FAST-country-de')).toEqual({
     ...DEFAULTS,
     rotation: 'fast',
     countries: ['DE'],
@@ -43,11 +40,11 @@ test('the way to choose an exit is an option', () => {
 });
 
 test('spellings of other services are accepted', () => {
-  expect(readUser('me-cc-fr-sessid-x').options).toEqual({ ...DEFAULTS, countries: ['FR'], session: 'x' });
+  expect(readUser('me-cc-fr-sessid-x')).toEqual({ ...DEFAULTS, countries: ['FR'], session: 'x' });
 });
 
 test('a domain may contain hyphens, and means its site', () => {
-  expect(readUser('me-target-www.my-shop.example-country-de').options).toEqual({
+  expect(readUser('me-target-www.my-shop.example-country-de')).toEqual({
     ...DEFAULTS,
     site: 'my-shop.example',
     countries: ['DE'],
@@ -55,7 +52,7 @@ test('a domain may contain hyphens, and means its site', () => {
 });
 
 test('a target of the operator is found by name, ignoring case', () => {
-  expect(readUser('me-target-Search-country-de').options).toEqual({
+  expect(readUser('me-target-Search-country-de')).toEqual({
     ...DEFAULTS,
     site: 'example.com',
     countries: ['DE'],
@@ -63,7 +60,7 @@ test('a target of the operator is found by name, ignoring case', () => {
 });
 
 test('several countries are chosen or left out', () => {
-  expect(readUser('me-country-us.DE-not-cn.ru').options).toEqual({
+  expect(readUser('me-country-us.DE-not-cn.ru')).toEqual({
     ...DEFAULTS,
     countries: ['US', 'DE'],
     notCountries: ['CN', 'RU'],
@@ -71,7 +68,7 @@ test('several countries are chosen or left out', () => {
 });
 
 test('lists are named in order, and their names may contain dots and hyphens', () => {
-  const sourcesOf = (name: string) => readUser(name).options.sources;
+  const sourcesOf = (name: string) => readUser(name).sources;
   expect(sourcesOf('me-source-mine.FREE-country-de')).toEqual([mine, both]);
   expect(sourcesOf('me-source-/etc/mine.txt.free-http.free')).toEqual([mine, new Set(['a-http']), both]);
   const long = `me-source-${'free.'.repeat(9)}mine`;

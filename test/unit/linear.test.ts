@@ -75,6 +75,12 @@ function inDrops(text: string, onMore: (sofar: Buffer) => void): void {
   }
 }
 
+/** The text as a ClientHello that comes in records of 500 bytes. */
+function inRecords(text: string): string {
+  const pieces = `\x01\x00\xff\xff${text}`.match(/.{1,500}/gs) ?? [];
+  return pieces.map((piece) => `\x16\x03\x01\x01\xf4${piece}`).join('');
+}
+
 function listReader(format: (typeof SOURCE_FORMATS)[number]): Work {
   return (text) => {
     const rules = { protocol: null, logins: true, allowPrivate: true };
@@ -111,13 +117,14 @@ const READERS: [name: string, work: Work, most: number][] = [
     16_000,
   ],
   ['the opening of a tunnel', (text) => inDrops(text, openingReader()), 30_000],
+  ['a ClientHello in records', (text) => inDrops(inRecords(text), openingReader()), 30_000],
   ['chunks', (text) => void bodyEnd('chunked').take(Buffer.from(text)), 60_000],
   ['a request over SOCKS', (text) => void socksReader(() => {})(inboxOf(text)), 60_000],
   ['a host', (text) => void readTarget(text, 443), 16_000],
-  ['a user name', (text) => void readUser(text, new Map()), 16_000],
+  ['a user name', (text) => void readUser(text, { sites: new Map(), sources: new Map() }), 16_000],
   [
     'names of lists',
-    (text) => void readUser(`u-source-${text}`, new Map(), new Map([['a', new Set()]])),
+    (text) => void readUser(`u-source-${text}`, { sites: new Map(), sources: new Map([['a', new Set()]]) }),
     16_000,
   ],
   ['JSON', (text) => void parseForeignJson(text), 60_000],

@@ -10,8 +10,6 @@ export interface GatewayPanel {
   place: string;
   /** True if it needs a token from the operator. */
   closed: boolean;
-  /** URL of the configuration for browsers. */
-  pac: string;
   requests: number;
   served: number;
   p95Ms: number | null;
@@ -53,7 +51,7 @@ export function codeSamples(site: Site, samples: readonly CodeSample[]): Html {
 
 /** Renders how to send requests through the pool without choosing proxies. */
 export function gatewayUse(site: Site, panel: GatewayPanel, now: number): Html {
-  const { place, closed, pac, requests, served, p95Ms, latest } = panel;
+  const { place, closed, requests, served, p95Ms, latest } = panel;
   const { words, formats } = site;
   const { proxies } = words;
   const login = closed ? 'user:TOKEN@' : '';
@@ -71,7 +69,6 @@ export function gatewayUse(site: Site, panel: GatewayPanel, now: number): Html {
       proxies.formats.playwright,
       `playwright.chromium.launch(proxy={'server': 'http://${place}'${closed ? ", 'username': 'user', 'password': 'TOKEN'" : ''}})`,
     ],
-    [proxies.browsers, pac],
   ];
   const figures =
     requests === 0 || p95Ms === null

@@ -95,7 +95,7 @@ const MOST_VOICES = 4;
 const AGREEMENT_MS = 60 * 60_000;
 
 /** Notes what accounts have seen, and finds out on what several agree. */
-interface Agreement {
+export interface Agreement {
   /**
    * Notes what an account has seen. Returns true if another one has seen the same. What an account repeats counts once,
    * until another one has spoken.

@@ -91,15 +91,13 @@ export async function startBareGateway(options: BareOptions): Promise<BareGatewa
       limiter,
       connections: each,
       sessions,
-      suits: () => true,
-      namedSites: new Map(),
-      namedSources: new Map([['empty', new Set(['empty'])]]),
+      names: { sites: new Map(), sources: new Map([['empty', new Set(['empty'])]]) },
     }),
   });
   for (const place of proxies) {
     const [ip = '', port] = place.split(':');
     const upstream = unknownUpstream({ protocol: 'http', ip, port: Number(port) });
-    gateway.engine.set({ ...upstream, proven: { tunnel: proven, plain: proven } });
+    gateway.engine.set({ ...upstream, proven });
   }
   return Object.assign(gateway, {
     sites: testimony.common,

@@ -6,8 +6,6 @@ interface Question {
   /** With its token as the password, if there is one. */
   user?: string;
   host?: string;
-  /** Called with the answer to CONNECT; the handshake begins when it resolves. */
-  pause?: (head: string) => Promise<unknown>;
 }
 
 /** A client that asks for a page over TLS, one after another. */
@@ -26,7 +24,7 @@ export function startGatewayClient({ ca, port }: { ca: string; port: number }): 
     giveUp() {
       for (const end of waiting) end();
     },
-    ask: (gateway, { user = '', host = 'example.com', pause }: Question = {}) =>
+    ask: (gateway, { user = '', host = 'example.com' }: Question = {}) =>
       new Promise((resolve) => {
         const socket = connect(gateway.port, '127.0.0.1');
         const end = (page: string | null) => {
@@ -40,8 +38,7 @@ export function startGatewayClient({ ca, port }: { ca: string; port: number }): 
         socket.on('close', giveUp);
         const login = user === '' ? '' : `Proxy-Authorization: Basic ${btoa(user)}\r\n`;
         socket.write(`CONNECT ${host}:${port} HTTP/1.1\r\n${login}\r\n`);
-        socket.once('data', async (head) => {
-          await pause?.(head.toString());
+        socket.once('data', () => {
           const secure = startTls({ socket, secureContext, servername: 'example.com' }, () =>
             secure.write('GET / HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n'),
           );

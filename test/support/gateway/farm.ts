@@ -15,8 +15,6 @@ export type FarmRole =
   | 'portal'
   /** Answers CONNECT with 200, and then sends a page. */
   | 'liar'
-  /** Answers CONNECT with 200, and nothing more. */
-  | 'mute'
   /** Reads a whole request and then ends without an answer. */
   | 'swallow'
   /** Answers everyone with 502. */
@@ -47,8 +45,6 @@ interface FarmOptions {
   delayOf?: (address: string) => number;
   /** Reports whether a proxy refuses a tunnel. */
   refuses?: (address: string, authority: string) => boolean;
-  /** Called with each connection to a proxy. */
-  onDial?: (address: string) => void;
   /** Called when a traitor has fallen silent. */
   onStall?: () => void;
 }
@@ -80,7 +76,7 @@ const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
  */
 export function startGatewayFarm(
   roleOf: (address: string) => FarmRole,
-  { delayOf = () => 0, refuses = () => false, onDial = () => {}, onStall = () => {} }: FarmOptions = {},
+  { delayOf = () => 0, refuses = () => false, onStall = () => {} }: FarmOptions = {},
 ): GatewayFarm {
   const dials = new Map<string, number>();
   const exits = new Map<number, string>();
@@ -145,7 +141,6 @@ export function startGatewayFarm(
         dials.set(address, (dials.get(address) ?? 0) + 1);
         socket.data = newSide(roleOf(address), address);
         if (socket.data.role === 'reset') socket.terminate();
-        onDial(address);
       },
     },
   });
@@ -197,10 +192,6 @@ export function startGatewayFarm(
         data.buffer = rest;
         socket.write(ok);
         if (betray(socket)) onStall();
-        return;
-      }
-      if (data.role === 'mute') {
-        socket.write(ok);
         return;
       }
       if (data.role === 'liar') {

@@ -6,11 +6,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     name: 'a request that its client will never complete keeps its connection',
     changes: [
       change('src/gateway/plain.ts', 'if (!isWhole(request, client)) client.socket.destroy();', ''),
-      change(
-        'src/gateway/plain.ts',
-        'if (!this.#requestBody.done) this.#options.client.socket.destroy();',
-        '',
-      ),
+      change('src/gateway/plain.ts', 'if (!this.#requestBody.done) this.#job.client.socket.destroy();', ''),
     ],
     proof: 'bytes',
   },
@@ -99,8 +95,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         'src/gateway/plain.ts',
-        'this.#options.request.keepAlive && this.#requestBody.done && this.#answer',
-        'this.#options.request.keepAlive && this.#answer',
+        'this.#job.request.keepAlive && this.#requestBody.done && this.#answer',
+        'this.#job.request.keepAlive && this.#answer',
       ),
     ],
     proof: 'bytes',
@@ -115,8 +111,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
       ),
       change(
         'src/gateway/plain.ts',
-        'this.#options.request.keepAlive && this.#requestBody.done && this.#answer',
-        'this.#options.request.keepAlive && this.#answer',
+        'this.#job.request.keepAlive && this.#requestBody.done && this.#answer',
+        'this.#job.request.keepAlive && this.#answer',
       ),
     ],
     proof: 'bytes',
@@ -166,7 +162,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
   },
   {
     name: 'the answer to HEAD is waited for to its length',
-    changes: [change('src/gateway/plain.ts', 'answerReader(options.request.method)', "answerReader('GET')")],
+    changes: [change('src/gateway/plain.ts', 'answerReader(job.request.method)', "answerReader('GET')")],
     proof: 'bytes',
   },
   {

@@ -237,5 +237,4 @@ export const proxies = {
   latestSession: 'Session',
   latestOutcome: 'Outcome',
   latestTries: 'Tries',
-  browsers: 'Browsers (PAC)',
 };

@@ -232,5 +232,4 @@ export const proxies: Words['proxies'] = {
   latestSession: '会话',
   latestOutcome: '结果',
   latestTries: '尝试次数',
-  browsers: '浏览器 (PAC)',
 };
