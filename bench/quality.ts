@@ -10,14 +10,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import sharp, { type Sharp } from 'sharp';
+import { takenWith } from '../src/codec/decoders/exif.ts';
 import { convert } from '../src/codec/convert/convert.ts';
-import { BOUNDS, factorsOf, type Lossy, SAMPLE_QUALITY, sampleOf } from '../src/codec/convert/quality.ts';
+import { differenceOf } from '../src/codec/convert/likeness.ts';
+import { ENCODERS, type Lossy, sampleOf } from '../src/codec/convert/quality.ts';
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
 const AIM = 74.7;
 /** A blank picture, which looks like itself at any quality, is left out. */
 const BLANK = 95;
-const FORMATS = Object.keys(SAMPLE_QUALITY) as Lossy[];
+const FORMATS = Object.keys(ENCODERS) as Lossy[];
 /** What the server did before quality followed from the picture. */
 const BEFORE: Record<Lossy, number> = { webp: 80, jpeg: 82, avif: 50 };
 /** Qualities around the usual ones, for the line through the scores. */
@@ -79,8 +81,9 @@ for (const name of (await readdir(photos, { recursive: true })).sort(
   } = await sharp(join(photos, name))
     .metadata()
     .catch(() => ({ width: 0, height: 0, exif: undefined }));
-  // With EXIF: taken by a camera.
-  if (exif && width * height >= 1e6 && width * height <= 12.5e6) paths.push(join(photos, name));
+  // Cameras say how long they exposed; graphics and collages with EXIF do not.
+  const isPhoto = exif !== undefined && takenWith(exif)?.exposure !== undefined;
+  if (isPhoto && width * height >= 1e6 && width * height <= 12.5e6) paths.push(join(photos, name));
 }
 
 if (mode === 'tune') await tune();
@@ -89,11 +92,7 @@ program.kill();
 await rm(folder, { recursive: true });
 
 async function tune(): Promise<void> {
-  const rows: Record<Lossy, { factors: number[]; quality: number; slope: number }[]> = {
-    webp: [],
-    jpeg: [],
-    avif: [],
-  };
+  const rows: Record<Lossy, Row[]> = { webp: [], jpeg: [], avif: [] };
   for (const path of paths) {
     const whole = await raw(upright(path)).catch(() => null);
     if (whole === null) continue;
@@ -101,12 +100,9 @@ async function tune(): Promise<void> {
     await writeFile(original, data);
     const pixels = info.width * info.height;
     for (const format of FORMATS) {
-      const sample = sampleOf(
-        { data, width: info.width, height: info.height, channels: info.channels },
-        format,
-      );
+      const sample = sampleOf({ data, ...info }, format);
       if (!sample) continue;
-      const points: [number, number][] = [];
+      const points: [quality: number, score: number][] = [];
       for (const quality of TRIED[format])
         points.push([
           quality,
@@ -114,93 +110,53 @@ async function tune(): Promise<void> {
         ]);
       const [low, middle, high] = points as [[number, number], [number, number], [number, number]];
       if (low[1] > BLANK) continue;
-      const made = await encode(
-        sharp(sample.data, { raw: { ...sample, channels: 3 } }),
-        format,
-        SAMPLE_QUALITY[format],
-        pixels,
-      );
-      const decoded = { ...sample, data: (await raw(sharp(made))).data };
-      const factors = factorsOf(sample, decoded, pixels);
+      const raws = sharp(sample.data, { raw: { ...sample, channels: 3 } });
+      const made = await encode(raws, format, ENCODERS[format].sample, pixels);
+      const difference = differenceOf(sample, { ...sample, data: (await raw(sharp(made))).data });
       const [from, to] = middle[1] > AIM ? [low, middle] : [middle, high];
       const slope = Math.max(0.25, (to[1] - from[1]) / (to[0] - from[0]));
-      const [least, most] = BOUNDS[format];
+      const [least, most] = ENCODERS[format].bounds;
       const quality = Math.min(most, Math.max(least, from[0] + (AIM - from[1]) / slope));
-      rows[format].push({ factors, quality, slope });
+      rows[format].push({ factor: Math.log(difference), quality, slope });
     }
   }
   for (const format of FORMATS) {
     const model = fitted(rows[format]).map((value) => Number(value.toPrecision(4)));
+    const usual = at(
+      rows[format].map(({ quality }) => quality),
+      0.5,
+    );
     console.log(
-      `${format}: [${model.join(', ')}], from ${rows[format].length}; median quality ${at(
-        rows[format].map(({ quality }) => quality),
-        0.5,
-      ).toFixed(1)}`,
+      `${format}: [${model.join(', ')}], from ${rows[format].length} photos; median quality ${usual.toFixed(1)}`,
     );
   }
 }
 
-/** How much a factor is held back, in deviations of it. */
-const RIDGE = 0.03;
+/** The logarithm of a sample's difference, the quality that its picture needs, and how the score rises with that. */
+interface Row {
+  factor: number;
+  quality: number;
+  slope: number;
+}
 
-/** Least squares of the error in score, in which far outliers count little and factors are held back. */
-function fitted(rows: readonly { factors: number[]; quality: number; slope: number }[]): number[] {
-  const size = rows[0]?.factors.length ?? 0;
-  const columns = Array.from({ length: size }, (_, column) =>
-    rows.map(({ factors }) => factors[column] ?? 0),
-  );
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const means = columns.map(mean);
-  const spreads = columns.map((values, column) =>
-    Math.sqrt(mean(values.map((value) => (value - (means[column] ?? 0)) ** 2))),
-  );
-  const scaled = rows.map(({ factors }) =>
-    factors.map((factor, column) =>
-      column === 0 ? 1 : (factor - (means[column] ?? 0)) / ((spreads[column] ?? 0) + 1e-9),
-    ),
-  );
-  let model: number[] = [];
+/** Returns start and rise of a line: least squares of the error in score, in which far outliers count little. */
+function fitted(rows: readonly Row[]): [start: number, rise: number] {
+  let [start, rise] = [0, 0];
   for (let round = 0; round < 10; round++) {
-    const weights = rows.map(({ quality, slope }, row) => {
-      const guess = model.reduce((sum, value, column) => sum + value * (scaled[row]?.[column] ?? 0), 0);
-      return slope ** 2 / (1 + (round === 0 ? 0 : (guess - quality) * slope) ** 2 / 2.5 ** 2);
-    });
-    const held = RIDGE * weights.reduce((sum, weight) => sum + weight, 0);
-    const sums = Array.from({ length: size }, (_, line) =>
-      Array.from({ length: size + 1 }, (_, column) =>
-        rows.reduce(
-          (sum, { quality }, row) =>
-            sum +
-            (weights[row] ?? 0) *
-              (scaled[row]?.[line] ?? 0) *
-              (column < size ? (scaled[row]?.[column] ?? 0) : quality),
-          line === column && line > 0 ? held : 0,
-        ),
-      ),
-    );
-    model = solved(sums);
-  }
-  const steps = model.map((value, column) => (column === 0 ? 0 : value / ((spreads[column] ?? 0) + 1e-9)));
-  const start = steps.reduce((sum, step, column) => sum - step * (means[column] ?? 0), model[0] ?? 0);
-  return [start, ...steps.slice(1)];
-}
-
-/** Gauss and Jordan, with pivots. */
-function solved(lines: number[][]): number[] {
-  for (let row = 0; row < lines.length; row++) {
-    const pivot = lines.findIndex(
-      (line, index) =>
-        index >= row &&
-        Math.abs(line[row] ?? 0) === Math.max(...lines.slice(row).map((one) => Math.abs(one[row] ?? 0))),
-    );
-    [lines[row], lines[pivot]] = [lines[pivot] as number[], lines[row] as number[]];
-    const line = lines[row] as number[];
-    for (const [index, other] of lines.entries()) {
-      const factor = index === row ? 0 : (other[row] ?? 0) / (line[row] ?? 1);
-      for (const column of other.keys()) other[column] = (other[column] ?? 0) - factor * (line[column] ?? 0);
+    let [all, x, y, xx, xy] = [0, 0, 0, 0, 0];
+    for (const { factor, quality, slope } of rows) {
+      const error = round === 0 ? 0 : (start + rise * factor - quality) * slope;
+      const weight = slope ** 2 / (1 + error ** 2 / 2.5 ** 2);
+      all += weight;
+      x += weight * factor;
+      y += weight * quality;
+      xx += weight * factor ** 2;
+      xy += weight * factor * quality;
     }
+    rise = (all * xy - x * y) / (all * xx - x * x);
+    start = (y - rise * x) / all;
   }
-  return lines.map((line, row) => (line.at(-1) ?? 0) / (line[row] ?? 1));
+  return [start, rise];
 }
 
 async function judge(): Promise<void> {

@@ -13,7 +13,7 @@ import { drawStrip, type Strip } from './animation.ts';
 import { keptFile } from './kept.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
-import { isLossy, type Lossy, lowered, qualityFor, triesFor } from './quality.ts';
+import { ENCODERS, isLossy, type Lossy, lowered, qualityFor, triesFor } from './quality.ts';
 import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
 import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
 import { losesCredentials, privatePartsOf } from './warnings.ts';
@@ -25,10 +25,6 @@ interface Made {
   width: number;
   height: number;
   frames: number;
-  exifKept: boolean;
-  xmpKept: boolean;
-  iptcKept: boolean;
-  gainMapKept: boolean;
   /** Of the encoder; `null` if it has none. */
   quality: number | null;
   /** True if its colours were reduced to a palette. */
@@ -82,6 +78,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   }
   const { data, width, height, frames, quality } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
+  const told = job.stripExif ? null : await sharp(data, INPUT).metadata();
   return {
     format,
     width,
@@ -94,7 +91,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       ...{ kept: kept !== null, quality },
     },
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
-    exif: !job.stripExif && made.exifKept && source.header.exif ? takenWith(source.header.exif) : null,
+    exif: told?.exif && source.header.exif ? takenWith(source.header.exif) : null,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
     warnings: lossesOf({
       ...source,
@@ -102,7 +99,8 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       format,
       frames: source.frames,
       animated,
-      keeps: !job.stripExif,
+      told,
+      gainMapKept: format === 'jpeg' && hasGainMap(data),
       provenanceLost: await losesCredentials(job.input, data),
       sides: { from: source.upright, to: { width, height } },
       bytes: { from: source.bytes, to: data.length },
@@ -166,18 +164,7 @@ async function keptAs(
   const pixels = { frame, all: animated ? frame * source.frames : frame };
   const asked = { format, animated, keepsExif: !job.stripExif, pixels };
   const data = mayStay ? await keptFile(job.input, asked, sharp) : null;
-  if (!data) return null;
-  const { exif, xmp, iptc } = await sharp(data).metadata();
-  return {
-    data,
-    ...source.upright,
-    frames: animated ? source.frames : 1,
-    exifKept: exif !== undefined,
-    xmpKept: xmp !== undefined,
-    iptcKept: iptc !== undefined,
-    gainMapKept: false,
-    quality: null,
-  };
+  return data && { data, ...source.upright, frames: animated ? source.frames : 1, quality: null };
 }
 
 /** The path of most pictures: sharp decodes, fits and encodes. */
@@ -208,18 +195,11 @@ async function convertWhole(
     const lossy = await encoded(false);
     if (lossy.data.length < data.length) ({ data, info } = lossy);
   }
-  // Read from the file itself, because sharp's input may be a picture that our own code has decoded.
-  const { xmp, iptc } = source.header;
-  const told = !job.stripExif && (xmp ?? iptc) ? await sharp(data).metadata() : null;
   return {
     data,
     width: info.width,
     height: animated ? (info.pageHeight ?? info.height) : info.height,
     frames: animated ? await framesIn(data, format, sharp) : 1,
-    exifKept: format !== 'gif',
-    xmpKept: isPlain(source) && told?.xmp !== undefined,
-    iptcKept: told?.iptc !== undefined,
-    gainMapKept: withGainMap !== null,
     quality: isLossy(format) && !(format === 'webp' && encoding.flat) ? (encoding.quality ?? null) : null,
     palette: plan.palette,
     pixels,
@@ -238,8 +218,7 @@ function qualityOf(
       ...encoding,
       quality,
     }).toBuffer();
-    const decoded = await sharp(encoded, INPUT).removeAlpha().toColourspace('srgb').raw().toBuffer();
-    return { data: decoded, width, height };
+    return { data: await sharp(encoded, INPUT).raw().toBuffer(), width, height };
   });
 }
 
@@ -258,9 +237,8 @@ async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor
           { ...encodingOf(source, plan), motion: { delay, loop } },
         ).toBuffer();
   const frames = await framesIn(data, plan.format, sharp);
-  const quality = plan.format === 'webp' && !plan.lossless ? (plan.quality ?? FIXED_QUALITY.webp) : null;
-  const kept = { quality, exifKept: false, xmpKept: false, iptcKept: false, gainMapKept: false };
-  return { data, width, height, frames, ...kept };
+  const quality = plan.format === 'webp' && !plan.lossless ? (plan.quality ?? ENCODERS.webp.drawing) : null;
+  return { data, width, height, frames, quality };
 }
 
 async function stripOf(
@@ -289,7 +267,7 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
     pixels: header.width * header.height * scale * scale * (animated ? frames : 1),
     flat: plan.lossless ?? (flat && (format !== 'webp' || quality === undefined)),
     palette: plan.palette ?? (header.isPalette === true && scale === 1),
-    quality: quality ?? (isLossy(format) && (flat || animated) ? FIXED_QUALITY[format] : undefined),
+    quality: quality ?? (isLossy(format) && (flat || animated) ? ENCODERS[format].drawing : undefined),
   };
 }
 
@@ -353,9 +331,6 @@ const MAX_OUTPUT_SIDE: Record<Format, number> = {
   gif: 65_535,
 };
 
-/** For drawings, screenshots and animations. */
-const FIXED_QUALITY: Record<Lossy, number> = { webp: 80, jpeg: 82, avif: 50 };
-
 /** Adds the encoder. The settings were measured with bench/encoders.ts. */
 function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, motion }: Encoding): Sharp {
   switch (format) {
@@ -391,7 +366,7 @@ interface WithGainMap extends Sharp {
  */
 async function jpegWithGainMap(
   picture: Sharp,
-  quality = FIXED_QUALITY.jpeg,
+  quality = ENCODERS.jpeg.drawing,
 ): Promise<{ data: Buffer<ArrayBuffer>; info: OutputInfo } | null> {
   const pipeline = (picture.clone() as WithGainMap).keepGainMap().jpeg({ quality });
   const made = await withGainMaps(() => pipeline.toBuffer({ resolveWithObject: true })).catch(() => null);
