@@ -1,16 +1,4 @@
-/** Interleaved RGB, 8 bits each. */
-export interface Rgb {
-  data: Uint8Array;
-  width: number;
-  height: number;
-}
-
-/** One value for each square of pixels. */
-interface Plane {
-  values: Float32Array;
-  width: number;
-  height: number;
-}
+import type { Pixels } from './look.ts';
 
 /** Brightness, and blue against it. */
 const [LIGHT, BLUE] = [0, 1];
@@ -35,17 +23,19 @@ const REACTION = Float32Array.from({ length: 256 }, (_, value) => {
   return Math.cbrt(light + BIAS) - Math.cbrt(BIAS);
 });
 
-/** Returns how much a picture differs from its original, of the same size, whose sides are multiples of 64. Pure. */
-export function differenceOf(original: Rgb, made: Rgb): number {
-  const [before, after] = [planesOf(original), planesOf(made)];
+/** Returns how much a picture in RGB differs from its original, whose sides are multiples of 64. Pure. */
+export function differenceOf({ data, width }: Pixels, made: Uint8Array): number {
+  const [before, after] = [planesOf(data), planesOf(made)];
   return WEIGHTS.reduce((sum, { plane, side, weights }) => {
-    const terms = termsOf(shrunk(before[plane] as Plane, side), shrunk(after[plane] as Plane, side));
+    const [a, b] = [before, after].map((planes) => shrunk(planes[plane] as Float32Array, width, side));
+    const terms = termsOf(a as Float32Array, b as Float32Array, width / side);
     return terms.reduce((all, term, index) => all + term * (weights[index] ?? 0), sum);
   }, 0);
 }
 
-function planesOf({ data, width, height }: Rgb): Plane[] {
-  const [light, blue] = [new Float32Array(width * height), new Float32Array(width * height)];
+/** Returns a value for each pixel. */
+function planesOf(data: Uint8Array): [light: Float32Array, blue: Float32Array] {
+  const [light, blue] = [new Float32Array(data.length / 3), new Float32Array(data.length / 3)];
   for (let at = 0, from = 0; at < light.length; at++, from += 3) {
     const r = REACTION[data[from] as number] as number;
     const g = REACTION[data[from + 1] as number] as number;
@@ -53,33 +43,33 @@ function planesOf({ data, width, height }: Rgb): Plane[] {
     light[at] = 0.265 * r + 0.657 * g + 0.078 * b;
     blue[at] = 0.474 * b - 0.022 * r - 0.452 * g;
   }
-  return [light, blue].map((values) => ({ values, width, height }));
+  return [light, blue];
 }
 
 /** Returns the means of squares with that side. */
-function shrunk(plane: Plane, side: number): Plane {
+function shrunk(plane: Float32Array, width: number, side: number): Float32Array {
   if (side === 1) return plane;
-  const [width, height] = [plane.width / side, plane.height / side];
-  const values = new Float32Array(width * height);
-  for (let y = 0, from = 0; y < plane.height; y++) {
-    const row = Math.floor(y / side) * width;
-    for (let to = row; to < row + width; to++) {
+  const values = new Float32Array(plane.length / (side * side));
+  const across = width / side;
+  for (let y = 0, from = 0; from < plane.length; y++) {
+    const row = Math.floor(y / side) * across;
+    for (let to = row; to < row + across; to++) {
       let sum = 0;
-      for (const end = from + side; from < end; from++) sum += plane.values[from] as number;
+      for (const end = from + side; from < end; from++) sum += plane[from] as number;
       values[to] = (values[to] as number) + sum / (side * side);
     }
   }
-  return { values, width, height };
+  return values;
 }
 
-/** Compares two planes block by block. Returns what `WEIGHTS` weigh. */
-function termsOf({ values: a, width, height }: Plane, { values: b }: Plane): number[] {
+/** Compares two planes of that width block by block. Returns what `WEIGHTS` weigh. */
+function termsOf(a: Float32Array, b: Float32Array, width: number): number[] {
   const count = BLOCK * BLOCK;
   let [loss, losses, added, removed] = [0, 0, 0, 0];
   const fourth = (value: number) => value * value * value * value;
   const skip = width - BLOCK;
-  for (let top = 0; top < height; top += BLOCK) {
-    for (let start = top * width; start < top * width + width; start += BLOCK) {
+  for (let top = 0; top < a.length; top += width * BLOCK) {
+    for (let start = top; start < top + width; start += BLOCK) {
       let [sumA, sumB, squares, products] = [0, 0, 0, 0];
       for (let y = 0, at = start; y < BLOCK; y++, at += skip) {
         for (let x = 0; x < BLOCK; x++, at++) {

@@ -1,5 +1,5 @@
 import type { Format } from '../format.ts';
-import { differenceOf, type Rgb } from './likeness.ts';
+import { differenceOf } from './likeness.ts';
 import type { Pixels } from './look.ts';
 
 /** Formats whose encoder has a quality. */
@@ -40,17 +40,17 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     power: 0.8,
   },
   jpeg: {
-    drawing: 82,
+    drawing: 58,
     usual: 75,
     sample: 72,
-    tiles: [32, 96],
-    model: [55.84, 22.6],
+    tiles: [48, 144],
+    model: [56.15, 22.05],
     bounds: [44, 86],
     least: 35,
     power: 0.85,
   },
   avif: {
-    drawing: 50,
+    drawing: 58,
     usual: 59,
     sample: 57,
     tiles: [32, 48],
@@ -76,7 +76,7 @@ const SHARE = 1 / 16;
 const LEAST_PIXELS = 1e6;
 
 /** Returns tiles from all over a picture side by side, or `null` if it is too small for that. */
-export function sampleOf({ data, width, height, channels }: Pixels, format: Lossy): Rgb | null {
+export function sampleOf({ data, width, height, channels }: Pixels, format: Lossy): Pixels | null {
   if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
   const [least, most] = ENCODERS[format].tiles;
   const count = Math.min(most, Math.max(least, (width * height * SHARE) / TILE ** 2));
@@ -100,7 +100,7 @@ export function sampleOf({ data, width, height, channels }: Pixels, format: Loss
       }
     }
   }
-  return { data: sample, width: tiles * TILE, height: TILE };
+  return { data: sample, width: tiles * TILE, height: TILE, channels: 3 };
 }
 
 const onGrid = (place: number) => Math.floor(place / GRID) * GRID;
@@ -112,7 +112,7 @@ const onGrid = (place: number) => Math.floor(place / GRID) * GRID;
 export async function qualityFor(
   picture: Pixels | null,
   format: Lossy,
-  encoded: (sample: Rgb, quality: number) => Promise<Rgb>,
+  encoded: (sample: Pixels, quality: number) => Promise<Uint8Array>,
 ): Promise<number> {
   const { usual, sample: quality, model, bounds } = ENCODERS[format];
   const sample = picture && sampleOf(picture, format);
