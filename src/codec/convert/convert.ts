@@ -13,7 +13,7 @@ import { drawStrip, type Strip } from './animation.ts';
 import { keptFile } from './kept.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
-import { ENCODERS, isLossy, type Lossy, lowered, qualityFor, triesFor } from './quality.ts';
+import { ENCODERS, isLossy, lowered, qualityFor, triesFor } from './quality.ts';
 import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
 import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
 import { losesCredentials, privatePartsOf } from './warnings.ts';

@@ -1,22 +1,12 @@
-import type { Parts } from '../decoders/jpeg-parts.ts';
 import type { Format } from '../format.ts';
 import { ACCEPTED, inWords } from '../formats.ts';
-import type { Header } from './header.ts';
 import type { Metadata } from './sharp.ts';
+import type { Source } from './source.ts';
 import type { Warning } from './warnings.ts';
 
 /** The input and the result of a conversion. */
-interface Passage {
-  kind: Header['kind'];
+interface Passage extends Pick<Source, 'frames' | 'moves' | 'complete' | 'parts'> {
   header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
-  /** Frames of the animation, or pictures in the file. */
-  frames: number;
-  /** Whether the frames form an animation. */
-  moves: boolean;
-  /** Whether the file is complete. */
-  complete: boolean;
-  /** What else the file contains, if known. */
-  parts?: Parts | undefined;
   format: Format;
   /** Whether the result is animated. */
   animated: boolean;

@@ -80,11 +80,8 @@ export function sampleOf({ data, width, height, channels }: Pixels, format: Loss
   if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
   const [least, most] = ENCODERS[format].tiles;
   const count = Math.min(most, Math.max(least, (width * height * SHARE) / TILE ** 2));
-  const across = Math.max(
-    1,
-    Math.min(Math.floor(width / TILE), Math.round(Math.sqrt((count * width) / height))),
-  );
-  const down = Math.max(1, Math.min(Math.floor(height / TILE), Math.round(count / across)));
+  const across = Math.max(1, Math.round(Math.sqrt((count * width) / height)));
+  const down = Math.max(1, Math.round(count / across));
   const tiles = across * down;
   const sample = new Uint8Array(tiles * TILE * TILE * 3);
   for (let tile = 0; tile < tiles; tile++) {
