@@ -261,11 +261,13 @@ test('a file of more than 50 megapixels is encoded, whose memory looking at it w
   expect([(await kept(5e7)) !== null, await kept(5e7 + 1)]).toEqual([true, null]);
 });
 
-test('a PNG that viewers may animate is never kept', async () => {
+test('a PNG that viewers may animate, or that is interlaced, is never kept', async () => {
   const { bytes } = await bench.convert(await animation('gif'), { format: 'png' });
   expect(bareFile(bytes, 'png', false)).toBeNull();
   const still = await SMALL.png();
   expect(bareFile(still, 'png', false)).not.toBeNull();
+  const interlaced = await sharp(still).png({ progressive: true }).toBuffer();
+  expect(bareFile(interlaced, 'png', false)).toBeNull();
   const announced = Buffer.concat([
     still.subarray(0, 33),
     ...writeChunk('acTL', Buffer.alloc(8)),
