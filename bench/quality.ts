@@ -1,6 +1,7 @@
 /**
  * One visible quality for WebP, JPEG and AVIF: makes the tables of src/codec/convert/quality.ts from photos, or judges them on others.
- * `bun bench/quality.ts tune|judge FOLDER SCORER [COUNT]`. FOLDER: JPEG photos of 1 to 12 megapixels, of which those with an even checksum of their name
+ * `bun bench/quality.ts tune|judge|drawings FOLDER SCORER [COUNT]`. `drawings` compares PNG files of 0.2 to 2.5 megapixels that compress well with fixed qualities.
+ * FOLDER: JPEG photos of 1 to 12 megapixels, of which those with an even checksum of their name
  * tune and the others judge. SCORER: a program that reads lines of `ORIGINAL<TAB>PICTURE<TAB>WIDTH<TAB>HEIGHT`, files of RGB with 8 bits, and prints SSIMULACRA2 for
  * each, such as 20 lines of Rust around the crate `fast-ssim2`.
  */
@@ -10,10 +11,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import sharp, { type Sharp } from 'sharp';
-import { takenWith } from '../src/codec/decoders/exif.ts';
 import { convert } from '../src/codec/convert/convert.ts';
 import { differenceOf } from '../src/codec/convert/likeness.ts';
 import { ENCODERS, type Lossy, sampleOf } from '../src/codec/convert/quality.ts';
+import { takenWith } from '../src/codec/decoders/exif.ts';
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
 const [LEAST, AIM, MOST] = [72, 74.7, 77];
@@ -87,6 +88,7 @@ for (const name of (await readdir(photos, { recursive: true })).sort(
 }
 
 if (mode === 'tune') await tune();
+else if (mode === 'drawings') await drawings();
 else await judge();
 program.kill();
 await rm(folder, { recursive: true });
@@ -223,5 +225,49 @@ async function judge(): Promise<void> {
         `  bytes, median: ${at(bytes, 0.5).toFixed(2)} of before, ${at(webp, 0.5).toFixed(2)} of WebP; CPU ${((cpu[0] ?? 0) / (cpu[1] ?? 1)).toFixed(2)} of the fixed quality`,
       );
     }
+  }
+}
+
+async function drawings(): Promise<void> {
+  const limits = { maxPixels: 1e8, maxFrames: 500, heic: true };
+  const found = new Map(
+    FORMATS.map((format) => [format, { now: [] as number[], before: [] as number[], bytes: [] as number[] }]),
+  );
+  const names = (await readdir(photos, { recursive: true })).filter((name) => /\.png$/i.test(name));
+  let left = Number(count);
+  for (const name of names.sort((a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b))) {
+    const input = join(photos, name);
+    const {
+      width = 0,
+      height = 0,
+      channels = 0,
+    } = await sharp(input)
+      .metadata()
+      .catch(() => ({}) as never);
+    const pixels = width * height;
+    const isOne = channels >= 3 && pixels >= 2e5 && pixels <= 2.5e6 && Bun.file(input).size < 0.5 * pixels;
+    if (!isOne || left === 0) continue;
+    left--;
+    const drawn = sharp(input).flatten({ background: '#ffffff' });
+    await writeFile(original, (await raw(drawn)).data);
+    for (const [format, rows] of found) {
+      const output = join(folder, 'output');
+      const job = { input, output, format, stripExif: true, maxWidth: 4096, maxHeight: 4096, look: false };
+      await convert(job, limits);
+      const before =
+        format === 'webp'
+          ? await drawn.clone().webp({ lossless: true, effort: 2 }).toBuffer()
+          : await encode(drawn.clone(), format, BEFORE[format], pixels);
+      const now = await readFile(output);
+      rows.now.push(await scoreOf(await sharp(now).flatten({ background: '#ffffff' }).png().toBuffer()));
+      rows.before.push(await scoreOf(before));
+      rows.bytes.push(now.length / before.length);
+    }
+  }
+  for (const [format, { now, before, bytes }] of found) {
+    const good = (scores: number[]) => scores.filter((score) => score >= 85).length;
+    console.log(
+      `${format}, ${now.length} drawings: ${good(now)} at 85 or more, median ${at(now, 0.5).toFixed(1)}; before ${good(before)}, median ${at(before, 0.5).toFixed(1)}; bytes, median ${at(bytes, 0.5).toFixed(2)} of before`,
+    );
   }
 }

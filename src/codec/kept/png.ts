@@ -60,20 +60,15 @@ function keptData(
     return data.length <= (colourType === 3 ? 256 : colourType === 2 ? 6 : 2) ? data : null;
   if (type in COLOURS) return data.length === COLOURS[type] ? data : null;
   if (type === 'iCCP') {
-    const { buffer } = inflateSync(data.subarray(data.indexOf(0) + 2), {
-      maxOutputLength: 2 ** 22,
-      info: true,
-    }) as unknown as { buffer: Buffer };
-    const icc = bareIcc(buffer);
+    const icc = bareIcc(inflateSync(data.subarray(data.indexOf(0) + 2), { maxOutputLength: 2 ** 22 }));
     return icc && Buffer.concat([Buffer.from('icc\0\0'), deflateSync(icc, { level: 9 })]);
   }
   if (type === 'eXIf' && keepsExif) return data;
   return (type.charCodeAt(0) & 0x20) === 0 ? null : undefined;
 }
 
-/** Returns the length of all rows with their filters; infinity for interlaced ones, which take fewer bytes in order. */
+/** Returns the length of all rows with their filters. Interlaced pictures have more rows, and are refused for that. */
 function bytesOf(head: Buffer): number {
-  if (head.readUInt8(12) !== 0) return Infinity;
   const bits = (CHANNELS[head.readUInt8(9)] ?? Infinity) * head.readUInt8(8);
   return head.readUInt32BE(4) * (1 + Math.ceil((head.readUInt32BE(0) * bits) / 8));
 }
