@@ -50,9 +50,11 @@ async function scoreOf(made: Buffer): Promise<number> {
 
 function encode(picture: Sharp, format: Lossy, quality: number, pixels: number): Promise<Buffer> {
   if (format === 'webp') return picture.webp({ quality, effort: 2 }).toBuffer();
-  if (format === 'jpeg') return picture.jpeg({ quality, mozjpeg: true }).toBuffer();
+  if (format === 'jpeg') return onWhite(picture).jpeg({ quality, mozjpeg: true }).toBuffer();
   return picture.avif({ quality, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 }).toBuffer();
 }
+
+const onWhite = (picture: Sharp) => picture.flatten({ background: '#ffffff' });
 
 const upright = (path: string) =>
   sharp(path, { limitInputPixels: false, failOn: 'error' })
@@ -248,8 +250,8 @@ async function drawings(): Promise<void> {
     const isOne = channels >= 3 && pixels >= 2e5 && pixels <= 2.5e6 && Bun.file(input).size < 0.5 * pixels;
     if (!isOne || left === 0) continue;
     left--;
-    const drawn = sharp(input).flatten({ background: '#ffffff' });
-    await writeFile(original, (await raw(drawn)).data);
+    const drawn = sharp(input);
+    await writeFile(original, (await raw(onWhite(drawn.clone()))).data);
     for (const [format, rows] of found) {
       const output = join(folder, 'output');
       const job = { input, output, format, stripExif: true, maxWidth: 4096, maxHeight: 4096, look: false };
@@ -259,8 +261,8 @@ async function drawings(): Promise<void> {
           ? await drawn.clone().webp({ lossless: true, effort: 2 }).toBuffer()
           : await encode(drawn.clone(), format, BEFORE[format], pixels);
       const now = await readFile(output);
-      rows.now.push(await scoreOf(await sharp(now).flatten({ background: '#ffffff' }).png().toBuffer()));
-      rows.before.push(await scoreOf(before));
+      rows.now.push(await scoreOf(await onWhite(sharp(now)).png().toBuffer()));
+      rows.before.push(await scoreOf(await onWhite(sharp(before)).png().toBuffer()));
       rows.bytes.push(now.length / before.length);
     }
   }

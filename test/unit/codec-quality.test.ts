@@ -3,8 +3,7 @@ import sharp from 'sharp';
 import { differenceOf } from '../../src/codec/convert/likeness.ts';
 import type { Pixels } from '../../src/codec/convert/look.ts';
 import { ENCODERS, lowered, qualityFor, sampleOf } from '../../src/codec/convert/quality.ts';
-import { startCodec } from '../support/codec/codec.ts';
-import { photo, quarters } from '../support/images/images.ts';
+import { photo } from '../support/images/images.ts';
 
 /** Returns a generated photo as it is, or blurred. */
 async function pixelsOf(blur = 0): Promise<Pixels> {
@@ -72,18 +71,4 @@ test('quality is lowered as far as the bytes must, never raised, and to 1 only w
   expect([0.9, 0.5, 0.01].map((share) => lowered(80, share, 'webp', false))).toEqual([76, 50, 30]);
   expect(lowered(80, 0.01, 'jpeg', true)).toBe(1);
   expect(lowered(20, 0.5, 'avif', false)).toBe(20);
-});
-
-test('a drawing in JPEG is encoded with the table that keeps the edges of text, a photo is not', async () => {
-  const bench = await startCodec();
-  const isFlat = async (file: Buffer) => {
-    const { bytes } = await bench.convert(file, { format: 'jpeg' });
-    const table = bytes.indexOf(Buffer.from([0xff, 0xdb])) + 5;
-    return new Set(bytes.subarray(table, table + 64)).size === 1;
-  };
-  expect([await isFlat(await quarters().png().toBuffer()), await isFlat(await photo(300, 200))]).toEqual([
-    true,
-    false,
-  ]);
-  await bench.stop();
 });

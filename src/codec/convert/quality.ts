@@ -40,7 +40,7 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     power: 0.8,
   },
   jpeg: {
-    drawing: 58,
+    drawing: 82,
     usual: 75,
     sample: 72,
     tiles: [48, 144],
