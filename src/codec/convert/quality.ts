@@ -50,7 +50,7 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     power: 0.85,
   },
   avif: {
-    drawing: 58,
+    drawing: 57,
     usual: 59,
     sample: 57,
     tiles: [32, 48],
