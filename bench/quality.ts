@@ -1,6 +1,7 @@
 /**
  * One visible quality for WebP, JPEG and AVIF: makes the tables of src/codec/convert/quality.ts from photos, or judges them on others.
- * `bun bench/quality.ts tune|judge FOLDER SCORER [COUNT]`. FOLDER: JPEG photos of 1 to 12 megapixels, of which those with an even checksum of their name
+ * `bun bench/quality.ts tune|judge|drawings FOLDER SCORER [COUNT]`. `drawings` compares PNG files of 0.2 to 2.5 megapixels that compress well with fixed qualities.
+ * FOLDER: JPEG photos of 1 to 12 megapixels, of which those with an even checksum of their name
  * tune and the others judge. SCORER: a program that reads lines of `ORIGINAL<TAB>PICTURE<TAB>WIDTH<TAB>HEIGHT`, files of RGB with 8 bits, and prints SSIMULACRA2 for
  * each, such as 20 lines of Rust around the crate `fast-ssim2`.
  */
@@ -11,13 +12,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import sharp, { type Sharp } from 'sharp';
 import { convert } from '../src/codec/convert/convert.ts';
-import { BOUNDS, factorsOf, type Lossy, SAMPLE_QUALITY, sampleOf } from '../src/codec/convert/quality.ts';
+import { differenceOf } from '../src/codec/convert/likeness.ts';
+import { ENCODERS, type Lossy, sampleOf } from '../src/codec/convert/quality.ts';
+import { takenWith } from '../src/codec/decoders/exif.ts';
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
-const AIM = 74.7;
+const [LEAST, AIM, MOST] = [72, 74.7, 77];
 /** A blank picture, which looks like itself at any quality, is left out. */
 const BLANK = 95;
-const FORMATS = Object.keys(SAMPLE_QUALITY) as Lossy[];
+const FORMATS = Object.keys(ENCODERS) as Lossy[];
 /** What the server did before quality followed from the picture. */
 const BEFORE: Record<Lossy, number> = { webp: 80, jpeg: 82, avif: 50 };
 /** Qualities around the usual ones, for the line through the scores. */
@@ -47,9 +50,11 @@ async function scoreOf(made: Buffer): Promise<number> {
 
 function encode(picture: Sharp, format: Lossy, quality: number, pixels: number): Promise<Buffer> {
   if (format === 'webp') return picture.webp({ quality, effort: 2 }).toBuffer();
-  if (format === 'jpeg') return picture.jpeg({ quality, mozjpeg: true }).toBuffer();
+  if (format === 'jpeg') return onWhite(picture).jpeg({ quality, mozjpeg: true }).toBuffer();
   return picture.avif({ quality, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 }).toBuffer();
 }
+
+const onWhite = (picture: Sharp) => picture.flatten({ background: '#ffffff' });
 
 const upright = (path: string) =>
   sharp(path, { limitInputPixels: false, failOn: 'error' })
@@ -79,21 +84,19 @@ for (const name of (await readdir(photos, { recursive: true })).sort(
   } = await sharp(join(photos, name))
     .metadata()
     .catch(() => ({ width: 0, height: 0, exif: undefined }));
-  // With EXIF: taken by a camera.
-  if (exif && width * height >= 1e6 && width * height <= 12.5e6) paths.push(join(photos, name));
+  // Cameras say how long they exposed; graphics and collages with EXIF do not.
+  const isPhoto = exif !== undefined && takenWith(exif)?.exposure !== undefined;
+  if (isPhoto && width * height >= 1e6 && width * height <= 12.5e6) paths.push(join(photos, name));
 }
 
 if (mode === 'tune') await tune();
+else if (mode === 'drawings') await drawings();
 else await judge();
 program.kill();
 await rm(folder, { recursive: true });
 
 async function tune(): Promise<void> {
-  const rows: Record<Lossy, { factors: number[]; quality: number; slope: number }[]> = {
-    webp: [],
-    jpeg: [],
-    avif: [],
-  };
+  const rows: Record<Lossy, Row[]> = { webp: [], jpeg: [], avif: [] };
   for (const path of paths) {
     const whole = await raw(upright(path)).catch(() => null);
     if (whole === null) continue;
@@ -101,12 +104,9 @@ async function tune(): Promise<void> {
     await writeFile(original, data);
     const pixels = info.width * info.height;
     for (const format of FORMATS) {
-      const sample = sampleOf(
-        { data, width: info.width, height: info.height, channels: info.channels },
-        format,
-      );
+      const sample = sampleOf({ data, ...info }, format);
       if (!sample) continue;
-      const points: [number, number][] = [];
+      const points: [quality: number, score: number][] = [];
       for (const quality of TRIED[format])
         points.push([
           quality,
@@ -114,93 +114,52 @@ async function tune(): Promise<void> {
         ]);
       const [low, middle, high] = points as [[number, number], [number, number], [number, number]];
       if (low[1] > BLANK) continue;
-      const made = await encode(
-        sharp(sample.data, { raw: { ...sample, channels: 3 } }),
-        format,
-        SAMPLE_QUALITY[format],
-        pixels,
-      );
-      const decoded = { ...sample, data: (await raw(sharp(made))).data };
-      const factors = factorsOf(sample, decoded, pixels);
+      const made = await encode(sharp(sample.data, { raw: sample }), format, ENCODERS[format].sample, pixels);
+      const difference = differenceOf(sample, (await raw(sharp(made))).data);
       const [from, to] = middle[1] > AIM ? [low, middle] : [middle, high];
       const slope = Math.max(0.25, (to[1] - from[1]) / (to[0] - from[0]));
-      const [least, most] = BOUNDS[format];
+      const [least, most] = ENCODERS[format].bounds;
       const quality = Math.min(most, Math.max(least, from[0] + (AIM - from[1]) / slope));
-      rows[format].push({ factors, quality, slope });
+      rows[format].push({ factor: Math.log(difference), quality, slope });
     }
   }
   for (const format of FORMATS) {
     const model = fitted(rows[format]).map((value) => Number(value.toPrecision(4)));
+    const usual = at(
+      rows[format].map(({ quality }) => quality),
+      0.5,
+    );
     console.log(
-      `${format}: [${model.join(', ')}], from ${rows[format].length}; median quality ${at(
-        rows[format].map(({ quality }) => quality),
-        0.5,
-      ).toFixed(1)}`,
+      `${format}: [${model.join(', ')}], from ${rows[format].length} photos; median quality ${usual.toFixed(1)}`,
     );
   }
 }
 
-/** How much a factor is held back, in deviations of it. */
-const RIDGE = 0.03;
+/** The logarithm of a sample's difference, the quality that its picture needs, and how the score rises with that. */
+interface Row {
+  factor: number;
+  quality: number;
+  slope: number;
+}
 
-/** Least squares of the error in score, in which far outliers count little and factors are held back. */
-function fitted(rows: readonly { factors: number[]; quality: number; slope: number }[]): number[] {
-  const size = rows[0]?.factors.length ?? 0;
-  const columns = Array.from({ length: size }, (_, column) =>
-    rows.map(({ factors }) => factors[column] ?? 0),
-  );
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const means = columns.map(mean);
-  const spreads = columns.map((values, column) =>
-    Math.sqrt(mean(values.map((value) => (value - (means[column] ?? 0)) ** 2))),
-  );
-  const scaled = rows.map(({ factors }) =>
-    factors.map((factor, column) =>
-      column === 0 ? 1 : (factor - (means[column] ?? 0)) / ((spreads[column] ?? 0) + 1e-9),
-    ),
-  );
-  let model: number[] = [];
+/** Returns start and rise of a line: least squares of the error in score, in which far outliers count little. */
+function fitted(rows: readonly Row[]): [start: number, rise: number] {
+  let [start, rise] = [0, 0];
   for (let round = 0; round < 10; round++) {
-    const weights = rows.map(({ quality, slope }, row) => {
-      const guess = model.reduce((sum, value, column) => sum + value * (scaled[row]?.[column] ?? 0), 0);
-      return slope ** 2 / (1 + (round === 0 ? 0 : (guess - quality) * slope) ** 2 / 2.5 ** 2);
-    });
-    const held = RIDGE * weights.reduce((sum, weight) => sum + weight, 0);
-    const sums = Array.from({ length: size }, (_, line) =>
-      Array.from({ length: size + 1 }, (_, column) =>
-        rows.reduce(
-          (sum, { quality }, row) =>
-            sum +
-            (weights[row] ?? 0) *
-              (scaled[row]?.[line] ?? 0) *
-              (column < size ? (scaled[row]?.[column] ?? 0) : quality),
-          line === column && line > 0 ? held : 0,
-        ),
-      ),
-    );
-    model = solved(sums);
-  }
-  const steps = model.map((value, column) => (column === 0 ? 0 : value / ((spreads[column] ?? 0) + 1e-9)));
-  const start = steps.reduce((sum, step, column) => sum - step * (means[column] ?? 0), model[0] ?? 0);
-  return [start, ...steps.slice(1)];
-}
-
-/** Gauss and Jordan, with pivots. */
-function solved(lines: number[][]): number[] {
-  for (let row = 0; row < lines.length; row++) {
-    const pivot = lines.findIndex(
-      (line, index) =>
-        index >= row &&
-        Math.abs(line[row] ?? 0) === Math.max(...lines.slice(row).map((one) => Math.abs(one[row] ?? 0))),
-    );
-    [lines[row], lines[pivot]] = [lines[pivot] as number[], lines[row] as number[]];
-    const line = lines[row] as number[];
-    for (const [index, other] of lines.entries()) {
-      const factor = index === row ? 0 : (other[row] ?? 0) / (line[row] ?? 1);
-      for (const column of other.keys()) other[column] = (other[column] ?? 0) - factor * (line[column] ?? 0);
+    let [all, x, y, xx, xy] = [0, 0, 0, 0, 0];
+    for (const { factor, quality, slope } of rows) {
+      const error = round === 0 ? 0 : (start + rise * factor - quality) * slope;
+      const weight = slope ** 2 / (1 + error ** 2 / 2.5 ** 2);
+      all += weight;
+      x += weight * factor;
+      y += weight * quality;
+      xx += weight * factor ** 2;
+      xy += weight * factor * quality;
     }
+    rise = (all * xy - x * y) / (all * xx - x * x);
+    start = (y - rise * x) / all;
   }
-  return lines.map((line, row) => (line.at(-1) ?? 0) / (line[row] ?? 1));
+  return [start, rise];
 }
 
 async function judge(): Promise<void> {
@@ -224,38 +183,30 @@ async function judge(): Promise<void> {
     const whole = await raw(upright(path)).catch(() => null);
     if (whole === null) continue;
     await writeFile(original, whole.data);
-    if ((await scoreOf(await encode(upright(path), 'webp', 50, 0))) > BLANK) continue;
     let webp = 0;
     for (const format of FORMATS) {
       const rows = found.get(format);
       if (!rows) continue;
       await writeFile(input, await readFile(path));
-      const start = cpuMs();
-      const { width, height } = await convert(
-        { input, output, format, stripExif: true, maxWidth: 4096, maxHeight: 4096, look: true },
-        limits,
-      );
-      const middle = cpuMs();
-      await convert(
-        {
-          input,
-          output: `${output}-before`,
-          format,
-          stripExif: true,
-          maxWidth: 4096,
-          maxHeight: 4096,
-          look: true,
-          quality: BEFORE[format],
-        },
-        limits,
-      );
-      rows.cpu = [(rows.cpu[0] ?? 0) + middle - start, (rows.cpu[1] ?? 0) + cpuMs() - middle];
-      const [now, before] = [
-        await readFile(output),
-        await encode(upright(path), format, BEFORE[format], width * height),
-      ];
-      rows.now.push(await scoreOf(now));
-      rows.before.push(await scoreOf(before));
+      const job = { input, format, stripExif: true, maxWidth: 4096, maxHeight: 4096, look: true };
+      // In turn, because the first of two reads the file and takes the memory.
+      const cpu = [0, 0];
+      let quality: number | null = null;
+      for (const turn of index % 2 === 0 ? [0, 1] : [1, 0]) {
+        const start = cpuMs();
+        const made = turn === 0 ? { output } : { output: `${output}-before`, quality: BEFORE[format] };
+        const { original: about } = await convert({ ...job, ...made }, limits);
+        cpu[turn] = cpuMs() - start;
+        if (turn === 0) quality = about.quality;
+      }
+      const [now, before] = [await readFile(output), await readFile(`${output}-before`)];
+      const scores = [await scoreOf(now), await scoreOf(before)] as const;
+      if (scores[1] > BLANK) break;
+      if (scores[0] < LEAST || scores[0] > MOST)
+        console.log(`  ${format} ${quality}: ${scores[0].toFixed(1)} ${path}`);
+      rows.now.push(scores[0]);
+      rows.before.push(scores[1]);
+      rows.cpu = rows.cpu.map((sum, index) => sum + (cpu[index] ?? 0));
       rows.bytes.push(now.length / before.length);
       if (format === 'webp') webp = now.length;
       rows.webp.push(now.length / webp);
@@ -266,7 +217,7 @@ async function judge(): Promise<void> {
   function report(): void {
     for (const [format, { now, before, bytes, cpu, webp }] of found) {
       const inside = (scores: number[]) =>
-        `${((100 * scores.filter((score) => score >= 72 && score <= 77).length) / scores.length).toFixed(0)}% in 72 to 77`;
+        `${((100 * scores.filter((score) => score >= LEAST && score <= MOST).length) / scores.length).toFixed(0)}% in 72 to 77`;
       const range = (scores: number[]) =>
         `5 to 95%: ${at(scores, 0.05).toFixed(1)} to ${at(scores, 0.95).toFixed(1)}, median ${at(scores, 0.5).toFixed(1)}`;
       console.log(
@@ -276,5 +227,49 @@ async function judge(): Promise<void> {
         `  bytes, median: ${at(bytes, 0.5).toFixed(2)} of before, ${at(webp, 0.5).toFixed(2)} of WebP; CPU ${((cpu[0] ?? 0) / (cpu[1] ?? 1)).toFixed(2)} of the fixed quality`,
       );
     }
+  }
+}
+
+async function drawings(): Promise<void> {
+  const limits = { maxPixels: 1e8, maxFrames: 500, heic: true };
+  const found = new Map(
+    FORMATS.map((format) => [format, { now: [] as number[], before: [] as number[], bytes: [] as number[] }]),
+  );
+  const names = (await readdir(photos, { recursive: true })).filter((name) => /\.png$/i.test(name));
+  let left = Number(count);
+  for (const name of names.sort((a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b))) {
+    const input = join(photos, name);
+    const {
+      width = 0,
+      height = 0,
+      channels = 0,
+    } = await sharp(input)
+      .metadata()
+      .catch(() => ({}) as never);
+    const pixels = width * height;
+    const isOne = channels >= 3 && pixels >= 2e5 && pixels <= 2.5e6 && Bun.file(input).size < 0.5 * pixels;
+    if (!isOne || left === 0) continue;
+    left--;
+    const drawn = sharp(input);
+    await writeFile(original, (await raw(onWhite(drawn.clone()))).data);
+    for (const [format, rows] of found) {
+      const output = join(folder, 'output');
+      const job = { input, output, format, stripExif: true, maxWidth: 4096, maxHeight: 4096, look: false };
+      await convert(job, limits);
+      const before =
+        format === 'webp'
+          ? await drawn.clone().webp({ lossless: true, effort: 2 }).toBuffer()
+          : await encode(drawn.clone(), format, BEFORE[format], pixels);
+      const now = await readFile(output);
+      rows.now.push(await scoreOf(await onWhite(sharp(now)).png().toBuffer()));
+      rows.before.push(await scoreOf(await onWhite(sharp(before)).png().toBuffer()));
+      rows.bytes.push(now.length / before.length);
+    }
+  }
+  for (const [format, { now, before, bytes }] of found) {
+    const good = (scores: number[]) => scores.filter((score) => score >= 85).length;
+    console.log(
+      `${format}, ${now.length} drawings: ${good(now)} at 85 or more, median ${at(now, 0.5).toFixed(1)}; before ${good(before)}, median ${at(before, 0.5).toFixed(1)}; bytes, median ${at(bytes, 0.5).toFixed(2)} of before`,
+    );
   }
 }

@@ -41,7 +41,7 @@ export async function keptFile(
   };
   const shown = await drawn(bare.shown ?? bare.file, 'warning', animated);
   if (shown === null || shown !== (await drawn(file, 'error', animated))) return null;
-  for (const { picture, changed } of bare.trials()) {
+  for (const { picture, changed } of bare.trials?.() ?? []) {
     left -= pixels.frame * (changed.length + (picture === bare.file ? 0 : 1));
     if (left < 0) return null;
     const whole = picture === bare.file ? shown : await drawn(picture, 'warning', false);

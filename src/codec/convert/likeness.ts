@@ -1,111 +1,101 @@
-/** Interleaved RGB, 8 bits each. */
-export interface Rgb {
-  data: Uint8Array;
-  width: number;
-  height: number;
-}
+import type { Pixels } from './look.ts';
 
-/** One value for each pixel. */
-interface Plane {
-  values: Float32Array;
-  width: number;
-  height: number;
-}
-
-/** Squares of pixels, by their sides, that are compared with SSIMULACRA2's terms for brightness (github.com/cloudinary/ssimulacra2). */
-const SQUARES = [4, 8];
-const STABLE = 0.0009;
-/** Light to which the eyes' two kinds of cones for brightness react, in the mean. */
-const [RED, GREEN, BLUE] = [0.265, 0.657, 0.078];
-/** sRGB to linear light. */
-const LINEAR = Float32Array.from({ length: 256 }, (_, value) =>
-  value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
-);
-const BIAS = 0.0037930734;
-/** Half of a Gaussian with a deviation of 1.5. */
-const KERNEL = [0.2667, 0.2135, 0.1096, 0.0361, 0.0076] as const;
-
+/** Brightness, and blue against it. */
+const [LIGHT, BLUE] = [0, 1];
 /**
- * Returns how a picture differs from its original, of the same size, as logarithms: for each size of squares mean and fourth norm of the
- * lost structure, and fourth norm of new edges. Pure.
+ * The largest weights of SSIMULACRA2 (github.com/cloudinary/ssimulacra2), by the side of squares of pixels: lost structure in the mean and in
+ * the fourth norm, new edges, lost edges.
  */
-export function differencesOf(original: Rgb, made: Rgb): number[] {
-  return SQUARES.flatMap((side) => {
-    const [before, after] = [brightness(original, side), brightness(made, side)];
-    return termsOf(before, after).map((term) => Math.log(term + 1e-5));
-  });
+const WEIGHTS = [
+  { plane: LIGHT, side: 1, weights: [0, 7.47, 0, 17.4] },
+  { plane: LIGHT, side: 4, weights: [225, 19.2, 0, 0] },
+  { plane: LIGHT, side: 8, weights: [176, 24.4, 0, 0] },
+  { plane: BLUE, side: 8, weights: [0, 8.8, 23.2, 0] },
+  { plane: BLUE, side: 16, weights: [95.1, 0, 171, 0] },
+];
+const STABLE = 0.0009;
+/** Squares in a block, across and down, in which structure is compared: about as many as under SSIMULACRA2's Gaussian. */
+const BLOCK = 4;
+const BIAS = 0.0037930734;
+/** How strongly the eyes' cones react to sRGB. */
+const REACTION = Float32Array.from({ length: 256 }, (_, value) => {
+  const light = value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4;
+  return Math.cbrt(light + BIAS) - Math.cbrt(BIAS);
+});
+
+/** Returns how much a picture in RGB differs from its original, whose sides are multiples of 64. Pure. */
+export function differenceOf({ data, width }: Pixels, made: Uint8Array): number {
+  const [before, after] = [planesOf(data), planesOf(made)];
+  return WEIGHTS.reduce((sum, { plane, side, weights }) => {
+    const [a, b] = [before, after].map((planes) => shrunk(planes[plane] as Float32Array, width, side));
+    const terms = termsOf(a as Float32Array, b as Float32Array, width / side);
+    return terms.reduce((all, term, index) => all + term * (weights[index] ?? 0), sum);
+  }, 0);
 }
 
-/** Returns the brightness of squares with that side. */
-function brightness({ data, width, height }: Rgb, side: number): Plane {
-  const [columns, rows] = [Math.floor(width / side), Math.floor(height / side)];
-  const values = new Float32Array(columns * rows);
-  const light = (at: number) => LINEAR[data[at] as number] as number;
-  for (let row = 0; row < rows * side; row++) {
-    const to = Math.floor(row / side) * columns;
-    let from = row * width * 3;
-    for (let column = 0; column < columns; column++) {
+/** Returns a value for each pixel. */
+function planesOf(data: Uint8Array): [light: Float32Array, blue: Float32Array] {
+  const [light, blue] = [new Float32Array(data.length / 3), new Float32Array(data.length / 3)];
+  for (let at = 0, from = 0; at < light.length; at++, from += 3) {
+    const r = REACTION[data[from] as number] as number;
+    const g = REACTION[data[from + 1] as number] as number;
+    const b = REACTION[data[from + 2] as number] as number;
+    light[at] = 0.265 * r + 0.657 * g + 0.078 * b;
+    blue[at] = 0.474 * b - 0.022 * r - 0.452 * g;
+  }
+  return [light, blue];
+}
+
+/** Returns the means of squares with that side. */
+function shrunk(plane: Float32Array, width: number, side: number): Float32Array {
+  if (side === 1) return plane;
+  const values = new Float32Array(plane.length / (side * side));
+  const across = width / side;
+  for (let y = 0, from = 0; from < plane.length; y++) {
+    const row = Math.floor(y / side) * across;
+    for (let to = row; to < row + across; to++) {
       let sum = 0;
-      for (let x = 0; x < side; x++, from += 3)
-        sum += RED * light(from) + GREEN * light(from + 1) + BLUE * light(from + 2);
-      values[to + column] = (values[to + column] as number) + sum / side ** 2;
+      for (const end = from + side; from < end; from++) sum += plane[from] as number;
+      values[to] = (values[to] as number) + sum / (side * side);
     }
   }
-  return {
-    values: values.map((value) => Math.cbrt(value + BIAS) - Math.cbrt(BIAS)),
-    width: columns,
-    height: rows,
-  };
+  return values;
 }
 
-function termsOf(before: Plane, after: Plane): number[] {
-  const [a, b] = [before.values, after.values];
-  const mean = (value: (at: number) => number) => blurred({ ...before, values: a.map((_, at) => value(at)) });
-  const first = (at: number) => a[at] as number;
-  const second = (at: number) => b[at] as number;
-  const [meanA, meanB] = [mean(first), mean(second)];
-  const [squaresA, squaresB] = [mean((at) => first(at) ** 2), mean((at) => second(at) ** 2)];
-  const products = mean((at) => first(at) * second(at));
-  let [loss, fourths, edges] = [0, 0, 0];
-  for (let at = 0; at < a.length; at++) {
-    const [p, q] = [meanA[at] as number, meanB[at] as number];
-    const spread = (squaresA[at] as number) - p * p + (squaresB[at] as number) - q * q + STABLE;
-    const shared = 2 * ((products[at] as number) - p * q) + STABLE;
-    const lost = Math.max(0, 1 - ((1 - (p - q) ** 2) * shared) / spread);
-    loss += lost;
-    fourths += lost ** 4;
-    const edge = (1 + Math.abs(second(at) - q)) / (1 + Math.abs(first(at) - p)) - 1;
-    edges += Math.max(0, edge) ** 4;
-  }
-  return [loss / a.length, (fourths / a.length) ** 0.25, (edges / a.length) ** 0.25];
-}
-
-function blurred({ values, width, height }: Plane): Float32Array {
-  return blurredAlong(blurredAlong(values, width, height, 1, width), height, width, width, 1);
-}
-
-/** Blurs `lines` lines of `length` values, which lie `step` apart; lines begin `next` apart. The ends are repeated. */
-function blurredAlong(
-  values: Float32Array,
-  length: number,
-  lines: number,
-  step: number,
-  next: number,
-): Float32Array {
-  const result = new Float32Array(values.length);
-  const [k0, k1, k2, k3, k4] = KERNEL;
-  const last = (length - 1) * step;
-  for (let line = 0; line < lines; line++) {
-    const start = line * next;
-    const value = (away: number) => values[start + Math.min(last, Math.max(0, away))] as number;
-    for (let at = 0; at <= last; at += step) {
-      result[start + at] =
-        k0 * value(at) +
-        k1 * (value(at - step) + value(at + step)) +
-        k2 * (value(at - 2 * step) + value(at + 2 * step)) +
-        k3 * (value(at - 3 * step) + value(at + 3 * step)) +
-        k4 * (value(at - 4 * step) + value(at + 4 * step));
+/** Compares two planes of that width block by block. Returns what `WEIGHTS` weigh. */
+function termsOf(a: Float32Array, b: Float32Array, width: number): number[] {
+  const count = BLOCK * BLOCK;
+  let [loss, losses, added, removed] = [0, 0, 0, 0];
+  const fourth = (value: number) => value * value * value * value;
+  const skip = width - BLOCK;
+  for (let top = 0; top < a.length; top += width * BLOCK) {
+    for (let start = top; start < top + width; start += BLOCK) {
+      let [sumA, sumB, squares, products] = [0, 0, 0, 0];
+      for (let y = 0, at = start; y < BLOCK; y++, at += skip) {
+        for (let x = 0; x < BLOCK; x++, at++) {
+          const [p, q] = [a[at] as number, b[at] as number];
+          sumA += p;
+          sumB += q;
+          squares += p * p + q * q;
+          products += p * q;
+        }
+      }
+      const [meanA, meanB] = [sumA / count, sumB / count];
+      const spread = squares / count - meanA * meanA - meanB * meanB + STABLE;
+      const shared = 2 * (products / count - meanA * meanB) + STABLE;
+      const lost = Math.max(0, 1 - ((1 - (meanA - meanB) ** 2) * shared) / spread);
+      loss += lost;
+      losses += fourth(lost);
+      for (let y = 0, at = start; y < BLOCK; y++, at += skip) {
+        for (let x = 0; x < BLOCK; x++, at++) {
+          const edge =
+            (1 + Math.abs((b[at] as number) - meanB)) / (1 + Math.abs((a[at] as number) - meanA)) - 1;
+          if (edge > 0) added += fourth(edge);
+          else removed += fourth(edge);
+        }
+      }
     }
   }
-  return result;
+  const blocks = a.length / count;
+  return [loss / blocks, (losses / blocks) ** 0.25, (added / a.length) ** 0.25, (removed / a.length) ** 0.25];
 }

@@ -1,33 +1,17 @@
-import type { Parts } from '../decoders/jpeg-parts.ts';
 import type { Format } from '../format.ts';
 import { ACCEPTED, inWords } from '../formats.ts';
-import type { Header } from './header.ts';
 import type { Metadata } from './sharp.ts';
+import type { Source } from './source.ts';
 import type { Warning } from './warnings.ts';
 
 /** The input and the result of a conversion. */
-interface Passage {
-  kind: Header['kind'];
+interface Passage extends Pick<Source, 'frames' | 'moves' | 'complete' | 'parts'> {
   header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
-  /** Frames of the animation, or pictures in the file. */
-  frames: number;
-  /** Whether the frames form an animation. */
-  moves: boolean;
-  /** Whether the file is complete. */
-  complete: boolean;
-  /** What else the file contains, if known. */
-  parts?: Parts | undefined;
   format: Format;
   /** Whether the result is animated. */
   animated: boolean;
-  /** Whether metadata should be kept. */
-  keeps: boolean;
-  /** Whether the result has the EXIF of the source. */
-  exifKept: boolean;
-  /** Whether the result has the XMP of the source. */
-  xmpKept: boolean;
-  /** Whether the result has the IPTC of the source. */
-  iptcKept: boolean;
+  /** Metadata of the result, or `null` if they should not be kept. */
+  told: Pick<Metadata, 'exif' | 'xmp' | 'iptc'> | null;
   /** Whether the result has a palette because it was to become smaller. */
   palette?: boolean | undefined;
   /** Whether the file had Content Credentials, and the result has none. */
@@ -76,12 +60,13 @@ function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
   return { code: 'gain_map_dropped', message };
 }
 
-function metadataLost({ keeps, header, format, exifKept, xmpKept, iptcKept }: Passage): Warning | null {
-  if (!keeps) return null;
+function metadataLost({ told, header, format, parts }: Passage): Warning | null {
+  if (!told) return null;
   const lost = [
-    ...(header.exif && !exifKept ? ['EXIF'] : []),
-    ...(header.xmp && !xmpKept ? ['XMP'] : []),
-    ...(header.iptc && !iptcKept ? ['IPTC'] : []),
+    ...(header.exif && !told.exif ? ['EXIF'] : []),
+    // A gain map has XMP of its own.
+    ...(header.xmp && (!told.xmp || parts?.gainMap) ? ['XMP'] : []),
+    ...(header.iptc && !told.iptc ? ['IPTC'] : []),
     ...(header.comments?.length ? ['texts'] : []),
   ];
   if (lost.length === 0) return null;

@@ -1,68 +1,95 @@
 import type { Format } from '../format.ts';
-import { differencesOf, type Rgb } from './likeness.ts';
+import { differenceOf } from './likeness.ts';
 import type { Pixels } from './look.ts';
 
-/** The quality at which a sample is encoded. */
-export const SAMPLE_QUALITY = { webp: 80, jpeg: 78, avif: 57 };
 /** Formats whose encoder has a quality. */
-export type Lossy = keyof typeof SAMPLE_QUALITY;
+export type Lossy = 'webp' | 'jpeg' | 'avif';
 
-/** The median of what photos need, for pictures that are too small for a sample. */
-const USUAL_QUALITY: Record<Lossy, number> = { webp: 82, jpeg: 74, avif: 57 };
+/** What is known of such an encoder. */
+interface Encoder {
+  /** For drawings, screenshots and animations. */
+  drawing: number;
+  /** The median of what photos need, for pictures that are too small for a sample. */
+  usual: number;
+  /** At which a sample is encoded, and how many tiles that has. */
+  sample: number;
+  tiles: readonly [least: number, most: number];
+  /**
+   * Quality for SSIMULACRA2 of 74.7 if a sample differs by 1, and how it rises with the logarithm of the difference. Fitted by
+   * `bun bench/quality.ts tune` to photos of cameras.
+   */
+  model: readonly [base: number, rise: number];
+  /** Quality is chosen within these bounds, whatever the model says. */
+  bounds: readonly [least: number, most: number];
+  /** With which a file is at least made as small as its source, unless that has the same format. */
+  least: number;
+  /** What is left of 100 above the quality, to the power of this, follows the bytes. */
+  power: number;
+}
+
+/** JPEG is the hardest to predict and takes the longest to encode, WebP the shortest. */
+export const ENCODERS: Record<Lossy, Encoder> = {
+  webp: {
+    drawing: 80,
+    usual: 83,
+    sample: 80,
+    tiles: [24, 40],
+    model: [71.46, 13.17],
+    bounds: [60, 92],
+    least: 30,
+    power: 0.8,
+  },
+  jpeg: {
+    drawing: 82,
+    usual: 75,
+    sample: 72,
+    tiles: [48, 144],
+    model: [56.15, 22.05],
+    bounds: [44, 86],
+    least: 35,
+    power: 0.85,
+  },
+  avif: {
+    drawing: 57,
+    usual: 59,
+    sample: 57,
+    tiles: [32, 48],
+    model: [38.41, 24.77],
+    bounds: [35, 70],
+    least: 28,
+    power: 2.2,
+  },
+};
 
 /** Reports whether the encoder of a format has a quality. */
 export function isLossy(format: Format): format is Lossy {
-  return format in SAMPLE_QUALITY;
+  return format in ENCODERS;
 }
 
-/** Side of a tile in pixels: the encoders' blocks at its edges must not count much. */
-const TILE = 128;
+/** Side of a tile in pixels. Many small ones see more of a picture than few large ones. */
+const TILE = 64;
 /** Tiles begin where blocks of an earlier JPEG do: encoding in the same blocks loses less. */
 const GRID = 16;
-/** JPEG is the hardest to predict and takes the longest to encode, WebP the shortest. */
-const TILES: Record<Lossy, readonly [least: number, most: number]> = {
-  webp: [6, 8],
-  jpeg: [8, 24],
-  avif: [8, 12],
-};
-/** The share of the pixels in a sample, between these limits. */
+/** The share of the pixels in a sample, within the number of tiles. */
 const SHARE = 1 / 16;
 /** Smaller pictures have no sample: it would cost nearly as much as the picture. */
 const LEAST_PIXELS = 1e6;
 
-/**
- * Coefficients of the factors that `factorsOf` returns, for SSIMULACRA2 of 74.7. Fitted by `bun bench/quality.ts tune` to some 60 photos of cameras.
- */
-const MODELS: Record<Lossy, readonly number[]> = {
-  webp: [177.7, 4.911, -1.21, 5.936, 0.473, 0.001882, 5.113, 0.44, -1.21, -2.38, 0.4236],
-  jpeg: [123.9, 4.467, 0.04285, 5.112, 1.689, -2.068, -1.395, 4.582, -2.467, -9.098, -0.4613],
-  avif: [161.6, 9.342, -0.7751, -1.702, 2.666, -2.901, 9.82, 1.063, -0.4816, -4.691, -0.04678],
-};
-/** Quality is chosen within these bounds, whatever the model says. */
-export const BOUNDS: Record<Lossy, readonly [least: number, most: number]> = {
-  webp: [60, 92],
-  jpeg: [44, 86],
-  avif: [35, 70],
-};
-
-/** Returns tiles from all over a picture as one picture, or `null` if it is too small for that. */
-export function sampleOf({ data, width, height, channels }: Pixels, format: Lossy): Rgb | null {
+/** Returns tiles from all over a picture side by side, or `null` if it is too small for that. */
+export function sampleOf({ data, width, height, channels }: Pixels, format: Lossy): Pixels | null {
   if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
-  const [least, most] = TILES[format];
+  const [least, most] = ENCODERS[format].tiles;
   const count = Math.min(most, Math.max(least, (width * height * SHARE) / TILE ** 2));
-  const across = Math.max(
-    1,
-    Math.min(Math.floor(width / TILE), Math.round(Math.sqrt((count * width) / height))),
-  );
-  const down = Math.max(1, Math.min(Math.floor(height / TILE), Math.round(count / across)));
+  const across = Math.max(1, Math.round(Math.sqrt((count * width) / height)));
+  const down = Math.max(1, Math.round(count / across));
   const tiles = across * down;
   const sample = new Uint8Array(tiles * TILE * TILE * 3);
-  let to = 0;
   for (let tile = 0; tile < tiles; tile++) {
     const left = onGrid(((width - TILE) * ((tile % across) + 0.5)) / across);
     const top = onGrid(((height - TILE) * (Math.floor(tile / across) + 0.5)) / down);
-    for (let y = top; y < top + TILE; y++) {
-      let from = (y * width + left) * channels;
+    for (let y = 0; y < TILE; y++) {
+      let from = ((top + y) * width + left) * channels;
+      let to = (y * tiles + tile) * TILE * 3;
       for (let x = 0; x < TILE; x++, from += channels) {
         sample[to++] = data[from] as number;
         sample[to++] = data[from + 1] as number;
@@ -70,47 +97,26 @@ export function sampleOf({ data, width, height, channels }: Pixels, format: Loss
       }
     }
   }
-  return { data: sample, width: TILE, height: tiles * TILE };
+  return { data: sample, width: tiles * TILE, height: TILE, channels: 3 };
 }
 
 const onGrid = (place: number) => Math.floor(place / GRID) * GRID;
 
-/** Returns the factors of the model: how a sample differs after encoding, what it shows, and the picture's pixels. */
-export function factorsOf(sample: Rgb, made: Rgb, pixels: number): number[] {
-  return [1, ...differencesOf(sample, made), ...textureOf(sample), Math.log(pixels / 1e6)];
-}
-
 /**
- * Returns the quality at which a picture looks as it should, after encoding a sample of it at `SAMPLE_QUALITY` and decoding that.
- * `encoded` does both.
+ * Returns the quality at which a picture looks as it should, from how a sample of it differs after encoding. `encoded` encodes a sample and
+ * decodes that.
  */
 export async function qualityFor(
   picture: Pixels | null,
   format: Lossy,
-  encoded: (sample: Rgb, quality: number) => Promise<Rgb>,
+  encoded: (sample: Pixels, quality: number) => Promise<Uint8Array>,
 ): Promise<number> {
+  const { usual, sample: quality, model, bounds } = ENCODERS[format];
   const sample = picture && sampleOf(picture, format);
-  if (!sample) return USUAL_QUALITY[format];
-  const made = await encoded(sample, SAMPLE_QUALITY[format]);
-  return qualityFrom(factorsOf(sample, made, picture.width * picture.height), format);
+  if (!sample) return usual;
+  const difference = differenceOf(sample, await encoded(sample, quality));
+  return Math.round(Math.min(bounds[1], Math.max(bounds[0], model[0] + model[1] * Math.log(difference))));
 }
-
-/** Least quality with which a file is made as small as its source, unless that has the same format. */
-const LEAST_QUALITY: Record<Lossy, number> = { webp: 30, jpeg: 35, avif: 28 };
-/** By how much one step of quality changes the logarithm of the bytes, above a quality; in photos. */
-const STEPS: Record<Lossy, readonly (readonly [above: number, change: number])[]> = {
-  webp: [
-    [82, 0.07],
-    [75, 0.045],
-    [0, 0.016],
-  ],
-  jpeg: [
-    [75, 0.045],
-    [64, 0.028],
-    [0, 0.0144],
-  ],
-  avif: [[0, 0.045]],
-};
 
 const MOST_TRIES = 3;
 /** Four AVIF files of 40 megapixels take 25 seconds, nearly the time limit. */
@@ -123,48 +129,7 @@ export function triesFor({ width, height }: { width: number; height: number }, a
 
 /** Returns the quality at which about `share` of the bytes are left. */
 export function lowered(quality: number, share: number, format: Lossy, isSame: boolean): number {
-  const least = isSame ? 1 : LEAST_QUALITY[format];
-  let [lower, excess] = [quality, -Math.log(share * 0.97)];
-  for (; excess > 0 && lower > least; lower--)
-    excess -= STEPS[format].find(([above]) => lower > above)?.[1] ?? 0;
-  return lower;
-}
-
-function qualityFrom(factors: readonly number[], format: Lossy): number {
-  const quality = MODELS[format].reduce(
-    (sum, coefficient, index) => sum + coefficient * (factors[index] ?? 0),
-    0,
-  );
-  const [least, most] = BOUNDS[format];
-  return Math.round(Math.min(most, Math.max(least, quality)));
-}
-
-const BLOCK = 8;
-
-/** Returns the logarithm of fine detail in green, the mean logarithm of the variance in blocks, and the share of flat blocks. */
-function textureOf({ data, width, height }: Rgb): number[] {
-  let [detail, rough, flat] = [0, 0, 0];
-  const green = (x: number, y: number) => data[(y * width + x) * 3 + 1] as number;
-  for (let top = 0; top < height; top += BLOCK) {
-    for (let left = 0; left < width; left += BLOCK) {
-      let [sum, squares] = [0, 0];
-      for (let y = top; y < top + BLOCK; y++) {
-        for (let x = left; x < left + BLOCK; x++) {
-          const value = green(x, y);
-          sum += value;
-          squares += value * value;
-          const isInside = x > left && y > top && x < left + BLOCK - 1 && y < top + BLOCK - 1;
-          if (isInside)
-            detail += Math.abs(
-              4 * value - green(x - 1, y) - green(x + 1, y) - green(x, y - 1) - green(x, y + 1),
-            );
-        }
-      }
-      const variance = Math.max(0, squares / BLOCK ** 2 - (sum / BLOCK ** 2) ** 2);
-      rough += Math.log(variance + 1);
-      if (variance < 2) flat++;
-    }
-  }
-  const blocks = (width * height) / BLOCK ** 2;
-  return [Math.log(detail / blocks / (BLOCK - 2) ** 2 + 0.3), rough / blocks, flat / blocks];
+  const { least, power } = ENCODERS[format];
+  const wanted = Math.floor(100 - (100 - quality) / (share * 0.97) ** (1 / power));
+  return Math.min(quality, Math.max(isSame ? 1 : least, wanted));
 }

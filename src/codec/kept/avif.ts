@@ -48,7 +48,7 @@ export function bareAvif(file: Buffer, keepsExif: boolean): Bare | null {
   const whole = bare.filter((item) => item !== null);
   const [sides, others] = whole.map(({ properties }) => properties.find(({ type }) => type === 'ispe')?.body);
   if (!isKnown || whole.length !== bare.length || (others && sides && !others.equals(sides))) return null;
-  return { file: avifOf(whole), trials: () => [] };
+  return { file: avifOf(whole) };
 }
 
 /** Returns the types of the items, or `null` if the main one is hidden. */

@@ -21,7 +21,7 @@ const STRIPS: Record<Format, (file: Buffer, keepsExif: boolean) => Bare | Buffer
 export function bareFile(file: Buffer, format: Format, keepsExif: boolean): Bare | null {
   try {
     const bare = STRIPS[format](file, keepsExif);
-    return Buffer.isBuffer(bare) ? { file: bare, trials: () => [] } : bare;
+    return Buffer.isBuffer(bare) ? { file: bare } : bare;
   } catch {
     // A length points outside the file, or a stream is damaged.
     return null;

@@ -60,29 +60,24 @@ function writeProfile(head: Buffer, tags: readonly { name: string; data: Buffer 
   table.writeUInt32BE(tags.length, 0);
   const values: Buffer[] = [];
   let end = HEADER_BYTES + table.length;
+  /** By content: equal curves are stored once. */
+  const places = new Map<string, number>();
   for (const [index, { name, data }] of tags.entries()) {
-    // Equal curves are stored once.
-    const same = tags.findIndex((one) => one.data.equals(data));
+    const content = data.toString('latin1');
+    const place = places.get(content) ?? end;
     table.write(name, 4 + index * 12, 'latin1');
+    table.writeUInt32BE(place, 8 + index * 12);
     table.writeUInt32BE(data.length, 12 + index * 12);
-    if (same < index) {
-      table.writeUInt32BE(table.readUInt32BE(8 + same * 12), 8 + index * 12);
-      continue;
-    }
-    table.writeUInt32BE(end, 8 + index * 12);
-    const padded = Buffer.concat([data, Buffer.alloc(-data.length & 3)]);
-    values.push(padded);
-    end += padded.length;
+    if (place < end) continue;
+    places.set(content, place);
+    values.push(data, Buffer.alloc(-data.length & 3));
+    end += data.length + (-data.length & 3);
   }
-  const header = Buffer.from(head);
+  const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt32BE(end, 0);
-  // Maker, model, time, platform, flags, attributes, creator, checksum and what is reserved.
-  for (const [from, to] of [
-    [4, 8],
-    [24, 36],
-    [40, 64],
-    [80, 128],
-  ])
-    header.fill(0, from, to);
+  // Version, class and colour spaces; signature; intent and illuminant.
+  head.copy(header, 8, 8, 24);
+  head.copy(header, 36, 36, 40);
+  head.copy(header, 64, 64, 80);
   return Buffer.concat([header, table, ...values]);
 }

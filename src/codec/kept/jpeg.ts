@@ -14,13 +14,13 @@ const MOST_SCANS = 32;
 /** Version 1.1, square pixels, no thumbnail. It says that three components are YCbCr, as their names 1, 2 and 3 do without it. */
 const JFIF_HEAD = Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1');
 
-/** Returns the one frame of a file in grey or YCbCr, the tables that its scans use, and the profile. */
+/** Returns the one frame of a file in grey or YCbCr, the tables, all of which its scans must use, and the profile. */
 export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
   const parts: Buffer[] = [];
   const told: Buffer[] = [];
   const profile: Buffer[] = [];
-  /** By marker and identifier, those that no scan has used yet. */
-  const tables = new Map<number, Buffer>();
+  /** Tables that no scan has used yet, by marker and identifier. */
+  const unused = new Set<number>();
   /** Positions of their data in `parts`. */
   const scans: number[] = [];
   const [coded, quantised] = [new Set<number>(), new Set<number>()];
@@ -38,15 +38,15 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     if (size < 2 || data.length !== size - 2) return null;
     at += 2 + size;
     const text = data.toString('latin1', 0, 12);
-    if (marker === DQT || marker === DHT) {
-      for (const table of tablesIn(data, marker)) {
-        const name = table.readUInt8(0);
-        if (marker === DQT && (quantised.has(name) || name > 3)) return null;
+    if (marker === DQT || marker === DHT || (marker === DRI && data.length === 2)) {
+      for (const name of marker === DRI ? [0] : namesIn(data, marker)) {
+        const key = (marker << 8) | name;
+        if (unused.has(key) || (marker === DQT && (quantised.has(name) || name > 3))) return null;
         if (marker === DQT) quantised.add(name);
-        tables.set((marker << 8) | name, table);
+        unused.add(key);
       }
-    } else if (marker === DRI && data.length === 2) tables.set(DRI << 8, data);
-    else if (FRAMES.includes(marker)) {
+      parts.push(segment(marker, data));
+    } else if (FRAMES.includes(marker)) {
       const components = data.readUInt8(5);
       const isUsual = data.readUInt8(0) === 8 && data.readUInt16BE(1) > 0 && [1, 3].includes(components);
       const isNumbered = components === 1 || [1, 2, 3].every((name, index) => data[6 + 3 * index] === name);
@@ -56,11 +56,7 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     } else if (marker === SOS) {
       const used = frame && tablesOf(data, frame, kind, coded);
       if (!used || scans.length >= MOST_SCANS) return null;
-      for (const kind of [DQT, DHT, DRI]) {
-        const wanted = [...used].filter((key) => key >> 8 === kind && tables.has(key));
-        if (wanted.length > 0) parts.push(segment(kind, ...wanted.flatMap((key) => tables.get(key) ?? [])));
-        for (const key of wanted) tables.delete(key);
-      }
+      for (const key of used) unused.delete(key);
       const end = endOfScan(file, at);
       scans.push(parts.push(segment(SOS, data), file.subarray(at, end)) - 1);
       at = end;
@@ -78,7 +74,7 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     } else if ((marker & 0xf0) !== 0xe0 && marker !== 0xfe) return null;
   }
   const icc = profile.length > 0 ? bareIcc(Buffer.concat(profile)) : null;
-  if (!frame || coded.size !== frame[5] || (profile.length > 0 && !icc)) return null;
+  if (!frame || coded.size !== frame[5] || unused.size > 0 || (profile.length > 0 && !icc)) return null;
   if (isOther && frame[5] === 3) return null;
   const colours = icc ? [segment(PROFILE, Buffer.from(`${ICC}\x01\x01`, 'latin1'), icc)] : [];
   const written = (body: readonly Buffer[]) =>
@@ -107,14 +103,15 @@ function segment(marker: number, ...data: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([0xff, marker, (body.length + 2) >> 8, (body.length + 2) & 0xff]), body]);
 }
 
-function* tablesIn(data: Buffer, marker: number): Generator<Buffer> {
-  for (let at = 0; at < data.length; ) {
+/** Yields the identifiers of one table or more, which must fill their segment. */
+function* namesIn(data: Buffer, marker: number): Generator<number> {
+  let at = 0;
+  do {
+    yield data.readUInt8(at);
     const counts = data.subarray(at + 1, at + 17);
-    const bytes = marker === DQT ? 65 : 17 + counts.reduce((sum, count) => sum + count, 0);
-    if (at + bytes > data.length) throw new RangeError('The table does not end.');
-    yield data.subarray(at, at + bytes);
-    at += bytes;
-  }
+    at += marker === DQT ? 65 : 17 + counts.reduce((sum, count) => sum + count, 0);
+  } while (at < data.length);
+  if (at > data.length) throw new RangeError('The table does not end.');
 }
 
 /**

@@ -6,16 +6,6 @@ import { bareIcc } from './icc.ts';
 const COLOURS: Record<string, number> = { gAMA: 4, cHRM: 32, sRGB: 1, cICP: 4 };
 /** Channels by colour type. */
 const CHANNELS: Record<number, number> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
-/** Start and step of Adam7's passes, across and down. */
-const PASSES = [
-  [0, 8, 0, 8],
-  [4, 8, 0, 8],
-  [0, 4, 4, 8],
-  [2, 4, 0, 4],
-  [0, 2, 2, 4],
-  [1, 2, 0, 2],
-  [0, 1, 1, 2],
-] as const;
 /** Rows of more bytes are not looked through. */
 const MOST_BYTES = 2 ** 28;
 
@@ -70,26 +60,17 @@ function keptData(
     return data.length <= (colourType === 3 ? 256 : colourType === 2 ? 6 : 2) ? data : null;
   if (type in COLOURS) return data.length === COLOURS[type] ? data : null;
   if (type === 'iCCP') {
-    const { buffer } = inflateSync(data.subarray(data.indexOf(0) + 2), {
-      maxOutputLength: 2 ** 22,
-      info: true,
-    }) as unknown as { buffer: Buffer };
-    const icc = bareIcc(buffer);
+    const icc = bareIcc(inflateSync(data.subarray(data.indexOf(0) + 2), { maxOutputLength: 2 ** 22 }));
     return icc && Buffer.concat([Buffer.from('icc\0\0'), deflateSync(icc, { level: 9 })]);
   }
   if (type === 'eXIf' && keepsExif) return data;
   return (type.charCodeAt(0) & 0x20) === 0 ? null : undefined;
 }
 
-/** Returns the length of all rows with their filters. */
+/** Returns the length of all rows with their filters. Interlaced pictures have more rows, and are refused for that. */
 function bytesOf(head: Buffer): number {
-  const [width, height] = [head.readUInt32BE(0), head.readUInt32BE(4)];
   const bits = (CHANNELS[head.readUInt8(9)] ?? Infinity) * head.readUInt8(8);
-  const passes = head.readUInt8(12) === 0 ? [[0, 1, 0, 1] as const] : PASSES;
-  return passes.reduce((sum, [left, across, top, down]) => {
-    const [columns, rows] = [Math.ceil((width - left) / across), Math.ceil((height - top) / down)];
-    return columns > 0 && rows > 0 ? sum + rows * (1 + Math.ceil((columns * bits) / 8)) : sum;
-  }, 0);
+  return head.readUInt32BE(4) * (1 + Math.ceil((head.readUInt32BE(0) * bits) / 8));
 }
 
 function endsWithPixels(stream: Buffer, bytes: number): boolean {

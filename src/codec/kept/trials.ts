@@ -3,8 +3,8 @@ export interface Bare {
   file: Buffer;
   /** The file as viewers may draw it that do not believe its head. */
   shown?: Buffer;
-  /** Empty where the data were followed to their end. */
-  trials(): Iterable<Trial>;
+  /** None where the data were followed to their end. */
+  trials?: () => Iterable<Trial>;
 }
 
 /** Copies of a still picture with other bytes at the end of a part of its data. If one is drawn like it, there are bytes behind its pixels. */

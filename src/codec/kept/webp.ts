@@ -19,15 +19,16 @@ export function bareWebp(file: Buffer, keepsExif: boolean): Bare | null {
   const chunks = chunksIn(file.subarray(12, 8 + file.readUInt32LE(4)));
   const head = chunks[0]?.type === 'VP8X' ? chunks[0].data : null;
   const moves = head !== null && (head.readUInt8(0) & ANIMATION) !== 0;
-  const frames = moves
+  const frames: Frame[] = moves
     ? chunks.filter(({ type }) => type === 'ANMF').map(({ data }) => frameIn(data))
-    : [{ at: [0, 0] as const, picture: pictureIn(chunks) }];
+    : [{ picture: pictureIn(chunks) }];
   const sizes = frames.map(({ picture }) => sizeOf(picture));
   const canvas = head ? sidesAt(head, 4) : sizes[0];
-  const fits = frames.every(({ at, named }, index) => {
+  const fits = frames.every(({ shape }, index) => {
     const [width, height] = sizes[index] ?? [Infinity, Infinity];
-    const isAsNamed = `${named ?? canvas}` === `${[width, height]}`;
-    return canvas && isAsNamed && at[0] + width <= canvas[0] && at[1] + height <= canvas[1];
+    const [x, y] = shape ? [2 * shape.readUIntLE(0, 3), 2 * shape.readUIntLE(3, 3)] : [0, 0];
+    const isAsNamed = `${shape ? sidesAt(shape, 6) : canvas}` === `${[width, height]}`;
+    return canvas && isAsNamed && x + width <= canvas[0] && y + height <= canvas[1];
   });
   if (!canvas || !fits) return null;
   const only = (type: string) => chunks.find((chunk) => chunk.type === type)?.data;
@@ -69,9 +70,7 @@ function sidesAt(data: Buffer, at: number): Sides {
 }
 
 interface Frame {
-  at: readonly [x: number, y: number];
-  /** The sides that its head names. */
-  named?: Sides;
+  /** Its head, of an animation. */
   shape?: Buffer;
   picture: Chunk[];
 }
@@ -80,8 +79,7 @@ function frameIn(data: Buffer): Frame {
   const shape = Buffer.from(data.subarray(0, FRAME_BYTES));
   // The other bits are reserved.
   shape[15] = shape.readUInt8(15) & 3;
-  const at = [data.readUIntLE(0, 3) * 2, data.readUIntLE(3, 3) * 2] as const;
-  return { at, named: sidesAt(data, 6), shape, picture: pictureIn(chunksIn(data.subarray(FRAME_BYTES))) };
+  return { shape, picture: pictureIn(chunksIn(data.subarray(FRAME_BYTES))) };
 }
 
 function frameOf(shape: Buffer, picture: readonly Chunk[]): Chunk {

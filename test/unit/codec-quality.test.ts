@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test';
+import sharp from 'sharp';
+import { differenceOf } from '../../src/codec/convert/likeness.ts';
+import type { Pixels } from '../../src/codec/convert/look.ts';
+import { ENCODERS, lowered, qualityFor, sampleOf } from '../../src/codec/convert/quality.ts';
+import { photo } from '../support/images/images.ts';
+
+/** Returns a generated photo as it is, or blurred. */
+async function pixelsOf(blur = 0): Promise<Pixels> {
+  const [width, height] = [1200, 900];
+  const opened = sharp(await photo(width, height)).removeAlpha();
+  const { data } = await (blur > 0 ? opened.blur(blur) : opened).raw().toBuffer({ resolveWithObject: true });
+  return { data, width, height, channels: 3 };
+}
+
+const encoded = async (sample: Pixels, quality: number) =>
+  sharp(await sharp(sample.data, { raw: sample }).jpeg({ quality }).toBuffer())
+    .raw()
+    .toBuffer();
+
+test('a sample has tiles from all over the picture, and small pictures have none', async () => {
+  const [width, height] = [1600, 1000];
+  const data = Uint8Array.from({ length: width * height * 3 }, (_, at) => {
+    const pixel = Math.floor(at / 3);
+    return at % 3 === 0 ? ((pixel % width) * 255) / width : ((pixel / width) * 255) / height;
+  });
+  const sample = sampleOf({ data, width, height, channels: 3 }, 'webp');
+  const means = [0, 1].map((channel) => {
+    const values = Array.from(sample?.data ?? []).filter((_, at) => at % 3 === channel);
+    return values.reduce((sum, value) => sum + value, 0) / values.length;
+  });
+  expect(sample).toMatchObject({ height: 64, channels: 3 });
+  for (const mean of means) expect(Math.abs(mean - 127)).toBeLessThan(8);
+  expect(sampleOf({ data, width, height: 600, channels: 3 }, 'webp')).toBeNull();
+});
+
+test('a picture differs the more the less quality it has, and not at all from itself', async () => {
+  const sample = sampleOf(await pixelsOf(), 'jpeg');
+  if (!sample) throw new Error('There is no sample.');
+  const differences = await Promise.all(
+    [40, 60, 80, 95].map(async (quality) => differenceOf(sample, await encoded(sample, quality))),
+  );
+  expect(differences).toEqual(differences.toSorted((one, other) => other - one));
+  expect(differenceOf(sample, sample.data)).toBeCloseTo(0);
+  // Blue alone is changed, which brightness hardly shows.
+  const bluer = sample.data.map((value, at) =>
+    at % 3 === 2 && at % 384 < 192 ? Math.min(255, value + 40) : value,
+  );
+  expect(differenceOf(sample, bluer)).toBeGreaterThan(1);
+});
+
+test('quality follows from the picture within the bounds of the format', async () => {
+  const asked: number[] = [];
+  const quality = async (difference: number) => {
+    const made = qualityFor(await pixelsOf(2), 'jpeg', async (sample, at) => {
+      asked.push(at);
+      return sample.data.map((value, place) => (place % 7 === 0 ? Math.min(255, value + difference) : value));
+    });
+    return made;
+  };
+  const [least, most] = ENCODERS.jpeg.bounds;
+  const [same, slight, strong] = [await quality(0), await quality(20), await quality(120)];
+  expect([same, strong]).toEqual([least, most]);
+  expect(slight).toBeGreaterThan(least);
+  expect(slight).toBeLessThan(most);
+  expect(new Set(asked)).toEqual(new Set([ENCODERS.jpeg.sample]));
+  expect(await qualityFor(null, 'webp', () => Promise.reject(new Error('asked')))).toBe(ENCODERS.webp.usual);
+});
+
+test('quality is lowered as far as the bytes must, never raised, and to 1 only where the format stays', () => {
+  expect([0.9, 0.5, 0.01].map((share) => lowered(80, share, 'webp', false))).toEqual([76, 50, 30]);
+  expect(lowered(80, 0.01, 'jpeg', true)).toBe(1);
+  expect(lowered(20, 0.5, 'avif', false)).toBe(20);
+});
