@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { differenceOf } from '../../src/codec/convert/likeness.ts';
 import type { Pixels } from '../../src/codec/convert/look.ts';
-import { ENCODERS, lowered, qualityFor, sampleOf } from '../../src/codec/convert/quality.ts';
+import { ENCODERS, type Lossy, lowered, qualityFor, sampleOf } from '../../src/codec/convert/quality.ts';
 import { photo } from '../support/images/images.ts';
 
 /** Returns a generated photo as it is, or blurred. */
@@ -32,6 +32,26 @@ test('a sample has tiles from all over the picture, and small pictures have none
   expect(sample).toMatchObject({ height: 64, channels: 3 });
   for (const mean of means) expect(Math.abs(mean - 127)).toBeLessThan(8);
   expect(sampleOf({ data, width, height: 600, channels: 3 }, 'webp')).toBeNull();
+});
+
+test('a strip has as many tiles across as down, and about as many as other pictures at most', () => {
+  for (const [format, { tiles }] of Object.entries(ENCODERS))
+    for (const [long, short] of [
+      [16_383, 64],
+      [65_535, 64],
+      [20_000, 1000],
+      [4000, 3000],
+    ] as const) {
+      const [wide, tall] = [
+        [long, short],
+        [short, long],
+      ].map(([width = 0, height = 0]) => {
+        const data = new Uint8Array(width * height * 3);
+        return (sampleOf({ data, width, height, channels: 3 }, format as Lossy)?.width ?? 0) / 64;
+      });
+      expect(wide).toBeLessThanOrEqual(1.34 * tiles[1]);
+      expect(wide).toBeLessThanOrEqual(1.34 * (tall ?? 0));
+    }
 });
 
 test('a picture differs the more the less quality it has, and not at all from itself', async () => {
