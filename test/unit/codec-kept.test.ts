@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deflateSync, inflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { keptFile } from '../../src/codec/convert/kept.ts';
 import { triesFor } from '../../src/codec/convert/quality.ts';
-import { chunksOf, writeChunk } from '../../src/codec/decoders/png-chunks.ts';
+import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareFile } from '../../src/codec/kept/bare.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
@@ -157,57 +156,6 @@ test('a JPEG with a table that no scan uses, that another replaces or that is em
   ]);
 });
 
-test('a JPEG is kept with the distance of its restarts, but without one if it has none', async () => {
-  const every = (blocks: number) => Buffer.from([0xff, 0xdd, 0, 4, blocks >> 8, blocks & 0xff]);
-  const file = await SMALL.jpeg();
-  const from = file.indexOf(Buffer.from([0xff, 0xda]));
-  const without = Buffer.concat([file.subarray(0, from), every(0x4142), file.subarray(from)]);
-  expect(needlessBytes(without, 'jpeg')).toBe(6);
-  expect(bareFile(without, 'jpeg', false)?.file).toEqual(bareFile(file, 'jpeg', false)?.file as Buffer);
-  const grey = await sharp({ create: { width: 16, height: 8, channels: 3, background: '#808080' } })
-    .toColourspace('b-w')
-    .jpeg({ optimiseCoding: false })
-    .toBuffer();
-  const scan = grey.indexOf(Buffer.from([0xff, 0xda]));
-  // Two blocks without a difference: 00 and 1010 in the usual codes, filled up with 1.
-  const codes = Buffer.from([0b00101011, 0xff, 0xd0, 0b00101011, 0xff, 0xd9]);
-  const head = grey.subarray(scan, scan + 2 + grey.readUInt16BE(scan + 2));
-  const restarted = Buffer.concat([grey.subarray(0, scan), every(1), head, codes]);
-  const [before, after] = await Promise.all(
-    [grey, restarted].map((one) => sharp(one, { failOn: 'warning' }).raw().toBuffer()),
-  );
-  expect(after).toEqual(before as Buffer);
-  expect(bareFile(restarted, 'jpeg', false)?.file.includes(every(1))).toBe(true);
-});
-
-test('a picture is not kept with EXIF or colours that no viewer read where they stood', async () => {
-  const turned = await (await smallPhoto()).withMetadata({ orientation: 6 }).jpeg().toBuffer();
-  const exif = (await sharp(turned).metadata()).exif as Buffer;
-  const inserted = (file: Buffer, at: number, ...parts: Buffer[]) =>
-    Buffer.concat([file.subarray(0, at), ...parts, file.subarray(at)]);
-  const [jpeg, png, webp] = await Promise.all([SMALL.jpeg(), SMALL.png(), smallPhoto()]);
-  const head = Buffer.from([0xff, 0xe1, (exif.length + 2) >> 8, (exif.length + 2) & 0xff]);
-  const inWebp = await webp.withMetadata({ orientation: 6 }).webp({ quality: 30, effort: 6 }).toBuffer();
-  // The flag for EXIF.
-  inWebp[20] = inWebp.readUInt8(20) & ~0x08;
-  const files = [
-    // In front of the last scan of several.
-    inserted(jpeg, jpeg.lastIndexOf(Buffer.from([0xff, 0xda])), head, exif),
-    inserted(png, png.length - 12, ...writeChunk('eXIf', exif.subarray(6))),
-    inserted(png, png.length - 12, ...writeChunk('gAMA', Buffer.from([0, 1, 0x86, 0xa0]))),
-    inWebp,
-  ];
-  for (const file of files) {
-    const { bytes, original } = await bench.convert(file, { format: 'auto', stripExif: false });
-    const { orientation = 1 } = await sharp(bytes).metadata();
-    expect([(await sharp(file).metadata()).orientation ?? 1, orientation, original.kept]).toEqual([
-      1,
-      1,
-      false,
-    ]);
-  }
-});
-
 test('an AVIF with a property that is not listed, another size or a moving part is not kept', async () => {
   const file = await SMALL.avif();
   const bare = (changed: Buffer) => bareFile(changed, 'avif', false);
@@ -309,30 +257,6 @@ test('a file of more than 50 megapixels is encoded, whose memory looking at it w
       sharp,
     );
   expect([(await kept(5e7)) !== null, await kept(5e7 + 1)]).toEqual([true, null]);
-});
-
-test('an interlaced PNG of any shape is kept, but not with a byte behind its rows', async () => {
-  const picture = sharp(await SMALL.png());
-  for (const [width, height] of [
-    [1, 9],
-    [9, 1],
-    [2, 2],
-    [5, 3],
-    [13, 17],
-  ] as const) {
-    const sized = picture.clone().resize(width, height, { fit: 'fill' });
-    const file = await sized.png({ progressive: true }).toBuffer();
-    const parts = [...chunksOf(file)];
-    const rows = inflateSync(
-      Buffer.concat(parts.filter(({ type }) => type === 'IDAT').map(({ data }) => data)),
-    );
-    const longer = Buffer.concat([
-      file.subarray(0, 33),
-      ...writeChunk('IDAT', deflateSync(Buffer.concat([rows, Buffer.from('a')]))),
-      ...writeChunk('IEND', Buffer.alloc(0)),
-    ]);
-    expect([bareFile(file, 'png', false) !== null, bareFile(longer, 'png', false)]).toEqual([true, null]);
-  }
 });
 
 test('a PNG that viewers may animate is never kept', async () => {

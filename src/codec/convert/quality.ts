@@ -27,7 +27,7 @@ interface Encoder {
   power: number;
 }
 
-/** JPEG is the hardest to predict and takes the longest to encode, WebP the shortest. */
+/** JPEG is the hardest to predict; AVIF takes the longest to encode, WebP the shortest. */
 export const ENCODERS: Record<Lossy, Encoder> = {
   webp: {
     drawing: 80,

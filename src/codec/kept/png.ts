@@ -56,7 +56,8 @@ function keptData(
 ): Buffer | null | undefined {
   const colourType = head?.[9] ?? -1;
   if (type === 'IHDR') return data.length === 13 ? data : null;
-  if (type === 'PLTE') return colourType !== 3 ? undefined : data.length <= 768 ? data : null;
+  // Viewers pass over colours behind any palette, so that none may be left out.
+  if (type === 'PLTE') return colourType === 3 && data.length <= 768 ? data : null;
   if (type === 'tRNS')
     return data.length <= (colourType === 3 ? 256 : colourType === 2 ? 6 : 2) ? data : null;
   if (type in COLOURS) return data.length === COLOURS[type] ? data : null;
