@@ -37,7 +37,7 @@ test('a JPEG is kept with the distance of its restarts, but without one if it ha
   const [before, after] = await Promise.all(
     [grey, restarted].map((one) => sharp(one, { failOn: 'warning' }).raw().toBuffer()),
   );
-  expect(after).toEqual(before as Buffer);
+  expect(after?.equals(before as Buffer)).toBe(true);
   expect(bareFile(restarted, 'jpeg', false)?.file.includes(every(1))).toBe(true);
 });
 

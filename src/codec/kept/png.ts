@@ -76,7 +76,7 @@ function bytesOf(head: Buffer): number {
   const bytes = (columns: number, rows: number) =>
     columns > 0 ? Math.ceil(rows) * (1 + Math.ceil((Math.ceil(columns) * bits) / 8)) : 0;
   if (head[12] === 0) return bytes(width, height);
-  // Adam7 draws every eighth pixel, and then by turns the columns and the rows between those drawn.
+  // Adam7 draws every eighth pixel, and then again and again the columns and the rows between.
   let sum = bytes(width / 8, height / 8);
   for (let step = 8; step > 1; step /= 2)
     sum += bytes(width / step - 0.5, height / step) + bytes((2 * width) / step, height / step - 0.5);
