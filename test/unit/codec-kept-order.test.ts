@@ -94,3 +94,14 @@ test('an interlaced PNG of any shape is kept, but not with a byte behind its row
     expect([bareFile(file, 'png', false) !== null, bareFile(longer, 'png', false)]).toEqual([true, null]);
   }
 });
+
+test('words about a gain map in EXIF do not hide that the gain map is lost', async () => {
+  const xmp = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:h="urn:hdr" h:kind="hdrgainmap"/></rdf:RDF></x:xmpmeta>`;
+  const file = await (await smallPhoto())
+    .withExif({ IFD0: { ImageDescription: 'about hdrgainmap' } })
+    .withXmp(xmp)
+    .jpeg({ quality: 100 })
+    .toBuffer();
+  const { warnings } = await bench.convert(file, { format: 'jpeg', stripExif: false });
+  expect(warnings.map(({ code }) => code)).toEqual(['gain_map_dropped', 'metadata_dropped']);
+});
