@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { differenceOf } from '../../src/codec/convert/likeness.ts';
 import type { Pixels } from '../../src/codec/convert/look.ts';
-import { ENCODERS, lowered, qualityFor, sampleOf } from '../../src/codec/convert/quality.ts';
+import { ENCODERS, type Lossy, lowered, qualityFor, sampleOf } from '../../src/codec/convert/quality.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
 
 /** Returns a generated photo as it is, or blurred. */
@@ -32,6 +33,26 @@ test('a sample has tiles from all over the picture, and small pictures have none
   expect(sample).toMatchObject({ height: 64, channels: 3 });
   for (const mean of means) expect(Math.abs(mean - 127)).toBeLessThan(8);
   expect(sampleOf({ data, width, height: 600, channels: 3 }, 'webp')).toBeNull();
+});
+
+test('a strip has as many tiles across as down, and about as many as other pictures at most', () => {
+  for (const [format, { tiles }] of Object.entries(ENCODERS))
+    for (const [long, short] of [
+      [16_383, 64],
+      [65_535, 64],
+      [20_000, 1000],
+      [4000, 3000],
+    ] as const) {
+      const [wide, tall] = [
+        [long, short],
+        [short, long],
+      ].map(([width = 0, height = 0]) => {
+        const data = new Uint8Array(width * height * 3);
+        return (sampleOf({ data, width, height, channels: 3 }, format as Lossy)?.width ?? 0) / 64;
+      });
+      expect(wide).toBeLessThanOrEqual(1.34 * tiles[1]);
+      expect(wide).toBeLessThanOrEqual(1.34 * (tall ?? 0));
+    }
 });
 
 test('a picture differs the more the less quality it has, and not at all from itself', async () => {
@@ -71,4 +92,26 @@ test('quality is lowered as far as the bytes must, never raised, and to 1 only w
   expect([0.9, 0.5, 0.01].map((share) => lowered(80, share, 'webp', false))).toEqual([76, 50, 30]);
   expect(lowered(80, 0.01, 'jpeg', true)).toBe(1);
   expect(lowered(20, 0.5, 'avif', false)).toBe(20);
+});
+
+test('a drawing in AVIF is sharper than with the usual tuning of the encoder, for few bytes more', async () => {
+  const lines = Array.from(
+    { length: 20 },
+    (_, line) =>
+      `<text x="${10 + line * 3}" y="${20 + line * 23}" font-size="${12 + (line % 5)}" fill="hsl(${line * 18},80%,40%)">How sharp are letters in line ${line}?</text>`,
+  );
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="640" height="480"><rect width="640" height="480" fill="#fff"/>${lines.join('')}</svg>`;
+  const drawing = await sharp(Buffer.from(svg)).removeAlpha().png().toBuffer();
+  const before = await sharp(drawing).raw().toBuffer();
+  const errorOf = async (made: Buffer) => {
+    const after = await sharp(made).raw().toBuffer();
+    return before.reduce((sum, value, at) => sum + (value - (after[at] ?? 0)) ** 2, 0);
+  };
+  const bench = await startCodec();
+  const { bytes, original } = await bench.convert(drawing, { format: 'avif' });
+  await bench.stop();
+  const usual = await sharp(drawing).avif({ quality: ENCODERS.avif.drawing, effort: 3 }).toBuffer();
+  expect(original.quality).toBe(ENCODERS.avif.drawing);
+  expect((await errorOf(bytes)) / (await errorOf(usual))).toBeLessThan(0.9);
+  expect(bytes.length / usual.length).toBeLessThan(1.1);
 });

@@ -41,6 +41,8 @@ export async function keptFile(
   };
   const shown = await drawn(bare.shown ?? bare.file, 'warning', animated);
   if (shown === null || shown !== (await drawn(file, 'error', animated))) return null;
+  // EXIF where no viewer looked for it would turn the picture now.
+  if (((await sharp(bare.file, INPUT).metadata()).orientation ?? 1) !== 1) return null;
   for (const { picture, changed } of bare.trials?.() ?? []) {
     left -= pixels.frame * (changed.length + (picture === bare.file ? 0 : 1));
     if (left < 0) return null;

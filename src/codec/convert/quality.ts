@@ -27,7 +27,7 @@ interface Encoder {
   power: number;
 }
 
-/** JPEG is the hardest to predict and takes the longest to encode, WebP the shortest. */
+/** JPEG is the hardest to predict; AVIF takes the longest to encode, WebP the shortest. */
 export const ENCODERS: Record<Lossy, Encoder> = {
   webp: {
     drawing: 80,
@@ -80,7 +80,7 @@ export function sampleOf({ data, width, height, channels }: Pixels, format: Loss
   if (width * height < LEAST_PIXELS || Math.min(width, height) < TILE || channels < 3) return null;
   const [least, most] = ENCODERS[format].tiles;
   const count = Math.min(most, Math.max(least, (width * height * SHARE) / TILE ** 2));
-  const across = Math.max(1, Math.round(Math.sqrt((count * width) / height)));
+  const across = Math.max(1, Math.min(Math.floor(count), Math.round(Math.sqrt((count * width) / height))));
   const down = Math.max(1, Math.round(count / across));
   const tiles = across * down;
   const sample = new Uint8Array(tiles * TILE * TILE * 3);
@@ -91,9 +91,7 @@ export function sampleOf({ data, width, height, channels }: Pixels, format: Loss
       let from = ((top + y) * width + left) * channels;
       let to = (y * tiles + tile) * TILE * 3;
       for (let x = 0; x < TILE; x++, from += channels) {
-        sample[to++] = data[from] as number;
-        sample[to++] = data[from + 1] as number;
-        sample[to++] = data[from + 2] as number;
+        for (let channel = 0; channel < 3; channel++) sample[to++] = data[from + channel] as number;
       }
     }
   }

@@ -23,7 +23,16 @@ const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
 /** Reports whether the beginning of a JPEG file announces a gain map. */
 export function hasGainMap(file: Buffer): boolean {
-  return GAIN_MAP.test(file.toString('latin1', 0, HEAD_BYTES));
+  return [...segments(file.subarray(0, HEAD_BYTES))].some(announcesGainMap);
+}
+
+/** Other texts, such as those in EXIF, may have the same words. */
+function announcesGainMap({ marker, data }: Segment): boolean {
+  const text = data.toString('latin1');
+  return (
+    (marker === 0xe1 && text.startsWith(XMP) && GAIN_MAP.test(text)) ||
+    (marker === 0xe2 && text.startsWith(ISO_GAIN_MAP))
+  );
 }
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
@@ -32,13 +41,11 @@ export async function readJpegParts(path: string): Promise<Parts> {
   try {
     const head = await readAt(file, 0, HEAD_BYTES);
     const parts: Parts = { gainMap: false, pictures: 1, video: false };
-    for (const { marker, at, data } of segments(head)) {
-      const text = data.toString('latin1', 0, 64);
-      if (marker === 0xe1 && text.startsWith(XMP)) {
-        const xmp = data.toString('latin1');
-        parts.gainMap ||= GAIN_MAP.test(xmp);
-        parts.video ||= MOTION.test(xmp);
-      } else if (marker === 0xe2 && text.startsWith(ISO_GAIN_MAP)) parts.gainMap = true;
+    for (const segment of segments(head)) {
+      const { marker, at, data } = segment;
+      const text = data.toString('latin1');
+      parts.gainMap ||= announcesGainMap(segment);
+      if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
       else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(file, at + 4, data, parts);
     }
     return parts;
@@ -47,8 +54,14 @@ export async function readJpegParts(path: string): Promise<Parts> {
   }
 }
 
+interface Segment {
+  marker: number;
+  at: number;
+  data: Buffer;
+}
+
 /** Yields the segments with a length, up to the picture (ITU-T T.81, B.1.1.4). */
-function* segments(head: Buffer): Generator<{ marker: number; at: number; data: Buffer }> {
+function* segments(head: Buffer): Generator<Segment> {
   for (let at = 2; at + 4 <= head.length && head[at] === 0xff; ) {
     const marker = head[at + 1] ?? 0;
     if (marker === 0xff) {

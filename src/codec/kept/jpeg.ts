@@ -11,6 +11,8 @@ const ICC = 'ICC_PROFILE\0';
 /** EXIF and XMP in APP1, and IPTC in APP13. */
 const METADATA = /^(225 (Exif\0|http:\/\/ns)|237 Photoshop )/;
 const MOST_SCANS = 32;
+/** The first marker between parts of a scan; they are numbered from 0. */
+const RESTART = Buffer.from([0xff, 0xd0]);
 /** Version 1.1, square pixels, no thumbnail. It says that three components are YCbCr, as their names 1, 2 and 3 do without it. */
 const JFIF_HEAD = Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1');
 
@@ -21,6 +23,8 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
   const profile: Buffer[] = [];
   /** Tables that no scan has used yet, by marker and identifier. */
   const unused = new Set<number>();
+  /** How many blocks are between restarts, until a scan has any. */
+  const every: Buffer[] = [];
   /** Positions of their data in `parts`. */
   const scans: number[] = [];
   const [coded, quantised] = [new Set<number>(), new Set<number>()];
@@ -38,15 +42,16 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     if (size < 2 || data.length !== size - 2) return null;
     at += 2 + size;
     const text = data.toString('latin1', 0, 12);
-    if (marker === DQT || marker === DHT || (marker === DRI && data.length === 2)) {
-      for (const name of marker === DRI ? [0] : namesIn(data, marker)) {
+    if (marker === DQT || marker === DHT) {
+      for (const name of namesIn(data, marker)) {
         const key = (marker << 8) | name;
         if (unused.has(key) || (marker === DQT && (quantised.has(name) || name > 3))) return null;
         if (marker === DQT) quantised.add(name);
         unused.add(key);
       }
       parts.push(segment(marker, data));
-    } else if (FRAMES.includes(marker)) {
+    } else if (marker === DRI && data.length === 2) every[0] = segment(marker, data);
+    else if (FRAMES.includes(marker)) {
       const components = data.readUInt8(5);
       const isUsual = data.readUInt8(0) === 8 && data.readUInt16BE(1) > 0 && [1, 3].includes(components);
       const isNumbered = components === 1 || [1, 2, 3].every((name, index) => data[6 + 3 * index] === name);
@@ -57,9 +62,10 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
       const used = frame && tablesOf(data, frame, kind, coded);
       if (!used || scans.length >= MOST_SCANS) return null;
       for (const key of used) unused.delete(key);
-      const end = endOfScan(file, at);
-      scans.push(parts.push(segment(SOS, data), file.subarray(at, end)) - 1);
-      at = end;
+      const codes = file.subarray(at, endOfScan(file, at));
+      if (codes.includes(RESTART)) parts.push(...every.splice(0));
+      scans.push(parts.push(segment(SOS, data), codes) - 1);
+      at += codes.length;
     } else if (marker === JFIF && text.startsWith('JFIF\0')) isNamed = true;
     else if (marker === ADOBE && text.startsWith('Adobe')) {
       if (data.readUInt8(11) === 1) isNamed = true;
@@ -122,7 +128,7 @@ function tablesOf(scan: Buffer, frame: Buffer, kind: number, coded: Set<number>)
   const count = scan.readUInt8(0);
   if (scan.length !== 4 + 2 * count) return null;
   const [start, bits] = [scan.readUInt8(1 + 2 * count), scan.readUInt8(3 + 2 * count)];
-  const used = new Set([DRI << 8]);
+  const used = new Set<number>();
   for (let index = 0; index < count; index++) {
     const [name, codes] = [scan.readUInt8(1 + 2 * index), scan.readUInt8(2 + 2 * index)];
     const at = [6, 9, 12].find((place) => frame[place] === name);

@@ -38,7 +38,8 @@ export function barePng(file: Buffer, keepsExif: boolean): Buffer | null {
     }
     const kept = keptData(type, data, head, keepsExif);
     if (kept === undefined) continue;
-    if (kept === null || seen.has(type)) return null;
+    // Viewers pass over what says how to show the pixels, and is behind them.
+    if (kept === null || seen.has(type) || isBehind) return null;
     if (type === 'IHDR') head = data;
     seen.add(type);
     parts.push(...writeChunk(type, kept));
@@ -55,7 +56,8 @@ function keptData(
 ): Buffer | null | undefined {
   const colourType = head?.[9] ?? -1;
   if (type === 'IHDR') return data.length === 13 ? data : null;
-  if (type === 'PLTE') return colourType !== 3 ? undefined : data.length <= 768 ? data : null;
+  // Viewers pass over colours behind any palette, so that none may be left out.
+  if (type === 'PLTE') return colourType === 3 && data.length <= 768 ? data : null;
   if (type === 'tRNS')
     return data.length <= (colourType === 3 ? 256 : colourType === 2 ? 6 : 2) ? data : null;
   if (type in COLOURS) return data.length === COLOURS[type] ? data : null;
@@ -67,10 +69,18 @@ function keptData(
   return (type.charCodeAt(0) & 0x20) === 0 ? null : undefined;
 }
 
-/** Returns the length of all rows with their filters. Interlaced pictures have more rows, and are refused for that. */
+/** Returns the length of all rows with their filters. */
 function bytesOf(head: Buffer): number {
   const bits = (CHANNELS[head.readUInt8(9)] ?? Infinity) * head.readUInt8(8);
-  return head.readUInt32BE(4) * (1 + Math.ceil((head.readUInt32BE(0) * bits) / 8));
+  const [width, height] = [head.readUInt32BE(0), head.readUInt32BE(4)];
+  const bytes = (columns: number, rows: number) =>
+    columns > 0 ? Math.ceil(rows) * (1 + Math.ceil((Math.ceil(columns) * bits) / 8)) : 0;
+  if (head[12] === 0) return bytes(width, height);
+  // Adam7 draws every eighth pixel, and then again and again the columns and the rows between.
+  let sum = bytes(width / 8, height / 8);
+  for (let step = 8; step > 1; step /= 2)
+    sum += bytes(width / step - 0.5, height / step) + bytes((2 * width) / step, height / step - 0.5);
+  return sum;
 }
 
 function endsWithPixels(stream: Buffer, bytes: number): boolean {

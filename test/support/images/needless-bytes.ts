@@ -79,6 +79,7 @@ function gif(file: Buffer): number {
 function jpeg(file: Buffer): number {
   let needless = 0;
   const used = new Map<number, number>();
+  let everyBytes = 0;
   for (let at = 2; ; ) {
     if (file[at] !== 0xff) throw new Error('no marker');
     const marker = file.readUInt8(at + 1);
@@ -91,8 +92,13 @@ function jpeg(file: Buffer): number {
     else if (marker === 0xe0 && name.startsWith('JFIF')) needless += size - 16;
     else if (![0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xda].includes(marker)) needless += size + 2;
     used.set(marker, (used.get(marker) ?? 0) + 1);
+    // The distance of restarts is needed by a scan that has some.
+    if (marker === 0xdd) everyBytes += size + 2;
     if (marker !== 0xda) continue;
-    while (file[at] !== 0xff || file[at + 1] === 0 || ((file[at + 1] ?? 0) & 0xf8) === 0xd0) at++;
+    for (; file[at] !== 0xff || file[at + 1] === 0 || ((file[at + 1] ?? 0) & 0xf8) === 0xd0; at++)
+      if (file[at] === 0xff && file[at + 1] === 0xd0) everyBytes = 0;
+    needless += everyBytes;
+    everyBytes = 0;
     if ((used.get(0xc0) ?? 0) + (used.get(0xc1) ?? 0) + (used.get(0xc2) ?? 0) !== 1) return file.length;
   }
 }
