@@ -28,8 +28,8 @@ export interface OwnerActions {
    * Removes what was stored for an uploader who gets an error, at once if possible, otherwise later. Never rejects.
    */
   takeBack(uploaded: Pick<Uploaded, 'image' | 'inReview'>): Promise<void>;
-  /** Removes an image that the administrator does not approve, if it is stored. */
-  discard(image: ImageRecord): Promise<void>;
+  /** Removes an image that the administrator does not approve, if it is stored; `mayCome`: or if the store does so late. */
+  discard(image: ImageRecord, mayCome: boolean): Promise<void>;
   /** Reports whether `remove` would be allowed. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
   /** Returns what its uploader, who has the delete token, is told about a removal by a moderator; `null` if nothing. */
@@ -147,9 +147,10 @@ export function createOwnerActions({
       await audit.act({ what: DELETE, subject: SUBJECT + id, who, peer, why, details });
     },
 
-    async discard(image) {
-      if ((await images.get(image.id)) !== null) await removeStored(image);
-      else log('info', 'image removed', { id: image.id });
+    async discard(image, mayCome) {
+      if ((await images.get(image.id)) !== null) return removeStored(image);
+      log('info', 'image removed', { id: image.id });
+      if (mayCome) await unfinished.settle('take-back', image);
     },
 
     async takeBack({ image, inReview }) {

@@ -47,7 +47,7 @@ export async function openImageHost(
     ...stores,
     clock: systemClock,
     onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
-    discard: (image) => service.discard(image),
+    discard: (image, mayCome) => service.discard(image, mayCome),
   });
   const quota = createQuota({
     images: stores.images,

@@ -242,6 +242,7 @@ describe('a picture in review', () => {
       locks: createLocalLocks(),
       blobs: {
         put: async () => {},
+        stat: async (key: string) => ({ key }),
         remove: async (key: string) => void removed.push(key),
       } as unknown as BlobStore,
       images: { insert: async () => {}, confirm: async () => {} },

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import type { ImageEvent, ImageServiceOptions } from '../../src/image/service.ts';
 import type { ImageStore } from '../../src/image/store.ts';
@@ -180,6 +181,52 @@ describe('an approval that was interrupted', () => {
       expect(events).toEqual(['stored', 'removed']);
     }));
 });
+
+test('an approval that the store carries out late, after a refusal, leaves nothing public', () =>
+  withHost(async ({ host, events }) => {
+    let late: ImageRecord | undefined;
+    const images = {
+      ...host.images,
+      insert(record: ImageRecord) {
+        late = record;
+        return Promise.reject(away());
+      },
+    };
+    const clock = { ...host.clock, now: host.clock.now };
+    const reviews = createReviews({ ...host, images, clock, onStored() {}, discard: host.service.discard });
+    const path = `${host.folder}/held`;
+    await Bun.write(path, png);
+    const record = await host.images.get((await host.upload(png)).id);
+    if (!record) throw new Error('no record');
+    await reviews.hold({ ...record, id: 'reviewreview' }, path);
+    await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'unavailable' });
+    await reviews.decide('reviewreview', 'block');
+    if (late) await host.images.insert(late);
+    await host.service.removeEnded();
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+    expect(await host.files()).toHaveLength(1);
+    expect(events).toEqual(['stored', 'removed']);
+  }));
+
+test('a picture in review is withdrawn from a full store as well', () =>
+  withHost(async ({ host }) => {
+    const full = { set: host.state.set };
+    const state = { ...host.state, set: (key: string, value: string) => full.set(key, value) };
+    const clock = { ...host.clock, now: host.clock.now };
+    const reviews = createReviews({ ...host, state, clock, onStored() {}, discard: host.service.discard });
+    const record = await host.images.get((await host.upload(png)).id);
+    if (!record) throw new Error('no record');
+    const path = `${host.folder}/held`;
+    await Bun.write(path, png);
+    await reviews.hold({ ...record, id: 'reviewreview' }, path);
+    full.set = () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')));
+    expect(await reviews.withdraw('reviewreview')).toBe(true);
+    full.set = host.state.set;
+    await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'not_found' });
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+    await reviews.decide('reviewreview', 'block');
+    expect([await reviews.list(), await host.files()]).toMatchObject([[], { length: 1 }]);
+  }));
 
 test('a full store keeps nothing from being deleted', () =>
   withHost(

@@ -151,7 +151,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       ...stores,
       clock,
       onStored: (image) => onEvent({ type: 'stored', image }),
-      discard: (image) => service.discard(image),
+      discard: (image, mayCome) => service.discard(image, mayCome),
     });
     const pair = { ...stores, folder, shared: { records: !alone, files: !alone }, clock, log };
     const paired = await pairStores(pair);

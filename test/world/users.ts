@@ -147,9 +147,10 @@ export function createUser(name: string, around: Surroundings) {
     if (text.length * 10 >= picture.content.length) picture.shown++;
     if (text.length === picture.content.length) {
       if (begun - picture.notedAt >= HOUR) picture.notedAt = begun;
-      // Other copies learn some seconds later that what seemed to be idle is not.
+      // Other copies learn some seconds later that what seemed to be idle is not, and what is idle may go while it is sent.
       const isKnown = answer.copy.isAlone || mustStay(picture, begun + NOTED_MS, ledger);
-      if (isKnown) noteView(picture, begun, { by: answer.copy, isFirst: begun - askedAt > HOUR + MINUTE });
+      if (isKnown && !wasRemovedSince(picture, begun))
+        noteView(picture, begun, { by: answer.copy, isFirst: begun - askedAt > HOUR + MINUTE });
     }
     if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
@@ -162,6 +163,9 @@ export function createUser(name: string, around: Surroundings) {
     if (isOver) breaks(`${picture.name} (${picture.id}) is shown after its expiry`);
     if (isClosed) breaks(`${picture.name} (${picture.id}) is shown without its password`);
   }
+
+  const wasRemovedSince = (picture: Picture, since: number) =>
+    ledger.events.some(({ type, id, at }) => type === 'removed' && id === picture.id && at >= since);
 
   /** A view counts once it is written down, which a copy cannot do while it does not reach the records, nor once it is dead. */
   function noteView(picture: Picture, at: number, how: { by: Copy; isFirst: boolean }): void {

@@ -38,8 +38,8 @@ interface ReviewsOptions {
   clock: Pick<Clock, 'now' | 'sleep'>;
   /** Called with each picture that was allowed; again if the decision was interrupted and is repeated. */
   onStored: (image: ImageRecord) => void;
-  /** Removes the image with that ID, if it is stored. */
-  discard: (image: ImageRecord) => Promise<void>;
+  /** Removes the image with that ID, if it is stored; `mayCome`: or if it is stored late. */
+  discard: (image: ImageRecord, mayCome: boolean) => Promise<void>;
 }
 
 const KEY = 'image-reviews';
@@ -106,9 +106,9 @@ export function createReviews({
     onStored(image);
   }
 
-  /** An approval that was interrupted may have made it an image. */
+  /** An approval that was interrupted has moved the file, and may have made it an image, or do so yet. */
   async function refuse(image: ImageRecord): Promise<void> {
-    await discard(image);
+    await discard(image, (await blobs.stat(heldKey(image))) === null);
     await blobs.remove(heldKey(image));
   }
 
@@ -152,6 +152,9 @@ export function createReviews({
         await refuse(image);
         isThere = true;
         return without(held, id);
+      }).catch((error: unknown) => {
+        // Without its file, the entry that stays in a full store leads to nothing.
+        if (!isThere || !(error instanceof AppError) || error.code !== 'storage_full') throw error;
       });
       return isThere;
     },

@@ -4,7 +4,19 @@ import { change, IMAGE, type PutBack } from './fault.ts';
 export const PICTURE_FAULTS: readonly PutBack[] = [
   {
     name: 'a picture that was allowed by half stays public when it is blocked',
-    changes: [change(`${IMAGE}/review/reviews.ts`, '    await discard(image);\n', '')],
+    changes: [
+      change(
+        `${IMAGE}/review/reviews.ts`,
+        '    await discard(image, (await blobs.stat(heldKey(image))) === null);\n',
+        '',
+      ),
+    ],
+  },
+  {
+    name: 'a picture that was blocked is public once the store has carried out its approval',
+    changes: [
+      change(`${IMAGE}/owner-actions.ts`, "if (mayCome) await unfinished.settle('take-back', image);", ''),
+    ],
   },
   {
     name: 'a client that leaves has its picture published',
@@ -131,11 +143,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
   {
     name: 'a picture that is blocked leaves its file',
     changes: [
-      change(
-        `${IMAGE}/review/reviews.ts`,
-        '    await discard(image);\n    await blobs.remove(heldKey(image));',
-        '    await discard(image);',
-      ),
+      change(`${IMAGE}/review/reviews.ts`, '    await blobs.remove(heldKey(image));\n  }', '  }'),
       change(
         `${IMAGE}/maintenance/survey.ts`,
         'blob.modified < straysBefore && !waiting',
