@@ -65,6 +65,8 @@ export interface Failure {
   name: string;
   at: number;
   by: Copy | null;
+  /** Whether the client did not wait for the answer. */
+  hasLeft: boolean;
 }
 
 /** What a copy has sent to the receiver of webhooks. */

@@ -71,9 +71,10 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   return [...new Set(broken)];
 }
 
-/** A copy that could not even write down what it had to take back knows it alone. */
-const isForgotten = ({ by, at }: Failure) =>
-  by?.isAlive === false && by.unnoted.some((time) => Math.abs(time - at) < MINUTE);
+/** A copy that could not write down what it had to take back, or died while it still stored it, knows it alone. */
+const isForgotten = ({ by, at, hasLeft }: Failure) =>
+  by?.isAlive === false &&
+  ((hasLeft && (by.diedAt ?? at) < at + MINUTE) || by.unnoted.some((time) => Math.abs(time - at) < MINUTE));
 
 /** What failed is taken back within this time, also if the copy that was to do so has died. */
 const TAKEN_BACK_MS = 13 * MINUTE;

@@ -56,7 +56,8 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
     const isDoubtful = isDuring(ledger.disaster, sentAt, trueTime());
     if (answer === 'left' || ![201, 202].includes(answer.status)) {
       // What failed is taken back where it was written.
-      if (!isDoubtful) for (const one of names) ledger.failures.push({ name: one, at: trueTime(), by });
+      const failure = { at: trueTime(), by, hasLeft: answer === 'left' };
+      if (!isDoubtful) for (const one of names) ledger.failures.push({ name: one, ...failure });
       return answer === 'left' ? undefined : tryAgain();
     }
     const said = JSON.parse(new TextDecoder().decode(answer.body));
@@ -64,7 +65,7 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
     for (const [index, one] of names.entries()) {
       const image = results[index];
       if (!image?.id) {
-        ledger.failures.push({ name: one, at: trueTime(), by });
+        ledger.failures.push({ name: one, at: trueTime(), by, hasLeft: false });
         continue;
       }
       const picture: Picture = {
