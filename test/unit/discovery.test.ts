@@ -129,7 +129,7 @@ describe('a pass', () => {
     const placed = keys.toSorted((a, b) => first.placeOf(a) - first.placeOf(b));
     const [done = 0, running = 0] = [placed[0], placed[300]];
     first.begin(done);
-    first.end(done, true);
+    first.end(done, 'forgotten');
     first.begin(running);
     first.reached(0.4);
     await first.save();
@@ -137,7 +137,7 @@ describe('a pass', () => {
     await second.catchUp();
     // What was being tried is left to others.
     expect(placed.map((key) => second.noveltyOf(key)).lastIndexOf('tried')).toBe(299);
-    first.end(running, true);
+    first.end(running, 'forgotten');
     await first.save();
     await second.catchUp();
     const tried = keys.filter((key) => second.noveltyOf(key) === 'tried');
@@ -145,12 +145,33 @@ describe('a pass', () => {
     expect(tried.every((key) => first.placeOf(key) < 0.4)).toBe(true);
   });
 
+  test('leaves to other copies what could not be saved, and is over for the one that has ended it', async () => {
+    pool = await createPool();
+    const seeds = [0.3, 0.6];
+    const first = createPass(pool.state, () => seeds.shift() ?? 0, 1000);
+    const [done = 0, lost = 0] = keys.toSorted((a, b) => first.placeOf(a) - first.placeOf(b)).slice(100, 102);
+    for (const [key, outcome] of [[done, 'kept'] as const, [lost, 'open'] as const]) {
+      first.begin(key);
+      first.end(key, outcome);
+    }
+    first.reached(0.4);
+    await first.save();
+    expect(first.noveltyOf(lost)).toBe('new');
+    const second = createPass(pool.state, () => 0.7, 1001);
+    await second.catchUp();
+    expect([second.noveltyOf(done), second.noveltyOf(lost)]).toEqual(['tried', 'new']);
+    // The clock was set back meanwhile.
+    first.turn(500);
+    await first.catchUp();
+    expect(first.startedAt).toBe(500);
+  });
+
   test('is followed by one in another order', async () => {
     pool = await createPool();
     const pass = createPass(pool.state, createRandom(1), 0);
     for (const key of keys) {
       pass.begin(key);
-      pass.end(key, true);
+      pass.end(key, 'forgotten');
     }
     const order = () => keys.toSorted((a, b) => pass.placeOf(a) - pass.placeOf(b));
     const before = order();
@@ -165,7 +186,7 @@ describe('a pass', () => {
     const pass = createPass(pool.state, () => 0.3, 0);
     for (let key = 0; key < 300_000; key++) {
       pass.begin(key * 5);
-      pass.end(key * 5, true);
+      pass.end(key * 5, 'forgotten');
     }
     let mistaken = 0;
     for (let key = 0; key < 300_000; key++) {

@@ -16,8 +16,11 @@ export interface Pass {
   placeOf(key: number): number;
   /** Records that a check of the key begins. Until it ends the key counts as tried. */
   begin(key: number): void;
-  /** Records that the check has ended. `decided`: it said something about the proxy. */
-  end(key: number, decided: boolean): void;
+  /**
+   * Records how the check has ended: `kept`: the pool has the outcome; `forgotten`: only this pass remembers it; `open`: it
+   * said nothing, or could not be saved, so that the entry is still due, also after a restart.
+   */
+  end(key: number, outcome: 'kept' | 'forgotten' | 'open'): void;
   /** Records that every listed entry before this position was tried. Survives a restart. */
   reached(place: number): void;
   /** Number of entries tried in this pass. */
@@ -46,6 +49,10 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   let hasBegun = false;
   /** Number of entries that another process has tried, whose filter is not available here. */
   let before = 0;
+  /** The first position of an entry that is still due although its turn has come. */
+  let firstOpen = 1;
+  /** The pass that this process has ended. A clock that was set back would make it the later one. */
+  let ended: number | null = null;
   let tried: Tried = createTried(saved.seed);
   let earlier: Tried | null = null;
   const running = new Set<number>();
@@ -61,8 +68,10 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       hasBegun = true;
       running.add(key);
     },
-    end(key, decided) {
-      if (running.delete(key) && decided) tried.add(key);
+    end(key, outcome) {
+      if (!running.delete(key)) return;
+      if (outcome === 'forgotten') tried.add(key);
+      if (outcome === 'open') firstOpen = Math.min(firstOpen, placeOf(key));
     },
     reached(place) {
       saved.place = Math.max(saved.place, place);
@@ -74,6 +83,8 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       return saved.startedAt;
     },
     turn(at) {
+      ended = saved.seed;
+      firstOpen = 1;
       saved = { seed: newSeed(), startedAt: at, place: 0 };
       before = 0;
       earlier = tried;
@@ -81,13 +92,14 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
     },
     save() {
       // If this process dies, what it was trying is left to others.
-      const place = Math.min(saved.place, ...[...running].map(placeOf));
+      const place = Math.min(saved.place, firstOpen, ...[...running].map(placeOf));
       return state.set(KEY, JSON.stringify({ ...saved, place }));
     },
     async catchUp() {
       const text = await state.get(KEY);
       if (text === null) return;
       const theirs = JSON.parse(text) as SavedPass;
+      if (theirs.seed === ended) return;
       const isSame = theirs.seed === saved.seed;
       const isOlder = isSame ? theirs.place <= saved.place : hasBegun && theirs.startedAt <= saved.startedAt;
       if (isOlder) return;
@@ -95,6 +107,7 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       if (!isSame) {
         tried = createTried(theirs.seed);
         earlier = null;
+        firstOpen = 1;
       }
       saved = theirs;
       before = theirs.place;

@@ -71,7 +71,7 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
       const result = await checker.check({ protocol, ip, port, login: logins.of({ ip, port }) }, signal);
       if (result.verdict === 'unknown') {
         if (works.size > 0) break;
-        pass.end(key, false);
+        pass.end(key, 'open');
         return null;
       }
       budget.discovery.spend(1);
@@ -82,7 +82,9 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
       saved.push(recorder.add({ ...outcome, right }));
       if (result.verdict === 'dead' && ['unreachable', 'refused_address'].includes(result.error)) break;
     }
-    const ended = Promise.all(saved).finally(() => pass.end(key, works.size === 0 && forgotten));
+    const end = (outcome: Parameters<Pass['end']>[1]) => () => pass.end(key, outcome);
+    const ended = Promise.all(saved);
+    void ended.then(end(works.size === 0 && forgotten ? 'forgotten' : 'kept'), end('open'));
     return { alive: works.size > 0, saved: ended };
   };
 }

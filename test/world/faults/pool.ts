@@ -74,12 +74,17 @@ export const POOL_FAULTS: readonly PutBack[] = [
     proof: 'pool',
   },
   {
+    name: 'a proxy whose outcome could not be saved is not tried again in this pass',
+    changes: [change('src/proxy/discovery/pass.ts', 'saved.place, firstOpen, ', 'saved.place, ')],
+    proof: 'pool',
+  },
+  {
     name: 'what was being tried by a copy that died is tried by nobody',
     changes: [
       change(
         'src/proxy/discovery/pass.ts',
-        'Math.min(saved.place, ...[...running].map(placeOf))',
-        'saved.place',
+        'Math.min(saved.place, firstOpen, ...[...running].map(placeOf))',
+        'Math.min(saved.place, firstOpen)',
       ),
     ],
     proof: 'pool',
