@@ -78,13 +78,12 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const { data, width, height, quality } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
   const told = await sharp(data, INPUT).metadata();
-  const frames = (format === 'png' ? parseApng(data)?.frames.length : told.pages) ?? 1;
   return {
     format,
     width,
     height,
     // libwebp merges equal frames.
-    frames: animated ? frames : 1,
+    frames: animated ? ((format === 'png' ? parseApng(data)?.frames.length : told.pages) ?? 1) : 1,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
     original: {
