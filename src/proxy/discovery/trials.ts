@@ -82,9 +82,12 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
       saved.push(recorder.add({ ...outcome, right }));
       if (result.verdict === 'dead' && ['unreachable', 'refused_address'].includes(result.error)) break;
     }
-    const end = (outcome: Parameters<Pass['end']>[1]) => () => pass.end(key, outcome);
-    const ended = Promise.all(saved);
-    void ended.then(end(works.size === 0 && forgotten ? 'forgotten' : 'kept'), end('open'));
-    return { alive: works.size > 0, saved: ended };
+    const outcome = works.size === 0 && forgotten ? 'forgotten' : 'kept';
+    const allSaved = Promise.all(saved);
+    void allSaved.then(
+      () => pass.end(key, outcome),
+      () => pass.end(key, 'open'),
+    );
+    return { alive: works.size > 0, saved: allSaved };
   };
 }
