@@ -132,8 +132,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * Runs the work with a folder for temporary files, which is removed afterwards, even if a signal ends the program.
- * What `kill -9` leaves is removed an hour later, by the next run or by the sweep of a server with that `DATA_DIR`: who
- * else uses it cannot be told by process IDs, because containers share the folder, but not these.
+ * What `kill -9` leaves is removed an hour later, by the next run or by the sweep of a server with that `DATA_DIR`. Process
+ * IDs do not tell whether anything still uses it, because containers may share the folder, but not the IDs.
  */
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);
