@@ -14,6 +14,7 @@ return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])`);
 const SET_FENCED = script(`
 local fence = ARGV[1] .. '#token'
 if tonumber(redis.call('HGET', KEYS[1], fence) or 0) > tonumber(ARGV[3]) then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2], fence, ARGV[3])
 return 1`);
 

@@ -51,12 +51,12 @@ const TRIES = 200;
 const PAUSE_MS = 25;
 
 /**
- * Works under a lock that others hold for moments. `demandHeld` throws once another may have it: to be called before
- * each write. Rejects with `unavailable` if it is not free within 5 s.
+ * Works under a lock that others hold for moments. `demandHeld` throws once another may have it, and else returns the
+ * token of the lease: to be called before each write. Rejects with `unavailable` if it is not free within 5 s.
  */
 export async function holding<T>(
   { locks, name, clock }: { locks: Locks; name: string; clock: Pick<Clock, 'sleep'> },
-  work: (demandHeld: () => void) => Promise<T>,
+  work: (demandHeld: () => number) => Promise<T>,
 ): Promise<T> {
   for (let tries = 0; tries < TRIES; tries++) {
     const lease = await locks.acquire(name, TTL_MS);
@@ -66,6 +66,7 @@ export async function holding<T>(
     }
     const demandHeld = () => {
       if (lease.lost.aborted) throw tooBusy();
+      return lease.token;
     };
     return work(demandHeld).finally(() => lease.release());
   }

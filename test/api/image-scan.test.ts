@@ -218,7 +218,10 @@ describe('a picture in review', () => {
   test('counts as viewed when it is approved, so that it is not idle at once', async () => {
     const inserted: number[] = [];
     const reviews = createReviews({
-      state: { get: async () => JSON.stringify([image({ id: 'a', lastAccess: 1 })]), set: async () => {} },
+      state: {
+        get: async () => JSON.stringify([image({ id: 'a', lastAccess: 1 })]),
+        setFenced: async () => true,
+      },
       locks: createLocalLocks(),
       blobs: { move: async () => true, stat: async () => ({}) } as unknown as BlobStore,
       images: { insert: async ({ lastAccess }) => void inserted.push(lastAccess), confirm: async () => {} },
@@ -237,7 +240,7 @@ describe('a picture in review', () => {
     const reviews = createReviews({
       state: {
         get: async (key) => state.get(key) ?? null,
-        set: async (key, value) => void state.set(key, value),
+        setFenced: async (key, value) => state.set(key, value) === state,
       },
       locks: createLocalLocks(),
       blobs: {
@@ -270,7 +273,7 @@ describe('a picture in review', () => {
           state.set(key, JSON.stringify([image({ id: 'of-another' })]));
           return '[]';
         },
-        set: async (key, value) => void state.set(key, value),
+        setFenced: async (key, value) => state.set(key, value) === state,
       },
       locks: { acquire: async () => ({ token: 1, lost: held.signal, release: async () => {} }) },
       blobs: {} as unknown as BlobStore,

@@ -157,7 +157,8 @@ describe('an approval that was interrupted', () => {
       let fails = false;
       const state = {
         ...host.state,
-        set: (key: string, value: string) => (fails ? Promise.reject(away()) : host.state.set(key, value)),
+        setFenced: (...args: Parameters<typeof host.state.setFenced>) =>
+          fails ? Promise.reject(away()) : host.state.setFenced(...args),
       };
       const reviews = createReviews({
         ...host,
@@ -208,10 +209,33 @@ test('an approval that the store carries out late, after a refusal, leaves nothi
     expect(events).toEqual(['stored', 'removed']);
   }));
 
+test('a change of what is in review that the store carries out late loses no later picture', () =>
+  withHost(async ({ host }) => {
+    let late: (() => Promise<boolean>) | undefined;
+    const state: typeof host.state = {
+      ...host.state,
+      setFenced(...args) {
+        if (late) return host.state.setFenced(...args);
+        late = () => host.state.setFenced(...args);
+        return Promise.reject(away());
+      },
+    };
+    const clock = { ...host.clock, now: host.clock.now };
+    const reviews = createReviews({ ...host, state, clock, onStored() {}, discard: host.service.discard });
+    const record = await host.images.get((await host.upload(png)).id);
+    if (!record) throw new Error('no record');
+    const path = `${host.folder}/held`;
+    const hold = (id: string) => Bun.write(path, png).then(() => reviews.hold({ ...record, id }, path));
+    await expect(hold('unanswered00')).rejects.toMatchObject({ code: 'unavailable' });
+    await hold('acknowledged');
+    expect(await late?.()).toBe(false);
+    expect((await reviews.list()).map(({ id }) => id)).toEqual(['acknowledged']);
+  }));
+
 test('a picture in review is withdrawn from a full store as well', () =>
   withHost(async ({ host }) => {
-    const full = { set: host.state.set };
-    const state = { ...host.state, set: (key: string, value: string) => full.set(key, value) };
+    const full = { setFenced: host.state.setFenced };
+    const state: typeof host.state = { ...host.state, setFenced: (...args) => full.setFenced(...args) };
     const clock = { ...host.clock, now: host.clock.now };
     const reviews = createReviews({ ...host, state, clock, onStored() {}, discard: host.service.discard });
     const record = await host.images.get((await host.upload(png)).id);
@@ -219,9 +243,9 @@ test('a picture in review is withdrawn from a full store as well', () =>
     const path = `${host.folder}/held`;
     await Bun.write(path, png);
     await reviews.hold({ ...record, id: 'reviewreview' }, path);
-    full.set = () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')));
+    full.setFenced = () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')));
     expect(await reviews.withdraw('reviewreview')).toBe(true);
-    full.set = host.state.set;
+    full.setFenced = host.state.setFenced;
     await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'not_found' });
     expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
     await reviews.decide('reviewreview', 'block');

@@ -42,6 +42,9 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     ]);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
     expect((await fetch(rawUrl)).status).toBe(200);
+    const block = { method: 'POST', body: JSON.stringify({ network: '192.0.2.0/24' }) };
+    const typed = { ...headers, 'content-type': 'application/json' };
+    expect((await fetch(`${server.url}/api/admin/blocks`, { ...block, headers: typed })).status).toBe(200);
     // The server has to have run for as long as pictures are kept.
     await until(async () => {
       const cleanup = await fetch(`${server.url}/api/cleanup`, { method: 'POST', headers });

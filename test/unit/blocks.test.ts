@@ -35,6 +35,29 @@ test('blocks that come at once are all kept', async () => {
   database.close();
 });
 
+test('a block is not undone by an earlier change that the store carries out late', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const state = createSqliteState(database);
+  let late: (() => Promise<boolean>) | undefined;
+  const blocks = createBlocks({
+    locks: createLocalLocks(),
+    now: () => 0,
+    state: {
+      ...state,
+      setFenced(...args) {
+        if (late) return state.setFenced(...args);
+        late = () => state.setFenced(...args);
+        return Promise.reject(new Error('no answer'));
+      },
+    },
+  });
+  await expect(blocks.add({ network: '192.0.2.1' }, '')).rejects.toThrow('no answer');
+  await blocks.add({ network: '198.51.100.0/24' }, '');
+  expect(await late?.()).toBe(false);
+  expect(await state.get('blocks')).toContain('198.51.100.0/24');
+  database.close();
+});
+
 test('blocks are not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const state = createSqliteState(database);

@@ -1,7 +1,7 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { holding, type Locks } from '../../lib/locks.ts';
+import { holding, type Locks, refusedHolder } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { HELD, originalKey } from '../records/blob-keys.ts';
@@ -31,7 +31,7 @@ export interface Reviews {
 }
 
 interface ReviewsOptions {
-  state: Pick<StateStore, 'get' | 'set'>;
+  state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   blobs: BlobStore;
   images: Pick<ImageStore, 'insert' | 'confirm'>;
@@ -77,9 +77,8 @@ export function createReviews({
   const change = (work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>): Promise<void> =>
     holding({ locks, name: 'image-reviews', clock }, async (demandHeld) => {
       const changed = await work(await list());
-      // Another copy may have made a change that this one has not seen.
-      demandHeld();
-      await state.set(KEY, JSON.stringify(changed));
+      // Another copy may have made a change that this one has not seen, and a change that was given up may come late.
+      if (!(await state.setFenced(KEY, JSON.stringify(changed), demandHeld()))) throw refusedHolder();
     });
 
   const without = (held: ImageRecord[], id: string) => held.filter((one) => one.id !== id);

@@ -141,6 +141,13 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
     ],
   },
   {
+    name: 'a change of what is in review that is done late is the last word',
+    changes: [
+      change('src/image/review/reviews.ts', 'demandHeld())))', 'demandHeld() && Number.MAX_SAFE_INTEGER)))'),
+    ],
+    proof: 'images',
+  },
+  {
     name: 'a picture that is blocked leaves its file',
     changes: [
       change(`${IMAGE}/review/reviews.ts`, '    await blobs.remove(heldKey(image));\n  }', '  }'),
