@@ -37,6 +37,9 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const byId = new Map(images.map((image) => [image.id, image]));
   const counted = await records.state.get('image-version-bytes');
   const doubtful = new Set([...ledger.pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
+  // By the records of earlier it was idle, or used up, which the right ones do not know.
+  for (const { type, id, at } of ledger.events)
+    if (type === 'removed' && isDuring(ledger.disaster, at, at)) doubtful.add(id);
   const isCertain = ({ id, createdAt }: ImageRecord) =>
     !doubtful.has(id) && !isDuring(ledger.disaster, createdAt - MARGIN_MS, createdAt + MARGIN_MS);
   ledger.examined.counted += images.length;
