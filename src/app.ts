@@ -24,6 +24,7 @@ import { createTargets } from './http/target.ts';
 import { createWriteOrigin } from './http/write-origin.ts';
 import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
+import { once } from './lib/once.ts';
 import type { Assets } from './web/assets.ts';
 import { docsRoutes } from './web/docs-routes.ts';
 import { errorPage } from './web/error-page.ts';
@@ -276,11 +277,11 @@ function allRoutes(options: AppOptions, { neededBy }: Pick<Rights, 'neededBy'>) 
   const { web, features, version, publicUrl } = options;
   const described = describedRoutes(options);
   // The API description needs 2 MB of script, for which the start does not wait.
-  const describe = memoize(async () => {
+  const describe = once(async () => {
     const { describeApi } = await import('./http/openapi.ts');
     return describeApi(described, { version, serverUrl: publicUrl ?? '/', neededBy });
   });
-  const describeOlder = memoize(async () => {
+  const describeOlder = once(async () => {
     const { toOpenApi30 } = await import('./http/openapi-3-0.ts');
     return toOpenApi30(await describe());
   });
@@ -319,12 +320,4 @@ function withCommonHeaders(response: Response): Response {
     headers.set('cross-origin-resource-policy', 'same-origin');
   }
   return response;
-}
-
-function memoize<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }

@@ -1,3 +1,4 @@
+import { once } from '../lib/once.ts';
 import type { SafeFetch, SafeFetchDeps } from '../lib/safe-fetch.ts';
 
 /** Loads the HTTP client on first use, so that the start does not wait for it. */
@@ -5,11 +6,8 @@ export function lazySafeFetch(
   allowPrivate: boolean,
   rules: Pick<SafeFetchDeps, 'permits' | 'permitsPort'> = {},
 ): SafeFetch {
-  let made: Promise<SafeFetch> | undefined;
-  return async (url, options) => {
-    made ??= import('../lib/safe-fetch.ts').then((module) =>
-      module.createSafeFetch({ allowPrivate, ...rules }),
-    );
-    return (await made)(url, options);
-  };
+  const made = once(async () =>
+    (await import('../lib/safe-fetch.ts')).createSafeFetch({ allowPrivate, ...rules }),
+  );
+  return async (url, options) => (await made())(url, options);
 }

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
+import { once } from '../lib/once.ts';
 import type { Repetition } from '../lib/schedule.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
-import { type Flags, readFlags } from '../proxy/pages/flags.ts';
+import { readFlags } from '../proxy/pages/flags.ts';
 import { proxyHome, proxyPageRoutes } from '../proxy/pages/pages.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
 import { createAsker } from '../proxy/targets/ask.ts';
@@ -52,12 +53,11 @@ export async function startProxies({
           log,
         });
   let followingKeys: Repetition | null = null;
-  let flags: Promise<Flags> | undefined;
   const pages = {
     service,
     siteOf: web.siteOf,
     basePath,
-    flags: () => (flags ??= readFlags()),
+    flags: once(readFlags),
     adminRequired: config.ADMIN_TOKEN !== undefined,
     gateway: gateway?.panel ?? null,
     now: Date.now,

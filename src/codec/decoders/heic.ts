@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { assetPath } from '../../assets.ts';
 import { AppError } from '../../errors.ts';
+import { once } from '../../lib/once.ts';
 import type { Metadata } from '../convert/sharp.ts';
 import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 import { writePng } from './png.ts';
@@ -41,8 +42,7 @@ export async function heicAsPng(
   { icc, exif, hasAlpha }: Metadata,
   cicp: Cicp | null,
 ): Promise<Buffer> {
-  loaded ??= loadDecoder();
-  const images = (await loaded).decode(await readFile(path));
+  const images = (await decoder()).decode(await readFile(path));
   try {
     const image = images.find((one) => one.is_primary()) ?? images[0];
     if (!image) throw undecodable();
@@ -61,13 +61,11 @@ export async function heicAsPng(
  * One decoder for all pictures of a worker, which handles them in sequence: compiling it takes as long as a small
  * picture.
  */
-let loaded: Promise<HeifDecoder> | undefined;
-
-async function loadDecoder(): Promise<HeifDecoder> {
+const decoder = once(async () => {
   const { default: load } = await import('libheif-js/libheif-wasm/libheif.js');
   const wasmBinary = await readFile(assetPath('libheif-js/libheif-wasm/libheif.wasm'));
   const { HeifDecoder } = load({ wasmBinary }) as unknown as LibHeif;
   return new HeifDecoder();
-}
+});
 
 const undecodable = () => new AppError('undecodable_image', 'The HEIC picture is damaged or truncated.');

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { initSync, JxlImage } from 'jxl-oxide-wasm';
 import { assetPath } from '../../assets.ts';
 import { AppError } from '../../errors.ts';
+import { once } from '../../lib/once.ts';
 import type { Animation } from '../convert/animation.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
@@ -26,10 +27,7 @@ const HEAD_BYTES = 4096;
  * @throws {AppError} `undecodable_image`, also for truncated files; `image_limit`.
  */
 export async function decodeJxl(file: Buffer, limits: InputLimits, sharp: SharpConstructor): Promise<Jxl> {
-  loaded ??= readFile(assetPath('../node_modules/jxl-oxide-wasm/jxl_oxide_wasm_bg.wasm')).then((module) =>
-    initSync({ module }),
-  );
-  await loaded;
+  await load();
   const image = new JxlImage();
   image.forceSrgb = true;
   const { width, height } = await reading(() => {
@@ -66,7 +64,9 @@ export async function decodeJxl(file: Buffer, limits: InputLimits, sharp: SharpC
 }
 
 /** One decoder for all pictures of a worker, because compiling it is slow. */
-let loaded: Promise<unknown> | undefined;
+const load = once(async () =>
+  initSync({ module: await readFile(assetPath('../node_modules/jxl-oxide-wasm/jxl_oxide_wasm_bg.wasm')) }),
+);
 
 function draw(image: JxlImage, frame: number): { png: Buffer; duration: number } {
   const result = image.render(frame);
