@@ -109,7 +109,9 @@ export function createUser(name: string, around: Surroundings) {
     if (answer === 'left') picture.left++;
     if (answer === 'lost' && picture.maxViews !== null) await pause(ASTRAY_MS + MINUTE);
     if (typeof answer === 'string') return;
-    if (isFirst && isBusy(answer) && answer.copy.isAlone && askedAt + ASTRAY_MS < answer.copy.startedAt)
+    // What has ended is removed four times a minute.
+    const hasEnded = (copy: Copy) => askedAt + ASTRAY_MS < copy.startedAt && copy.startedAt + MINUTE < begun;
+    if (isFirst && isBusy(answer) && answer.copy.isAlone && hasEnded(answer.copy))
       breaks(`${picture.name} (${picture.id}) is said to be viewed, which ended with a copy that died`);
     if (answer.status === 507 && picture.maxViews === null)
       breaks(`${picture.name} is not shown in a full store`);
