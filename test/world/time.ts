@@ -198,7 +198,8 @@ export function resetTime(): void {
 }
 
 const load = createRequire(import.meta.url);
-const clockNow = () => now + (current()?.skewMs ?? 0);
+/** In whole milliseconds, like a real one. */
+const clockNow = () => Math.floor(now + (current()?.skewMs ?? 0));
 
 /** What only lets others go first is over before any time passes. */
 function soon(ring: (...args: unknown[]) => void, ...args: unknown[]) {

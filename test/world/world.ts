@@ -321,7 +321,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   let broken = ['the world does not end'];
   void lookBack().then((found) => {
-    broken = [...found, ...unexamined(ledger.examined)];
+    broken = [...found, ...unexamined(ledger.examined, ledger.pictures.size)];
   });
   await passUntil(trueTime() + 30 * MINUTE);
   for (const copy of copies) copy.isAlive = false;
