@@ -73,7 +73,7 @@ export const proxySchema = Type.Object(
     exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
     proof: nullable(oneOf(PROOFS, { description: PROOF })),
     tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Request headers that the proxy added or changed in the last passed check.',
+      description: 'Request headers that the proxy added, changed or removed in the last passed check.',
     }),
     uptime: Type.Union([Type.Number(), Type.Null()], {
       description:
@@ -316,7 +316,7 @@ export const quickTestSchema = Type.Object(
     anonymity: nullable(oneOf(ANONYMITIES)),
     exit_ip: nullable(Type.String()),
     tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Request headers that the proxy added or changed.',
+      description: 'Request headers that the proxy added, changed or removed.',
     }),
     proof: nullable(oneOf(PROOFS)),
     error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),
