@@ -5,6 +5,7 @@ import type { CheckResult, Dialled } from '../../src/proxy/proxy.ts';
 import { createParser } from '../../src/proxy/sources/parser.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
 import { until } from '../support/stores/services.ts';
 
 const OWN: Source = { name: 'mine', url: 'file:///mine.txt', format: 'lines', protocol: null, logins: true };
@@ -43,6 +44,7 @@ beforeEach(() => {
       return { ...parser.tally, bytes: list.length, error: null, reached: true };
     },
     checker: {
+      judges: () => judgeState('up'),
       async check(proxy): Promise<CheckResult> {
         checked.push(proxy);
         if (broken || proxy.protocol.startsWith('socks')) return { verdict: 'dead', error: 'timeout' };

@@ -4,8 +4,8 @@ import type { Log } from '../../lib/logger.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import { plannedFor } from '../../lib/stored-time.ts';
 import type { Checker } from '../check/checker.ts';
-import { ANY } from '../discovery/trials.ts';
-import { formatAddress, type Paid, type Protocol, provenExit, UNKNOWN_COUNTRY } from '../proxy.ts';
+import { protocolsOf } from '../discovery/trials.ts';
+import { formatAddress, type Paid, provenExit, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { PaidEntry } from '../sources/candidate-sink.ts';
 import type { ReadSource } from '../sources/read.ts';
 import type { Source } from '../sources/source.ts';
@@ -14,7 +14,7 @@ import { proxyKeyOf } from '../targets/site.ts';
 interface PaidOptions {
   sources: readonly Source[];
   readSource: ReadSource;
-  checker: Pick<Checker, 'check'>;
+  checker: Pick<Checker, 'check' | 'judges'>;
   /** Returns two upper-case letters, `ZZ` if unknown. */
   countryOf: (address: string) => string;
   clock: Clock;
@@ -190,7 +190,8 @@ async function examine(
   const { kind, country: listed, ...place } = entry;
   const works: Paid[] = [];
   let error = '';
-  for (const protocol of protocolsOf(kind)) {
+  for (const protocol of protocolsOf(kind, checker.judges())) {
+    // SOCKS is tried where nothing is known and neither works.
     if (works.length > 0 && protocol.startsWith('socks')) break;
     const result = await checker.check({ ...place, protocol }, signal);
     if (result.verdict === 'unknown') return { works, error: 'unknown' };
@@ -210,10 +211,4 @@ async function examine(
     }
   }
   return { works, error };
-}
-
-/** An HTTP proxy may forward, tunnel, or both. SOCKS is tried where nothing is known and neither works. */
-function protocolsOf(kind: PaidEntry['kind']): readonly Protocol[] {
-  if (kind === 'any') return ANY;
-  return kind === 'http' ? ['http', 'https'] : [kind];
 }
