@@ -95,7 +95,9 @@ export function createInterrogation(
       const held = await ask(endpoint, judge, token, signal);
       if ('said' in held) {
         const opinion = opinionOf({ endpoint, judge, token }, held.said, held.times);
-        if ('result' in opinion) judges.accepted(judge, startedAt);
+        // A page that the proxy may have made up does not show that the judge works, for which others would be blamed.
+        if ('result' in opinion)
+          judges.accepted(judge, opinion.result.proof === 'echoed' ? Number.NEGATIVE_INFINITY : startedAt);
         return opinion;
       }
       const { failed, committed } = held;

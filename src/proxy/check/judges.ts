@@ -71,7 +71,7 @@ export interface Judges {
   confirm(judge: Judge, since: number): Promise<boolean>;
   /** Reports the same of our own network. An answer of any judge proves it. */
   confirmUplink(since: number): Promise<boolean>;
-  /** Records that an exchange through a proxy that began at `at` (monotonic) got a good answer. */
+  /** Records a good answer through a proxy. It proves that the judge worked at `at` (monotonic). */
   accepted(judge: Judge, at: number): void;
   /**
    * Reports whether direct answers since then (monotonic) were slow, so that checks within the time limit may
