@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { exitOf, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import type { CheckResult, Dialled } from '../../src/proxy/proxy.ts';
-import { createParser } from '../../src/proxy/sources/parser.ts';
+import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
@@ -28,21 +28,16 @@ let paid: PaidUpstreams;
 beforeEach(() => {
   [now, list, exits, checked, broken] = [0, '', ['198.51.100.1'], [], false];
   paid = createPaidUpstreams({
-    sources: [OWN, { ...OWN, name: 'free', logins: false }],
-    async readSource({ name }, { onCandidate, onPaid }) {
-      if (name !== 'mine') throw new Error('a public list is not read here');
-      if (list === null) return { found: 0, rejected: 0, bytes: 0, error: 'is gone', reached: false };
-      const parser = createParser('lines', {
-        protocol: null,
-        allowPrivate: true,
-        logins: true,
-        onCandidate,
-        onPaid,
-      });
-      parser.push(list);
-      parser.end();
-      return { ...parser.tally, bytes: list.length, error: null, reached: true };
-    },
+    sources: [OWN, { ...OWN, name: 'free', url: 'file:///free.txt', logins: false }],
+    readSource: createSourceReader({
+      fetch: () => Promise.reject(new Error('nothing is fetched here')),
+      async *readFile({ pathname }) {
+        if (pathname !== '/mine.txt') throw new Error('a public list is not read here');
+        if (list === null) throw new Error('is gone');
+        yield Buffer.from(list);
+      },
+      allowPrivate: true,
+    }),
     checker: {
       judges: () => judgeState('up'),
       async check(proxy): Promise<CheckResult> {
@@ -128,4 +123,16 @@ test('a list that cannot be read takes nothing away, and one that is shorter doe
   paid.reread();
   await until(() => paid.alive().length === 2);
   expect(paid.alive()[0]?.ip).toBe('q.example.test');
+});
+
+test('a list that is emptied takes everything away, but not one that can no longer be understood', async () => {
+  await begin('http://u:p@p.example.test:80\n', 2);
+  list = 'Your account has expired.\n';
+  const count = checked.length;
+  now += 61 * MINUTE;
+  await until(() => checked.length >= count + 2);
+  expect(paid.alive()).toHaveLength(2);
+  list = '# nothing at the moment\n';
+  paid.reread();
+  await until(() => paid.alive().length === 0);
 });

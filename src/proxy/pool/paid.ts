@@ -8,7 +8,7 @@ import { protocolsOf } from '../discovery/trials.ts';
 import { formatAddress, type Paid, provenExit, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { PaidEntry } from '../sources/candidate-sink.ts';
 import type { ReadSource } from '../sources/read.ts';
-import type { Source } from '../sources/source.ts';
+import { NOTHING_USABLE, type Source } from '../sources/source.ts';
 import { proxyKeyOf } from '../targets/site.ts';
 
 interface PaidOptions {
@@ -173,8 +173,9 @@ async function readOwn(
         },
       },
     );
-    if (report.error === null) continue;
-    // A list that cannot be read at the moment takes nothing away.
+    const isEmpty = report.error === NOTHING_USABLE && report.rejected === 0;
+    if (report.error === null || isEmpty) continue;
+    // A list that cannot be read or understood at the moment takes nothing away.
     for (const { entry, source } of known.values()) if (source === name) keep(entry, name);
   }
   return found;
