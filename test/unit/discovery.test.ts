@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
-import { createPool, undecided } from '../support/pool/pool.ts';
+import { createPool, draft, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
 const HOUR = 3_600_000;
@@ -118,6 +118,27 @@ test('entries that no judge can decide wait behind those that can be, and come a
   pool.network.asked.length = 0;
   await pool.clock.advance(HOUR);
   expect(list.filter(isUndecided).map(times)).toEqual(Array(100).fill(1));
+});
+
+test('entries that no judge can decide take no checks from the proxies of the pool', async () => {
+  pool = await createPool(
+    { list: urls(100) },
+    { checksPerHour: 3600, refreshBudgetMs: 0, refreshIntervalMs: 1000 * HOUR, concurrency: 100, turns: 2 },
+  );
+  const { check } = pool.network;
+  pool.network.check = async (endpoint, signal) => {
+    const result = await check(endpoint, signal);
+    return endpoint.protocol === 'socks5' ? undecided : result;
+  };
+  const due = urls(2000, 'http').map((url) => draft(url, pool.clock.now() - 2 * HOUR));
+  await pool.store.save(due);
+  pool.service.start();
+  await pool.refresh({ all: false });
+  await pool.clock.advance(HOUR / 12);
+  pool.network.asked.length = 0;
+  await pool.clock.advance(HOUR / 3);
+  expect(pool.network.asked.filter((url) => url.startsWith('http:')).length).toBeGreaterThan(1200 * 0.9);
+  expect(pool.network.asked.filter((url) => url.startsWith('socks5:')).length).toBeGreaterThanOrEqual(300);
 });
 
 describe('a pass', () => {
