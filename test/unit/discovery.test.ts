@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
+import { keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
+import { createTrials } from '../../src/proxy/discovery/trials.ts';
+import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
+import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
 import { createPool, draft, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -263,5 +268,49 @@ describe('an entry', () => {
     };
     expect(await pool.refresh()).toMatchObject({ state: 'failed' });
     expect(asked().length).toBe(4);
+  });
+
+  test('whose outcome is dropped, because another copy has taken over, is left to that copy', async () => {
+    await open({});
+    const { store, clock, network, state } = pool;
+    const recorder = createRecorder({
+      store,
+      clock,
+      random: () => 0.5,
+      countryOf: () => 'ZZ',
+      checkCostMs: () => 1000,
+    });
+    const budget = createCheckBudget(clock, 3600);
+    const tryEntry = createTrials({
+      checker: network,
+      recorder,
+      budget,
+      logins: createLogins(),
+      sources: [],
+    });
+    const lease = new AbortController();
+    const right = { name: 'refresh', token: 1, lost: lease.signal };
+    const pass = createPass(state, () => 0.3, 0);
+    const turn = {
+      kind: 'socks5',
+      ip: '192.0.2.1',
+      port: 80,
+      source: 0,
+      country: null,
+      isNew: true,
+    } as const;
+    const key = keyOf('socks5', turn.ip, turn.port);
+    network.working.add('socks5://192.0.2.1:80');
+    const context = { pass, isCrowded: false, isKnown: () => false, right };
+    const trial = await tryEntry({ ...turn, key }, context, new AbortController().signal);
+    pass.reached(1);
+    lease.abort();
+    await clock.advance(1000);
+    await trial?.saved;
+    await pass.save();
+    const other = createPass(state, () => 0.7, 1);
+    await other.catchUp();
+    expect(await store.lookup([{ ...turn, protocol: 'socks5' }])).toEqual([]);
+    expect(other.noveltyOf(key)).toBe('new');
   });
 });
