@@ -37,7 +37,12 @@ export const quickTestBody = Type.Object(
 export const reportBody = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether the proxy worked for you.' }),
-    target: Type.Optional(Type.String({ maxLength: 2000, description: 'The site that you tried to reach.' })),
+    target: Type.Optional(
+      Type.String({
+        maxLength: 2000,
+        description: 'The site that you tried to reach: a domain, a URL or a name from `GET /api/targets`.',
+      }),
+    ),
     error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
   },
   OPEN,
