@@ -7,7 +7,9 @@ import { localChecker } from '../support/farm/checkers.ts';
 import { type Farm, farmAddress, type RoleName, startFarm } from '../support/farm/farm.ts';
 import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
 import { startPaidProxy } from '../support/farm/paid-proxy.ts';
+import { json } from '../support/json.ts';
 import { createPool } from '../support/pool/pool.ts';
+import { createPoolServer } from '../support/pool/server.ts';
 import { until } from '../support/stores/services.ts';
 
 const SECRET = 'shared by checker and judge';
@@ -24,14 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([farm, judges.http, judges.https].map((one) => one.stop())));
 
-const checkerWith = (kind: 'http' | 'https') =>
-  localChecker({
-    judges: [judges[kind].url],
-    ca: certificates.ca,
-    secrets: () => [SECRET],
-    resolve: async () => ['127.0.0.1'],
-    timeoutMs: 1000,
-  });
+const CHECKED = () => ({
+  ca: certificates.ca,
+  secrets: () => [SECRET],
+  resolve: async () => ['127.0.0.1'],
+  timeoutMs: 1000,
+});
+const checkerWith = (kind: 'http' | 'https') => localChecker({ ...CHECKED(), judges: [judges[kind].url] });
 
 /** Refreshes from a list of these, and returns what is found to work. */
 async function found(kind: 'http' | 'https', list: [said: string, role: RoleName][]): Promise<string[]> {
@@ -60,6 +61,27 @@ test('with judges of one kind alone, an entry without a protocol is found to be 
 
 test('with TLS judges alone, an HTTP proxy of a list is found by CONNECT', async () => {
   expect(await found('https', [['http', 'https']])).toEqual([`https://${place('https')}`]);
+});
+
+test('without a judge for its protocol, nobody is told that a proxy does not work', async () => {
+  const [checker, plain] = [checkerWith('https'), await startJudge({ secret: SECRET })];
+  const both = localChecker({ ...CHECKED(), judges: [plain.url, judges.https.url] });
+  await Promise.all([checker.probe(), both.probe()]);
+  await plain.stop();
+  // A check that finds out that the judge has gone.
+  expect(await both.check(farm.endpoint('http'))).toMatchObject({ verdict: 'unknown' });
+  for (const one of [checker, both]) {
+    const server = await createPoolServer({ pool: { checker: one } });
+    const asked = (protocol: 'http' | 'https' | 'socks5') =>
+      server.post('/api/test_proxy_quick', { ip: farmAddress(protocol), port: farm.port, protocol });
+    expect(await json(await asked('https'))).toMatchObject({ alive: true });
+    expect(await json(await asked('socks5'))).toMatchObject({ alive: true });
+    const untold = asked('http');
+    await server.clock.advance(5000);
+    expect((await untold).status).toBe(503);
+    await server.close();
+    one.close();
+  }
 });
 
 test('with judges of one kind alone, a paid upstream works as what they can prove', async () => {

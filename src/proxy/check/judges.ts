@@ -1,3 +1,4 @@
+import type { Protocol } from '../proxy.ts';
 import { type Echo, readEcho } from './echo.ts';
 import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
@@ -21,6 +22,11 @@ const BASELINE_MS = 5 * 60_000;
 const SLOW_SHARE = 1 / 8;
 
 export type Scheme = 'http' | 'https';
+
+/** Returns the kind of judge for a protocol. For SOCKS, one without TLS is enough only if the operator has configured no other. */
+export function schemeFor(protocol: Protocol, hasTls: boolean): Scheme {
+  return protocol === 'https' || (protocol !== 'http' && hasTls) ? 'https' : 'http';
+}
 
 /** The state of all judges. */
 export interface JudgesState {
