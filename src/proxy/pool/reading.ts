@@ -42,10 +42,7 @@ export interface PoolReading {
 }
 
 interface PoolReadingOptions {
-  store: Pick<
-    ProxyStore,
-    'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'
-  >;
+  store: Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'get' | 'summary' | 'version'>;
   latencies: () => Promise<number[]>;
   history: Pick<PoolHistory, 'samples' | 'hourly'>;
   /** 0 to 1. */
