@@ -104,6 +104,35 @@ describe('when lists have more than the pool holds', () => {
   });
 });
 
+test('after a restart, what was tried is not tried again, and what comes into a list later is tried at once', async () => {
+  await openCrowded(300);
+  pool.service.start();
+  await hour();
+  expect(pool.network.asked.length).toBe(300);
+  const { store, state, locks } = pool;
+  const stopped = pool.service.stop();
+  await pool.clock.advance(20_000);
+  await stopped;
+  const list = urls(300);
+  const small = {
+    maxPool: 30,
+    refreshOnStart: false,
+    checksPerHour: 3600,
+    refreshIntervalMs: 1000 * HOUR,
+    turns: 2,
+  };
+  const first = pool;
+  pool = await createPool({ list }, { ...small, store, state, locks });
+  pool.service.start();
+  await hour();
+  expect(pool.network.asked.length).toBeLessThan(3);
+  list.push(...urls(400).slice(300));
+  await hour();
+  expect(list.slice(300).filter((url) => !pool.network.asked.includes(url))).toEqual([]);
+  expect(pool.network.asked.length).toBeLessThan(103);
+  await first.close();
+});
+
 test('entries that no judge can decide wait behind those that can be, and come again', async () => {
   const list = await openCrowded(300, { concurrency: 20, refreshBudgetMs: 0 });
   const isUndecided = (url: string) => list.indexOf(url) % 3 === 0;
