@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../../src/lib/clock.ts';
+import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createPaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
 import { type Certificates, createCertificates } from '../support/certificates.ts';
@@ -84,35 +85,38 @@ test('without a judge for its protocol, nobody is told that a proxy does not wor
   }
 });
 
-test('with judges of one kind alone, a paid upstream works as what they can prove', async () => {
-  const proxy = await startPaidProxy({ exits: { 'me:secret': '127.9.1.1' } });
-  for (const kind of ['http', 'https'] as const) {
-    const checker = checkerWith(kind);
-    await checker.probe();
-    const paid = createPaidUpstreams({
-      sources: [{ name: 'mine', url: 'file:///mine', format: 'lines', protocol: null, logins: true }],
-      async readSource(_, { onPaid }) {
-        onPaid?.({
-          kind: 'http',
-          ip: 'paid.judge.test',
-          port: proxy.port,
-          login: 'me:secret',
-          country: null,
-          tls: null,
-        });
-        return { found: 0, paid: 1, rejected: 0, bytes: 1, error: null, reached: true };
-      },
-      checker,
-      countryOf: () => 'ZZ',
-      clock: systemClock,
-      log: () => {},
-      readEveryMs: 60_000,
-    });
-    paid.start();
-    await until(() => paid.alive().length > 0);
-    expect(paid.alive().map(({ protocol }) => protocol)).toEqual([kind]);
-    await paid.stop();
-    checker.close();
-  }
-  proxy.stop();
-});
+/** Returns the protocols that a paid upstream is found to speak. */
+async function paidFor(checker: Checker, port: number): Promise<string[]> {
+  const paid = createPaidUpstreams({
+    sources: [{ name: 'mine', url: 'file:///mine', format: 'lines', protocol: null, logins: true }],
+    async readSource(_, { onPaid }) {
+      onPaid?.({ kind: 'http', ip: 'paid.judge.test', port, login: 'me:secret', country: null, tls: null });
+      return { found: 0, paid: 1, rejected: 0, bytes: 1, error: null, reached: true };
+    },
+    checker,
+    countryOf: () => 'ZZ',
+    clock: systemClock,
+    log: () => {},
+    readEveryMs: 60_000,
+  });
+  paid.start();
+  await until(() => paid.alive().length > 0);
+  await paid.stop();
+  checker.close();
+  return paid.alive().map(({ protocol }) => protocol);
+}
+
+test.each([
+  ['http', []],
+  ['https', []],
+  ['http', ['https://127.0.0.1:9/']],
+  ['https', ['http://127.0.0.1:9/']],
+] as const)(
+  'a paid upstream works as what a judge of %s can prove, whether others are silent: %p',
+  async (kind, silent) => {
+    const proxy = await startPaidProxy({ exits: { 'me:secret': '127.9.1.1' } });
+    const checker = localChecker({ ...CHECKED(), judges: [judges[kind].url, ...silent] });
+    expect(await paidFor(checker, proxy.port)).toEqual([kind]);
+    proxy.stop();
+  },
+);

@@ -24,9 +24,10 @@ let list: string | null;
 let exits: string[];
 let checked: Dialled[];
 let broken: boolean;
+let hasWitness: boolean;
 let paid: PaidUpstreams;
 beforeEach(() => {
-  [now, list, exits, checked, broken] = [0, '', ['198.51.100.1'], [], false];
+  [now, list, exits, checked, broken, hasWitness] = [0, '', ['198.51.100.1'], [], false, true];
   paid = createPaidUpstreams({
     sources: [OWN, { ...OWN, name: 'free', url: 'file:///free.txt', logins: false }],
     readSource: createSourceReader({
@@ -46,6 +47,7 @@ beforeEach(() => {
         return {
           verdict: 'alive',
           ...ALIVE,
+          proof: hasWitness ? 'tls' : 'echoed',
           tampering: [],
           exitIp: exits[checked.length % exits.length] ?? '',
         };
@@ -110,6 +112,19 @@ test('one that is doubted is soon checked again, and leaves when it has failed',
   paid.doubt(proxyKeyOf(first));
   await until(() => paid.alive().length === 0);
   expect(paid.version()).toBeGreaterThan(before);
+});
+
+test('what was proven stays while no witness is available, but nothing new is believed', async () => {
+  await begin('http://u:p@p.example.test:80\n', 2);
+  hasWitness = false;
+  list += 'http://u:p@q.example.test:80\n';
+  const count = checked.length;
+  now += 61 * MINUTE;
+  await until(() => checked.length >= count + 4);
+  expect(paid.alive().map(({ protocol, ip }) => `${protocol} ${ip}`)).toEqual([
+    'http p.example.test',
+    'https p.example.test',
+  ]);
 });
 
 test('a list that cannot be read takes nothing away, and one that is shorter does', async () => {
