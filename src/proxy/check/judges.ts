@@ -23,7 +23,7 @@ const SLOW_SHARE = 1 / 8;
 
 export type Scheme = 'http' | 'https';
 
-/** Returns the kind of judge for a protocol. For SOCKS, one without TLS is enough only if the operator has configured no other. */
+/** Returns the kind of judge for a protocol. For SOCKS, one without TLS is enough only if no other is configured. */
 export function schemeFor(protocol: Protocol, hasTls: boolean): Scheme {
   return protocol === 'https' || (protocol !== 'http' && hasTls) ? 'https' : 'http';
 }
