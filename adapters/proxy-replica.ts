@@ -17,11 +17,11 @@ export function readsOf(recent: () => Promise<Reads>): Reads {
   return {
     find: async (query) => (await recent()).find(query),
     sample: async (filter, limit) => (await recent()).sample(filter, limit),
-    async *stream(filter) {
-      yield* (await recent()).stream(filter);
+    async *stream(filter, order) {
+      yield* (await recent()).stream(filter, order);
     },
-    async *endpoints(filter, order) {
-      yield* (await recent()).endpoints(filter, order);
+    async *endpoints(filter) {
+      yield* (await recent()).endpoints(filter);
     },
     async *responseTimes() {
       yield* (await recent()).responseTimes();

@@ -20,8 +20,8 @@ export function createProxyWalks(
   { queries: { select, count, load, simplified }, random, steps }: ProxyWalksOptions,
 ): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
   /** Yields the records of the IDs, in batches, if they still match when they are read. */
-  async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
-    for (const some of slices(ids, size)) {
+  async function* loadInSteps(ids: readonly number[], filter: ProxyFilter) {
+    for (const some of slices(ids, steps.records)) {
       // Not before the first: a short export that is ready at once is sent with its length.
       if (some[0] !== ids[0]) await setImmediate();
       const records = load(some, filter);
@@ -77,15 +77,13 @@ export function createProxyWalks(
   }
 
   return {
-    async *stream(filter) {
-      yield* loadInSteps([...(await gather(filter))], filter, steps.records);
+    async *stream(wanted, order = 'dependable') {
+      const filter = simplified(wanted);
+      const ids = order === 'dependable' ? [...(await gather(filter))] : sortedIds(filter, order);
+      yield* loadInSteps(ids, filter);
     },
 
-    async *endpoints(wanted, order = 'dependable') {
-      const filter = simplified(wanted);
-      if (order === 'dependable') yield* walk(filter);
-      else yield* loadInSteps(sortedIds(filter, order), filter, steps.endpoints);
-    },
+    endpoints: (filter) => walk(simplified(filter)),
 
     async *responseTimes() {
       for await (const step of walkKeys({ status: 'alive' })) yield step.map(({ slowness }) => slowness);

@@ -88,7 +88,7 @@ export interface ProxyRecord extends Endpoint {
   uptimeWeight: number;
   /** The proof of the last successful check. */
   proof: Proof | null;
-  /** Names of headers that the last successful check found changed or added, separated by spaces; empty if none. */
+  /** Names of headers that the last successful check found changed, added or removed, separated by spaces; empty if none. */
   tampering: string | null;
   /** Reports of users as JSON; see `reports.ts`. */
   reports: string | null;
@@ -141,7 +141,7 @@ export type CheckResult =
       totalMs: number;
       exitIp: string;
       anonymity: Anonymity;
-      /** Names of headers that were added or changed on the way; empty if none. */
+      /** Names of headers that were added, changed or removed on the way; empty if none. */
       tampering: string[];
       proof: Proof;
     }

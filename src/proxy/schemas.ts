@@ -37,7 +37,12 @@ export const quickTestBody = Type.Object(
 export const reportBody = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether the proxy worked for you.' }),
-    target: Type.Optional(Type.String({ maxLength: 2000, description: 'The site that you tried to reach.' })),
+    target: Type.Optional(
+      Type.String({
+        maxLength: 2000,
+        description: 'The site that you tried to reach: a domain, a URL or a name from `GET /api/targets`.',
+      }),
+    ),
     error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
   },
   OPEN,
@@ -73,7 +78,7 @@ export const proxySchema = Type.Object(
     exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
     proof: nullable(oneOf(PROOFS, { description: PROOF })),
     tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Request headers that the proxy added or changed in the last passed check.',
+      description: 'Request headers that the proxy added, changed or removed in the last passed check.',
     }),
     uptime: Type.Union([Type.Number(), Type.Null()], {
       description:
@@ -316,7 +321,7 @@ export const quickTestSchema = Type.Object(
     anonymity: nullable(oneOf(ANONYMITIES)),
     exit_ip: nullable(Type.String()),
     tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Request headers that the proxy added or changed.',
+      description: 'Request headers that the proxy added, changed or removed.',
     }),
     proof: nullable(oneOf(PROOFS)),
     error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),

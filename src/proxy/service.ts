@@ -86,14 +86,14 @@ const REPORT_GAP_MS = 30_000;
 const FRESH_MS = 10 * 60_000;
 
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
-  const { store, state, checker, clock, random, log, countryOf, refreshIntervalMs } = options;
+  const { store, state, checker, clock, log, countryOf, refreshIntervalMs } = options;
   const stopping = new AbortController();
   const streams = new AbortController();
   const upkeep = createUpkeep(options);
   const { recorder, refresh, progress } = upkeep;
   const latencies = createLatencies(store, clock);
   const history = createPoolHistory({ store, state, clock });
-  const reading = createPoolReading({ store, latencies, history, random });
+  const reading = createPoolReading({ store, latencies, history });
   const single = createSingleChecks({
     get: reading.get,
     recorder,

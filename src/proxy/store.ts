@@ -48,16 +48,15 @@ export interface ProxyStore {
   /** Returns up to `limit` random matches, each at most once, and the count of all matches. */
   sample(filter: ProxyFilter, limit: number): Promise<{ items: ProxyRecord[]; total: number }>;
   /**
-   * Returns all matches in batches, most dependable first, without loading the whole pool into memory.
-   * Concurrent writes may or may not be seen. No record is repeated.
+   * Returns all matches in batches, with all IDs in memory, but never the whole pool. Concurrent writes may or may not be
+   * seen. No record is repeated. Default order: `dependable`.
    */
-  stream(filter: ProxyFilter): AsyncIterable<ProxyRecord[]>;
+  stream(filter: ProxyFilter, order?: Sort | 'random'): AsyncIterable<ProxyRecord[]>;
   /**
-   * Returns the endpoints of all matches, in batches of some hundred. In the order of `dependable` the first
-   * batch comes at once and the whole pool is never in memory; other orders hold all IDs in memory. A record
-   * that is written meanwhile may be missing. None is repeated.
+   * Returns the endpoints of all matches, most dependable first, in batches of some hundred. The first comes at once, and
+   * the whole pool is never in memory. A record that is written meanwhile may be missing. None is repeated.
    */
-  endpoints(filter: ProxyFilter, order?: Sort | 'random'): AsyncIterable<Endpoint[]>;
+  endpoints(filter: ProxyFilter): AsyncIterable<Endpoint[]>;
   /**
    * Returns the response times of working proxies in ms, in batches; `Infinity` if unknown. The time of a
    * record that is written meanwhile may be repeated or missing.

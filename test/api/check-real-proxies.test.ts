@@ -32,7 +32,7 @@ beforeAll(async () => {
   tinyproxy = await startTinyproxy('127.9.0.1', await freePort('127.9.0.1'));
   microsocks = await startMicrosocks('127.9.0.2', await freePort('127.9.0.2'));
   locked = {
-    http: await startTinyproxy('127.9.0.4', await freePort('127.9.0.4'), LOGIN),
+    http: await startTinyproxy('127.9.0.4', await freePort('127.9.0.4'), { login: LOGIN }),
     socks5: await startMicrosocks('127.9.0.5', await freePort('127.9.0.5'), LOGIN),
   };
   dante = await startDante('127.9.0.3', await freePort('127.9.0.3'));
@@ -52,6 +52,14 @@ test('tinyproxy is an HTTP proxy that says so', async () => {
     anonymity: 'anonymous',
     tampering: ['via'],
   });
+});
+
+test('a tinyproxy that takes headers out of requests tampers with them', async () => {
+  const stripping = await startTinyproxy('127.9.0.6', await freePort('127.9.0.6'), {
+    more: 'DisableViaHeader Yes\nAnonymous "Host"\n',
+  });
+  const result = await check('http', '127.9.0.6', stripping).finally(stripping.stop);
+  expect(result).toMatchObject({ verdict: 'alive', anonymity: 'elite', tampering: ['user-agent', 'accept'] });
 });
 
 test('tinyproxy is also an HTTPS proxy', async () => {

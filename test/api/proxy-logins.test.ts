@@ -54,7 +54,7 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     const judges = await Promise.all([startJudge(), startJudge({ tls: certificates.good })]);
     const [tinyPort, microPort] = [await freePort('127.9.1.1'), await freePort('127.9.1.2')];
     const proxies = await Promise.all([
-      startTinyproxy('127.9.1.1', tinyPort, TINY),
+      startTinyproxy('127.9.1.1', tinyPort, { login: TINY }),
       startMicrosocks('127.9.1.2', microPort, MICRO),
     ]);
     tiny = `127.9.1.1:${tinyPort}`;

@@ -244,12 +244,16 @@ describe('GET /api/export', () => {
     const now = server.clock.now();
     const exit = { exitIp: '203.0.113.5', uptime: 0.1 };
     await server.store.save([
-      draft('http://198.51.100.1:80', now, exit),
+      draft('http://198.51.100.1:80', now, { ...exit, responseMs: 1 }),
       draft('http://198.51.100.2:80', now, { ...exit, uptime: 0.2 }),
     ]);
-    const text = await (await server.send('/api/export?unique=exit_ip&format=text')).text();
-    expect(text).toContain('198.51.100.2:80');
-    expect(text).not.toContain('198.51.100.1:80');
+    for (const order of ['', '&sort=response_time', '&sort=first_seen', '&random=true']) {
+      for (const path of [`/api/export?format=text`, '/api/v1/proxies?format=text']) {
+        const text = await (await server.send(`${path}&unique=exit_ip${order}`)).text();
+        expect(text).toContain('198.51.100.2:80');
+        expect(text).not.toContain('198.51.100.1:80');
+      }
+    }
     expect(await server.get<Body>('/api/v1/proxies?unique=exit_ip&limit=1')).toMatchObject({
       total: 4,
       count: 1,

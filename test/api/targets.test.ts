@@ -150,6 +150,16 @@ test('reports without a token do not count for the target, and those of the admi
   expect(await idsOf(ORDER)).toEqual([2, 1]);
 });
 
+test('a report may use the name that the operator chose', async () => {
+  await savePool(2);
+  await server.post(
+    '/api/proxy/1/report',
+    { ok: false, target: 'Search' },
+    { authorization: `Bearer ${ADMIN}` },
+  );
+  expect(await idsOf('/api/v1/proxies?target=search')).toEqual([2, 1]);
+});
+
 test('reports with a token count for its holder alone, until another one reports the same', async () => {
   await savePool(2);
   const [one, other] = [await tokenOf('one'), await tokenOf('other')];

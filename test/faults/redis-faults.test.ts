@@ -10,6 +10,8 @@ import { createRedisState } from '../../adapters/redis/state.ts';
 import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { withFallback } from '../../src/lib/fallback-limiter.ts';
+import { exportProxies } from '../../src/proxy/pool/export.ts';
+import { EXPORT_FORMATS } from '../../src/proxy/queries.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft, drafts, image } from '../support/stores/records.ts';
 import { command, type Service, startRedis, until } from '../support/stores/services.ts';
@@ -46,6 +48,15 @@ afterAll(async () => {
   await Promise.all([one.close(), two.close()]);
   await server.stop();
 });
+
+/** The export in every format. */
+function exported({ proxies }: Copy): Promise<string[]> {
+  const query = { filter: {}, order: 'dependable', offset: 0, limit: 1000 } as const;
+  const rest = { remoteDns: false, uniqueExit: false, logins: false };
+  const text = (format: (typeof EXPORT_FORMATS)[number]) =>
+    Array.fromAsync(exportProxies(proxies, { ...query, ...rest, format })).then((pieces) => pieces.join(''));
+  return Promise.all(EXPORT_FORMATS.map(text));
+}
 
 /** Every kind of call that needs the server. */
 function calls({ proxies, images, state, locks, limiter }: Copy): Promise<unknown>[] {
@@ -96,9 +107,11 @@ test('what one copy writes, the others soon see', async () => {
 test('while the server is down everything is unavailable in time, but lists go on; then all comes back', async () => {
   await one.proxies.save(drafts(50));
   const before = await one.proxies.find(ALL);
+  const exports = await exported(one);
   await server.kill();
   await expectUnavailable(calls(one));
   expect(await one.proxies.find(ALL)).toEqual(before);
+  expect(await exported(one)).toEqual(exports);
   expect(await one.proxies.get(before.items[0]?.id ?? 0)).toEqual(before.items[0] ?? null);
   await server.start();
   await until(() =>

@@ -60,6 +60,16 @@ test('a changed header is tampering', () => {
   expect(compare({ 'user-agent': 'other' })).toEqual({ anonymity: 'elite', tampering: ['user-agent'] });
 });
 
+test('a header that is gone is tampering', () => {
+  const { accept: _, ...headers } = SENT;
+  const direct = { address: US, headers: SENT };
+  const proxied = { address: EXIT, chain: '', headers };
+  expect(compareHeaders({ sent: SENT, direct, proxied, own: new Set() })).toEqual({
+    anonymity: 'elite',
+    tampering: ['accept'],
+  });
+});
+
 test('what a balancer says about its client is expected to change with the client', () => {
   const balancer = { 'x-forwarded-for': US, 'x-request-id': '1' };
   expect(compare({ 'x-forwarded-for': EXIT, 'x-request-id': '2' }, balancer)).toEqual({

@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
+import { keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
+import { createTrials } from '../../src/proxy/discovery/trials.ts';
+import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
-import { createPool, undecided } from '../support/pool/pool.ts';
+import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
+import { createPool, draft, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
 const HOUR = 3_600_000;
@@ -99,6 +104,37 @@ describe('when lists have more than the pool holds', () => {
   });
 });
 
+test('after a restart, what was tried is not tried again, and what comes into a list later is tried at once', async () => {
+  const list = await openCrowded(60);
+  const refreshed = async () => {
+    await pool.refresh({ all: false });
+    await pool.clock.advance(HOUR / 30);
+  };
+  pool.service.start();
+  await refreshed();
+  expect(pool.network.asked.length).toBe(60);
+  const [first, { store, state, locks }] = [pool, pool];
+  const stopped = first.service.stop();
+  await first.clock.advance(20_000);
+  await stopped;
+  const small = {
+    maxPool: 6,
+    refreshOnStart: false,
+    checksPerHour: 3600,
+    refreshIntervalMs: 1000 * HOUR,
+    turns: 2,
+  };
+  pool = await createPool({ list }, { ...small, store, state, locks });
+  pool.service.start();
+  await refreshed();
+  expect(pool.network.asked.length).toBeLessThan(3);
+  list.push(...urls(90).slice(60));
+  await refreshed();
+  expect(list.slice(60).filter((url) => !pool.network.asked.includes(url))).toEqual([]);
+  expect(pool.network.asked.length).toBeLessThan(33);
+  await first.close();
+});
+
 test('entries that no judge can decide wait behind those that can be, and come again', async () => {
   const list = await openCrowded(300, { concurrency: 20, refreshBudgetMs: 0 });
   const isUndecided = (url: string) => list.indexOf(url) % 3 === 0;
@@ -118,6 +154,27 @@ test('entries that no judge can decide wait behind those that can be, and come a
   pool.network.asked.length = 0;
   await pool.clock.advance(HOUR);
   expect(list.filter(isUndecided).map(times)).toEqual(Array(100).fill(1));
+});
+
+test('entries that no judge can decide take no checks from the proxies of the pool', async () => {
+  pool = await createPool(
+    { list: urls(100) },
+    { checksPerHour: 3600, refreshBudgetMs: 0, refreshIntervalMs: 1000 * HOUR, concurrency: 100, turns: 2 },
+  );
+  const { check } = pool.network;
+  pool.network.check = async (endpoint, signal) => {
+    const result = await check(endpoint, signal);
+    return endpoint.protocol === 'socks5' ? undecided : result;
+  };
+  const due = urls(2000, 'http').map((url) => draft(url, pool.clock.now() - 2 * HOUR));
+  await pool.store.save(due);
+  pool.service.start();
+  await pool.refresh({ all: false });
+  await pool.clock.advance(HOUR / 12);
+  pool.network.asked.length = 0;
+  await pool.clock.advance(HOUR / 3);
+  expect(pool.network.asked.filter((url) => url.startsWith('http:')).length).toBeGreaterThan(1200 * 0.9);
+  expect(pool.network.asked.filter((url) => url.startsWith('socks5:')).length).toBeGreaterThanOrEqual(300);
 });
 
 describe('a pass', () => {
@@ -242,5 +299,49 @@ describe('an entry', () => {
     };
     expect(await pool.refresh()).toMatchObject({ state: 'failed' });
     expect(asked().length).toBe(4);
+  });
+
+  test('whose outcome is dropped, because another copy has taken over, is left to that copy', async () => {
+    await open({});
+    const { store, clock, network, state } = pool;
+    const recorder = createRecorder({
+      store,
+      clock,
+      random: () => 0.5,
+      countryOf: () => 'ZZ',
+      checkCostMs: () => 1000,
+    });
+    const budget = createCheckBudget(clock, 3600);
+    const tryEntry = createTrials({
+      checker: network,
+      recorder,
+      budget,
+      logins: createLogins(),
+      sources: [],
+    });
+    const lease = new AbortController();
+    const right = { name: 'refresh', token: 1, lost: lease.signal };
+    const pass = createPass(state, () => 0.3, 0);
+    const turn = {
+      kind: 'socks5',
+      ip: '192.0.2.1',
+      port: 80,
+      source: 0,
+      country: null,
+      isNew: true,
+    } as const;
+    const key = keyOf('socks5', turn.ip, turn.port);
+    network.working.add('socks5://192.0.2.1:80');
+    const context = { pass, isCrowded: false, isKnown: () => false, right };
+    const trial = await tryEntry({ ...turn, key }, context, new AbortController().signal);
+    pass.reached(1);
+    lease.abort();
+    await clock.advance(1000);
+    await trial?.saved;
+    await pass.save();
+    const other = createPass(state, () => 0.7, 1);
+    await other.catchUp();
+    expect(await store.lookup([{ ...turn, protocol: 'socks5' }])).toEqual([]);
+    expect(other.noveltyOf(key)).toBe('new');
   });
 });

@@ -2,9 +2,10 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { exitOf, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import type { CheckResult, Dialled } from '../../src/proxy/proxy.ts';
-import { createParser } from '../../src/proxy/sources/parser.ts';
+import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
 import { until } from '../support/stores/services.ts';
 
 const OWN: Source = { name: 'mine', url: 'file:///mine.txt', format: 'lines', protocol: null, logins: true };
@@ -23,32 +24,30 @@ let list: string | null;
 let exits: string[];
 let checked: Dialled[];
 let broken: boolean;
+let hasWitness: boolean;
 let paid: PaidUpstreams;
 beforeEach(() => {
-  [now, list, exits, checked, broken] = [0, '', ['198.51.100.1'], [], false];
+  [now, list, exits, checked, broken, hasWitness] = [0, '', ['198.51.100.1'], [], false, true];
   paid = createPaidUpstreams({
-    sources: [OWN, { ...OWN, name: 'free', logins: false }],
-    async readSource({ name }, { onCandidate, onPaid }) {
-      if (name !== 'mine') throw new Error('a public list is not read here');
-      if (list === null) return { found: 0, rejected: 0, bytes: 0, error: 'is gone', reached: false };
-      const parser = createParser('lines', {
-        protocol: null,
-        allowPrivate: true,
-        logins: true,
-        onCandidate,
-        onPaid,
-      });
-      parser.push(list);
-      parser.end();
-      return { ...parser.tally, bytes: list.length, error: null, reached: true };
-    },
+    sources: [OWN, { ...OWN, name: 'free', url: 'file:///free.txt', logins: false }],
+    readSource: createSourceReader({
+      fetch: () => Promise.reject(new Error('nothing is fetched here')),
+      async *readFile({ pathname }) {
+        if (pathname !== '/mine.txt') throw new Error('a public list is not read here');
+        if (list === null) throw new Error('is gone');
+        yield Buffer.from(list);
+      },
+      allowPrivate: true,
+    }),
     checker: {
+      judges: () => judgeState('up'),
       async check(proxy): Promise<CheckResult> {
         checked.push(proxy);
         if (broken || proxy.protocol.startsWith('socks')) return { verdict: 'dead', error: 'timeout' };
         return {
           verdict: 'alive',
           ...ALIVE,
+          proof: hasWitness ? 'tls' : 'echoed',
           tampering: [],
           exitIp: exits[checked.length % exits.length] ?? '',
         };
@@ -115,6 +114,19 @@ test('one that is doubted is soon checked again, and leaves when it has failed',
   expect(paid.version()).toBeGreaterThan(before);
 });
 
+test('what was proven stays while no witness is available, but nothing new is believed', async () => {
+  await begin('http://u:p@p.example.test:80\n', 2);
+  hasWitness = false;
+  list += 'http://u:p@q.example.test:80\n';
+  const count = checked.length;
+  now += 61 * MINUTE;
+  await until(() => checked.length >= count + 4);
+  expect(paid.alive().map(({ protocol, ip }) => `${protocol} ${ip}`)).toEqual([
+    'http p.example.test',
+    'https p.example.test',
+  ]);
+});
+
 test('a list that cannot be read takes nothing away, and one that is shorter does', async () => {
   await begin('http://u:p@p.example.test:80\nhttp://u:p@q.example.test:80\n', 4);
   list = null;
@@ -126,4 +138,16 @@ test('a list that cannot be read takes nothing away, and one that is shorter doe
   paid.reread();
   await until(() => paid.alive().length === 2);
   expect(paid.alive()[0]?.ip).toBe('q.example.test');
+});
+
+test('a list that is emptied takes everything away, but not one that can no longer be understood', async () => {
+  await begin('http://u:p@p.example.test:80\n', 2);
+  list = 'Your account has expired.\n';
+  const count = checked.length;
+  now += 61 * MINUTE;
+  await until(() => checked.length >= count + 2);
+  expect(paid.alive()).toHaveLength(2);
+  list = '# nothing at the moment\n';
+  paid.reread();
+  await until(() => paid.alive().length === 0);
 });

@@ -126,6 +126,26 @@ test('every five minutes the price of a check goes half of the way to the one th
   expect(loop.budget.checkCostMs / Math.sqrt(FIRST * fitting)).toBeCloseTo(1, 1);
 });
 
+test('a clock that is set back costs no check', async () => {
+  const { clock, budget } = await open({ perHour: 3600 });
+  await clock.advance(MINUTE);
+  const before = budget.rechecks.allowance();
+  const { now } = clock;
+  clock.now = () => now() - 10 * HOUR;
+  expect(budget.rechecks.allowance()).toBe(before);
+});
+
+test('the price also follows the pool after the clock was set back', async () => {
+  const loop = await open({ perHour: 60 });
+  await loop.due(200, 'dead');
+  loop.start();
+  await loop.clock.advance(MINUTE);
+  const { now } = loop.clock;
+  loop.clock.now = () => now() - 10 * HOUR;
+  await loop.clock.advance(6 * MINUTE);
+  expect(loop.budget.checkCostMs).toBeGreaterThan(FIRST);
+});
+
 test('while all places are taken the price is that of the checks that were made', async () => {
   const loop = await open({ perHour: 360_000, concurrency: 2 });
   await loop.due(200, 'dead', 1, 2);

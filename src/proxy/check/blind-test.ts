@@ -1,7 +1,8 @@
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { CheckResult, Endpoint } from '../proxy.ts';
-import type { Checker } from './checker.ts';
+import type { Checker, JudgeState } from './checker.ts';
+import { schemeFor } from './judges.ts';
 
 /**
  * Tests an address for an untrusted client, who learns only whether it is a working proxy. Everything else
@@ -11,7 +12,7 @@ export interface BlindTests {
   /**
    * Checks the endpoint now, for the client `payer`. Resolves with `not_working` exactly 5 s after the start unless
    * the proxy has passed by then, and with `refused_address` at once. Rejects with `rate_limited` while 3 tests of
-   * this client run, and with `unavailable` while no judge answers or the server stops.
+   * this client run, and with `unavailable` while no judge for its protocol answers or the server stops.
    */
   test(endpoint: Endpoint, payer: string): Promise<BlindResult>;
 }
@@ -44,9 +45,9 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
   const running = new Map<string, number>();
 
   /** Called before the address is dialled, because only some addresses take a check as far as the judges. */
-  async function demandJudge(): Promise<void> {
-    if (checker.judges().state === 'up') return;
-    if ((await checker.probe()).state !== 'up') throw noJudge();
+  async function demandJudge({ protocol }: Endpoint): Promise<void> {
+    const isUp = ({ schemes }: JudgeState) => schemes[schemeFor(protocol, schemes.https !== 'none')] === 'up';
+    if (!isUp(checker.judges()) && !isUp(await checker.probe())) throw noJudge();
   }
 
   async function checkFor5Seconds(endpoint: Endpoint): Promise<BlindResult> {
@@ -76,7 +77,7 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
       }
       running.set(payer, before + 1);
       try {
-        await demandJudge();
+        await demandJudge(endpoint);
         return await checkFor5Seconds(endpoint);
       } finally {
         const left = (running.get(payer) ?? 1) - 1;

@@ -75,7 +75,7 @@ function createLane(clock: Pick<Clock, 'now'>, first: number, mostDebt: number) 
   let then = clock.now();
   const update = (spending: number) => {
     const now = clock.now();
-    const gained = Math.min(allowance + (now - then) * perMs, Math.max(1, BURST_MS * perMs));
+    const gained = Math.min(allowance + Math.max(0, now - then) * perMs, Math.max(1, BURST_MS * perMs));
     allowance = Math.max(gained - spending, -mostDebt);
     spent += spending;
     then = now;

@@ -5,7 +5,7 @@ import type { Dialler, Held } from './dialler.ts';
 import { askThrough, pathWith, rangeRequest } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
 import { answerReader, type HttpAnswer } from './http.ts';
-import type { Judge, Judges, Scheme } from './judges.ts';
+import { type Judge, type Judges, type Scheme, schemeFor } from './judges.ts';
 import { createOpinions, type Failed, type Opinion } from './opinion.ts';
 import type { Relays } from './relays.ts';
 import type { Challenge, Witness, Witnesses } from './witnesses.ts';
@@ -95,7 +95,9 @@ export function createInterrogation(
       const held = await ask(endpoint, judge, token, signal);
       if ('said' in held) {
         const opinion = opinionOf({ endpoint, judge, token }, held.said, held.times);
-        if ('result' in opinion) judges.accepted(judge, startedAt);
+        // A page that the proxy may have made up does not show that the judge works, for which others would be blamed.
+        if ('result' in opinion)
+          judges.accepted(judge, opinion.result.proof === 'echoed' ? Number.NEGATIVE_INFINITY : startedAt);
         return opinion;
       }
       const { failed, committed } = held;
@@ -124,9 +126,7 @@ export function createInterrogation(
   }
 
   return async (endpoint, signal) => {
-    // For SOCKS, a judge without TLS is enough only if the operator has configured no other.
-    const tunnels = endpoint.protocol !== 'http';
-    const scheme = endpoint.protocol === 'https' || (tunnels && judges.has('https')) ? 'https' : 'http';
+    const scheme = schemeFor(endpoint.protocol, judges.has('https'));
     const key = `${endpoint.protocol} ${proxyKeyOf(endpoint)}`;
     let opinion = await hear(endpoint, scheme, signal);
     if (opinion !== null && 'error' in opinion && opinion.doubtful)

@@ -1,3 +1,4 @@
+import type { Protocol } from '../proxy.ts';
 import { type Echo, readEcho } from './echo.ts';
 import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
@@ -21,6 +22,11 @@ const BASELINE_MS = 5 * 60_000;
 const SLOW_SHARE = 1 / 8;
 
 export type Scheme = 'http' | 'https';
+
+/** Returns the kind of judge for a protocol. For SOCKS, one without TLS is enough only if no other is configured. */
+export function schemeFor(protocol: Protocol, hasTls: boolean): Scheme {
+  return protocol === 'https' || (protocol !== 'http' && hasTls) ? 'https' : 'http';
+}
 
 /** The state of all judges. */
 export interface JudgesState {
@@ -71,7 +77,7 @@ export interface Judges {
   confirm(judge: Judge, since: number): Promise<boolean>;
   /** Reports the same of our own network. An answer of any judge proves it. */
   confirmUplink(since: number): Promise<boolean>;
-  /** Records that an exchange through a proxy that began at `at` (monotonic) got a good answer. */
+  /** Records a good answer through a proxy. It proves that the judge worked at `at` (monotonic). */
   accepted(judge: Judge, at: number): void;
   /**
    * Reports whether direct answers since then (monotonic) were slow, so that checks within the time limit may

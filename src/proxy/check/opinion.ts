@@ -120,12 +120,12 @@ interface Comparison {
 
 /**
  * Reports what the proxy did to a request: `transparent` if any header shows one of our addresses, `anonymous` if
- * headers give the proxy away, otherwise `elite`. Also returns the names of added or changed headers. A load balancer
- * in front of the judge adds headers as well; those are known from the direct answer, in which we are the client.
+ * headers give the proxy away, otherwise `elite`. Also returns the names of added, changed or removed headers. A load
+ * balancer in front of the judge adds headers as well; those are known from the direct answer, in which we are the client.
  */
 export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; tampering: string[] } {
   const { sent, direct, proxied, own } = comparison;
-  const tampering: string[] = [];
+  const tampering = Object.keys(sent).filter((name) => name in direct.headers && !(name in proxied.headers));
   let shown = holdsAddress(proxied.chain, own);
   for (const name of Object.keys(proxied.headers)) {
     const value = proxied.headers[name] ?? '';

@@ -36,7 +36,7 @@ export interface Remote<T> {
   readonly standing: Standing;
   /** When the latest direct question began. All times here are on the monotonic clock. */
   readonly askedAt: number;
-  /** Start of the latest exchange, direct or through a proxy, with a good answer. */
+  /** Start of the latest exchange, direct or through a proxy, with a good answer that only the host can give. */
   readonly provenUpAt: number;
   /**
    * Reports whether a direct question since then (monotonic) took longer than the limit, and far longer than
@@ -55,7 +55,7 @@ export interface Remote<T> {
    * Asks a direct question that begins after this call, as soon as politeness allows. Concurrent callers share it.
    */
   ask(): Promise<void>;
-  /** Records that an exchange through a proxy that began at `at` got a good answer. */
+  /** Records a good answer through a proxy. It proves that the host worked at `at`. */
   accepted(at: number): void;
   state(): RemoteState;
 }

@@ -71,10 +71,15 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     yields.set(turn.source, counts);
   }
 
+  function isUndecidedDue(): boolean {
+    const [first] = undecided;
+    const now = clock.now();
+    return first !== undefined && plannedFor(first.dueAt, now, UNDECIDED_MS) <= now;
+  }
+
   /** New entries are tried as fast as the budget allows, the rest evenly over the pass. */
   function wanted({ queue, again }: Leftover): number {
-    const unproven = queue.fresh + undecided.length;
-    if (unproven > 0 || budget.discovery.allowance() < 0) return budget.perHour;
+    if (queue.fresh > 0 || isUndecidedDue() || budget.discovery.allowance() < 0) return budget.perHour;
     if (queue.again === 0) return 0;
     const leftMs = passMs(budget.checkCostMs) - elapsedSince(pass.startedAt, clock.now());
     return (again * HOUR_MS) / Math.max(HOUR_MS, leftMs);
@@ -98,18 +103,11 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     running.add(task);
   }
 
-  function nextUndecided(): Turn | undefined {
-    const first = undecided[0];
-    if (first === undefined || plannedFor(first.dueAt, clock.now(), UNDECIDED_MS) > clock.now())
-      return undefined;
-    return undecided.shift()?.turn;
-  }
-
   function drawSome(from: Leftover, signal: AbortSignal): void {
     budget.discover(wanted(from));
     const most = Math.min(Math.floor(budget.discovery.allowance()), concurrency - running.size);
     for (let count = 0; count < most; count++) {
-      const turn = from.queue.next() ?? nextUndecided();
+      const turn = from.queue.next() ?? (isUndecidedDue() ? undecided.shift()?.turn : undefined);
       if (!turn) return;
       start(turn, from.context, signal);
     }

@@ -30,8 +30,13 @@ export interface Pass {
   turn(now: number): void;
   /** Saves the position. */
   save(): Promise<void>;
-  /** Continues at the position of another copy of the server that has tried entries meanwhile. */
+  /**
+   * Continues at the position of another copy of the server that has tried entries meanwhile. Whatever the lists name
+   * before it counts as tried, until `listsRead`.
+   */
   catchUp(): Promise<void>;
+  /** Called when the lists were read: what they name later is new, wherever its position is. */
+  listsRead(): void;
 }
 
 interface SavedPass {
@@ -47,7 +52,7 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   let saved: SavedPass = { seed: newSeed(), startedAt: now, place: 0 };
   /** Whether this process has tried anything. Until then, saved state takes precedence. */
   let hasBegun = false;
-  /** Number of entries that another process has tried, whose filter is not available here. */
+  /** The position up to which another process has tried everything, whose filter is not available here. */
   let before = 0;
   /** The first position of an entry that is still due although its turn has come. */
   let firstOpen = 1;
@@ -60,7 +65,11 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
 
   return {
     noveltyOf(key) {
-      if (running.has(key) || tried.has(key) || (before > 0 && placeOf(key) < before)) return 'tried';
+      if (running.has(key) || tried.has(key)) return 'tried';
+      if (before > 0 && placeOf(key) < before) {
+        tried.add(key);
+        return 'tried';
+      }
       return earlier?.has(key) ? 'again' : 'new';
     },
     placeOf,
@@ -111,6 +120,9 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       }
       saved = theirs;
       before = theirs.place;
+    },
+    listsRead() {
+      before = 0;
     },
   };
 }

@@ -1,9 +1,11 @@
 import type { CheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
+import type { JudgesState, Scheme } from '../check/judges.ts';
 import type { Logins } from '../pool/logins.ts';
 import type { CheckResult, Endpoint, Protocol } from '../proxy.ts';
 import type { Recorder, WriteRight } from '../refresh/recorder.ts';
 import type { Source } from '../sources/source.ts';
+import type { Kind } from './key.ts';
 import type { Pass } from './pass.ts';
 import type { Turn } from './queue.ts';
 import { NO_SOURCE } from './rows.ts';
@@ -16,7 +18,7 @@ interface Trial {
 }
 
 interface TrialsOptions {
-  checker: Pick<Checker, 'check'>;
+  checker: Pick<Checker, 'check' | 'judges'>;
   recorder: Pick<Recorder, 'add'>;
   budget: CheckBudget;
   logins: Pick<Logins, 'of'>;
@@ -40,7 +42,17 @@ export interface TrialsContext {
 export type Try = (turn: Turn, context: TrialsContext, signal: AbortSignal) => Promise<Trial | null>;
 
 /** Tried in this order until one works. Anything but a silent HTTP proxy is also tried with CONNECT. */
-export const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
+const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
+
+/**
+ * Returns the protocols that an entry may speak: an HTTP proxy may forward, tunnel, or both. Those that no configured judge
+ * can decide are left out, because the others would wait for them for ever.
+ */
+export function protocolsOf(kind: Kind, { schemes }: Pick<JudgesState, 'schemes'>): readonly Protocol[] {
+  const all = kind === 'any' ? ANY : kind === 'http' ? ANY.slice(0, 2) : [kind];
+  const decidable = all.filter((protocol) => schemes[protocol as Scheme] !== 'none');
+  return decidable.length > 0 ? decidable : all;
+}
 
 /** Failures of a port that listens and answers. It may speak another protocol. */
 const HEARD: readonly string[] = ['protocol_error', 'bad_answer', 'wrong_exit'];
@@ -60,9 +72,9 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
     const { key, kind, ip, port } = turn;
     const saved: Promise<unknown>[] = [];
     const works = new Set<Protocol>();
-    const protocols = kind === 'any' ? ANY : kind === 'http' ? (['http', 'https'] as const) : [kind];
+    const protocols = protocolsOf(kind, checker.judges());
     let forgotten = false;
-    let answered = false;
+    let answered = protocols[0] !== 'http';
     pass.begin(key);
     for (const protocol of protocols) {
       const isGuess = protocol !== kind;
@@ -85,7 +97,8 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
     const outcome = works.size === 0 && forgotten ? 'forgotten' : 'kept';
     const allSaved = Promise.all(saved);
     void allSaved.then(
-      () => pass.end(key, outcome),
+      // What was checked under a lost lease was not saved.
+      () => pass.end(key, right.lost.aborted ? 'open' : outcome),
       () => pass.end(key, 'open'),
     );
     return { alive: works.size > 0, saved: allSaved };

@@ -3,10 +3,8 @@ import { csvRow } from '../../lib/csv.ts';
 import { formatLogin } from '../login.ts';
 import {
   type Dialled,
-  type Endpoint,
   formatAddress,
   formatAddressWithLogin,
-  formatUrl,
   formatWithLogin,
   type ProxyFilter,
   type ProxyRecord,
@@ -98,7 +96,7 @@ export function createExitFilter(): (record: ProxyRecord) => boolean {
 
 /** Returns the matches, in chunks of some hundred. */
 export async function* exportProxies(
-  store: Pick<ProxyStore, 'endpoints' | 'lookup'>,
+  store: Pick<ProxyStore, 'endpoints' | 'stream'>,
   { filter, order, offset, limit, format, remoteDns, uniqueExit, ranked, logins }: ExportQuery,
 ): AsyncIterable<string> {
   const isWhole = format === 'csv' || format === 'json';
@@ -109,9 +107,11 @@ export async function* exportProxies(
   let count = 0;
   if (format === 'csv') yield csvRow(COLUMNS);
   if (format === 'json') yield '[';
-  for await (const batch of ranked ?? store.endpoints(filter, order)) {
+  const needsRecords = isWhole || uniqueExit || logins || order !== 'dependable';
+  const matches = ranked ?? (needsRecords ? store.stream(filter, order) : store.endpoints(filter));
+  for await (const batch of matches) {
     if (left <= 0) break;
-    const entries = isWhole || uniqueExit || logins ? (await wholeOf(batch)).filter(isFirst) : batch;
+    const entries = uniqueExit ? (batch as ProxyRecord[]).filter(isFirst) : batch;
     // Duplicate lines count neither for the limit nor for the offset.
     const found = write ? entries.map(write).filter((line) => line !== '') : entries;
     const wanted = found.slice(toSkip, toSkip + left);
@@ -129,12 +129,6 @@ export async function* exportProxies(
     if (text !== '') yield text;
   }
   if (format === 'json') yield '\n]\n';
-
-  async function wholeOf(batch: readonly Endpoint[]): Promise<readonly ProxyRecord[]> {
-    if (ranked) return batch as readonly ProxyRecord[];
-    const records = new Map((await store.lookup(batch)).map((record) => [formatUrl(record), record]));
-    return batch.flatMap((endpoint) => records.get(formatUrl(endpoint)) ?? []);
-  }
 }
 
 /** The columns of CSV that a check of a proxy fills; an export of the pool has more. */

@@ -4,17 +4,17 @@ import type { Log } from '../../lib/logger.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import { plannedFor } from '../../lib/stored-time.ts';
 import type { Checker } from '../check/checker.ts';
-import { ANY } from '../discovery/trials.ts';
+import { protocolsOf } from '../discovery/trials.ts';
 import { formatAddress, type Paid, type Protocol, provenExit, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { PaidEntry } from '../sources/candidate-sink.ts';
 import type { ReadSource } from '../sources/read.ts';
-import type { Source } from '../sources/source.ts';
+import { NOTHING_USABLE, type Source } from '../sources/source.ts';
 import { proxyKeyOf } from '../targets/site.ts';
 
 interface PaidOptions {
   sources: readonly Source[];
   readSource: ReadSource;
-  checker: Pick<Checker, 'check'>;
+  checker: Pick<Checker, 'check' | 'judges'>;
   /** Returns two upper-case letters, `ZZ` if unknown. */
   countryOf: (address: string) => string;
   clock: Clock;
@@ -173,14 +173,18 @@ async function readOwn(
         },
       },
     );
-    if (report.error === null) continue;
-    // A list that cannot be read at the moment takes nothing away.
+    const isEmpty = report.error === NOTHING_USABLE && report.rejected === 0;
+    if (report.error === null || isEmpty) continue;
+    // A list that cannot be read or understood at the moment takes nothing away.
     for (const { entry, source } of known.values()) if (source === name) keep(entry, name);
   }
   return found;
 }
 
-/** Checks an upstream with each protocol that it may speak. `error`: of the last failure, `unknown` if no judge could decide. */
+/**
+ * Checks an upstream with each protocol that it may speak. What cannot be decided stays as it was. `error`: of the last
+ * failure, `unknown` if nothing works and a judge was missing.
+ */
 async function examine(
   upstream: Known,
   { checker, countryOf }: PaidOptions,
@@ -189,16 +193,21 @@ async function examine(
   const { entry, source } = upstream;
   const { kind, country: listed, ...place } = entry;
   const works: Paid[] = [];
+  const undecided: Protocol[] = [];
+  let isUnknown = false;
   let error = '';
-  for (const protocol of protocolsOf(kind)) {
+  for (const protocol of protocolsOf(kind, checker.judges())) {
+    // SOCKS is tried where nothing is known and neither works.
     if (works.length > 0 && protocol.startsWith('socks')) break;
     const result = await checker.check({ ...place, protocol }, signal);
-    if (result.verdict === 'unknown') return { works, error: 'unknown' };
     if (result.verdict === 'dead') {
       error = result.error;
       if (SURELY_DEAD.includes(error)) break;
-    } else if (result.proof === 'echoed') error = 'echoed';
-    else {
+    } else if (result.verdict === 'unknown' || result.proof === 'echoed') {
+      undecided.push(protocol);
+      if (result.verdict === 'unknown') isUnknown = true;
+      else error = 'echoed';
+    } else {
       const { anonymity, totalMs: responseMs } = result;
       const exitIp = provenExit(result);
       upstream.rotates ||= upstream.exit !== null && exitIp !== null && upstream.exit !== exitIp;
@@ -209,11 +218,6 @@ async function examine(
       works.push({ ...place, protocol, ...facts, id: null, source, uptime: WORKING });
     }
   }
-  return { works, error };
-}
-
-/** An HTTP proxy may forward, tunnel, or both. SOCKS is tried where nothing is known and neither works. */
-function protocolsOf(kind: PaidEntry['kind']): readonly Protocol[] {
-  if (kind === 'any') return ANY;
-  return kind === 'http' ? ['http', 'https'] : [kind];
+  works.push(...upstream.works.filter(({ protocol }) => undecided.includes(protocol)));
+  return { works, error: isUnknown && works.length === 0 ? 'unknown' : error };
 }

@@ -42,47 +42,20 @@ export interface PoolReading {
 }
 
 interface PoolReadingOptions {
-  store: Pick<
-    ProxyStore,
-    'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'
-  >;
+  store: Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'get' | 'summary' | 'version'>;
   latencies: () => Promise<number[]>;
   history: Pick<PoolHistory, 'samples' | 'hourly'>;
-  /** 0 to 1. */
-  random: () => number;
 }
 
-const ORDERS: Record<Exclude<Sort, 'dependable'>, (a: ProxyRecord, b: ProxyRecord) => number> = {
-  response_time: (a, b) => (a.responseMs ?? Infinity) - (b.responseMs ?? Infinity) || a.id - b.id,
-  last_checked: (a, b) => b.lastChecked - a.lastChecked || a.id - b.id,
-  first_seen: (a, b) => b.firstSeen - a.firstSeen || a.id - b.id,
-};
-
-/** The Fisher-Yates shuffle. */
-function shuffle(records: ProxyRecord[], random: () => number): void {
-  for (let last = records.length - 1; last > 0; last--) {
-    const other = Math.floor(random() * (last + 1));
-    const [a, b] = [records[last], records[other]];
-    if (a && b) [records[last], records[other]] = [b, a];
-  }
-}
-
-async function* inBatches(find: () => Promise<ProxyRecord[]>): AsyncIterable<ProxyRecord[]> {
-  const found = await find();
-  for (let start = 0; start < found.length; start += BATCH) yield found.slice(start, start + BATCH);
-}
-
-/** Number of records written at a time. */
-const BATCH = 500;
-
-export function createPoolReading({ store, latencies, history, random }: PoolReadingOptions): PoolReading {
-  async function unique(filter: ProxyFilter, order: Sort | 'random'): Promise<ProxyRecord[]> {
+export function createPoolReading({ store, latencies, history }: PoolReadingOptions): PoolReading {
+  /** Yields the most dependable of the matches with the same exit address, in the order. */
+  async function* unique(filter: ProxyFilter, order: Sort | 'random'): AsyncGenerator<ProxyRecord[]> {
     const isFirst = createExitFilter();
-    const found: ProxyRecord[] = [];
-    for await (const batch of store.stream(filter)) found.push(...batch.filter(isFirst));
-    if (order === 'random') shuffle(found, random);
-    else if (order !== 'dependable') found.sort(ORDERS[order]);
-    return found;
+    const chosen = new Set<number>();
+    for await (const batch of store.stream(filter)) {
+      for (const { id } of batch.filter(isFirst)) chosen.add(id);
+    }
+    for await (const batch of store.stream(filter, order)) yield batch.filter(({ id }) => chosen.has(id));
   }
 
   return {
@@ -100,16 +73,12 @@ export function createPoolReading({ store, latencies, history, random }: PoolRea
       const { uniqueExit, ranked, order, filter } = query;
       if (!uniqueExit || ranked || order === 'dependable') return exportProxies(store, query);
       // The most dependable of each exit, and only then the order.
-      return exportProxies(store, {
-        ...query,
-        uniqueExit: false,
-        ranked: inBatches(() => unique(filter, order)),
-      });
+      return exportProxies(store, { ...query, uniqueExit: false, ranked: unique(filter, order) });
     },
     version: () => store.version(),
 
     async unique({ filter, sort, offset, limit }) {
-      const found = await unique(filter, sort);
+      const found = (await Array.fromAsync(unique(filter, sort))).flat();
       return { items: found.slice(offset, offset + limit), total: found.length };
     },
 

@@ -64,7 +64,8 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
   const right = rightOf(LOCK, lease);
   const running = new Map<number, Promise<void>>();
   const failures: unknown[] = [];
-  let term = { startedAt: clock.now(), checks: 0, saturated: false };
+  const beginTerm = () => ({ startedAt: clock.now(), checks: 0, saturated: false });
+  let term = beginTerm();
 
   async function check(record: ProxyRecord): Promise<void> {
     const result = await checker.check(record, signal);
@@ -104,7 +105,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     const made = (term.checks * HOUR_MS) / (now - term.startedAt);
     const perHour = term.saturated ? Math.min(made, budget.rechecks.perHour) : budget.rechecks.perHour;
     budget.checkCostMs = Math.sqrt(budget.checkCostMs * (await fittingCheckCost(store, perHour)));
-    term = { startedAt: now, checks: 0, saturated: false };
+    term = beginTerm();
   }
 
   budget.isRechecking = true;
@@ -115,7 +116,9 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
       const take = Math.min(Math.floor(budget.rechecks.allowance()), concurrency - running.size);
       if (take > 0) await checkDue(now, take);
       if (running.size >= concurrency) term.saturated = true;
-      if (now - term.startedAt >= PRICE_MS) await price(now);
+      // The clock may have been set back.
+      if (now < term.startedAt) term = beginTerm();
+      else if (now - term.startedAt >= PRICE_MS) await price(now);
       await clock.sleep(TICK_MS, signal).catch(() => {});
     }
   } finally {

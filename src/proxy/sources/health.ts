@@ -1,5 +1,5 @@
 import { plannedFor } from '../../lib/stored-time.ts';
-import type { SourceReport } from './source.ts';
+import { NOTHING_USABLE, type SourceReport } from './source.ts';
 
 /** The state of one source. Times are ms since 1970, `null` if it never happened. */
 export interface SourceHealth {
@@ -75,7 +75,7 @@ export function afterRead(
 ): SourceHealth {
   const good = report.found + (report.paid ?? 0) > 0;
   const failures = good ? 0 : health.failures + 1;
-  const lastError = report.error ?? (good ? null : 'nothing usable in it');
+  const lastError = report.error ?? (good ? null : NOTHING_USABLE);
   const pause = pauseAfter(failures - FAILURES_FORGIVEN);
   const skipUntil = good ? pausedUntil(health.barren, now) : pause === 0 ? 0 : now + pause;
   return { ...health, found: report.found, fresh, failures, lastError, lastRead: now, skipUntil };

@@ -7,7 +7,7 @@ import { type Kind, keyOf } from '../discovery/key.ts';
 import { createRows, NO_SOURCE, type Rows } from '../discovery/rows.ts';
 import type { CandidateSinkOptions, OnCandidate, Tally } from './candidate-sink.ts';
 import { createParser, toldFormat } from './parser.ts';
-import type { Parser, Source, SourceReport } from './source.ts';
+import { NOTHING_USABLE, type Parser, type Source, type SourceReport } from './source.ts';
 
 interface ReadOptions extends Pick<CandidateSinkOptions, 'onPaid'> {
   signal: AbortSignal;
@@ -119,8 +119,11 @@ export function createSourceReader({
     const { rejected } = parser.tally;
     const found = parser.tally.found - paid;
     if (error === null) gathering?.keep({ found, rejected });
-    if (found + paid === 0 && isPage(source, feed.opening)) reached = false;
-    if (found + paid === 0) error ??= nothingFound(source, feed.opening);
+    const isPage = format !== 'html' && toldFormat(feed.opening) === 'html';
+    if (found + paid === 0) {
+      if (isPage) reached = false;
+      error ??= isPage ? 'an HTML page instead of a list' : NOTHING_USABLE;
+    }
     return { found, ...(paid > 0 && { paid }), rejected, bytes: feed.bytes, error, reached };
   };
 }
@@ -154,15 +157,6 @@ class ListError extends Error {
     super(message);
     this.reached = reached;
   }
-}
-
-function isPage({ format }: Source, opening: string): boolean {
-  return format !== 'html' && toldFormat(opening) === 'html';
-}
-
-function nothingFound(source: Source, opening: string): string {
-  if (isPage(source, opening)) return 'an HTML page instead of a list';
-  return 'nothing usable in it';
 }
 
 /**

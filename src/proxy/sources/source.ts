@@ -37,6 +37,9 @@ export function hostOf({ url }: Pick<Source, 'url'>): string {
   return new URL(url).host;
 }
 
+/** The error of a list that was read to its end. */
+export const NOTHING_USABLE = 'nothing usable in it';
+
 /** The result of reading a list. */
 export interface SourceReport {
   /** Usable entries, duplicates included. */

@@ -95,15 +95,13 @@ export function createTargets(options: TargetsOptions): Targets {
   let repetitions: Repetition[] = [];
   let first: Promise<void> | undefined;
 
+  const siteOrNull = (text = '') => siteByName.get(text.trim().toLowerCase()) ?? siteOfTarget(text);
+
   function siteMeant(text: string): string {
-    const own = siteByName.get(text.trim().toLowerCase());
-    if (own !== undefined) return own;
-    const site = siteOfTarget(text);
-    if (site === null) {
-      const names = siteByName.size === 0 ? '' : `, or one of ${[...siteByName.keys()].join(', ')}`;
-      throw invalidParameter('target', inEnglish(`target must be a domain such as example.com${names}.`));
-    }
-    return site;
+    const site = siteOrNull(text);
+    if (site !== null) return site;
+    const names = siteByName.size === 0 ? '' : `, or one of ${[...siteByName.keys()].join(', ')}`;
+    throw invalidParameter('target', inEnglish(`target must be a domain such as example.com${names}.`));
   }
 
   function ranked(
@@ -134,7 +132,7 @@ export function createTargets(options: TargetsOptions): Targets {
     all: (query) => ranked(query, Number.POSITIVE_INFINITY),
 
     reported(witness, proxy, target, reached) {
-      const site = siteOfTarget(target);
+      const site = siteOrNull(target);
       if (site !== null) testimony.observe(witness, site, proxyKeyOf(proxy), reached);
     },
 

@@ -26,14 +26,18 @@ interface Login {
   password: string;
 }
 
-/** HTTP and CONNECT. `address` is one of 127.0.0.0/8. */
-export function startTinyproxy(address: string, port: number, login?: Login): Promise<RealProxy> {
+/** HTTP and CONNECT. `address` is one of 127.0.0.0/8. `more`: further lines of its configuration. */
+export function startTinyproxy(
+  address: string,
+  port: number,
+  { login, more = '' }: { login?: Login; more?: string } = {},
+): Promise<RealProxy> {
   return start(address, port, {
     command: 'tinyproxy',
     debianPackage: 'tinyproxy-bin',
     args: (folder) => ['-d', '-c', join(folder, 'proxy.conf')],
     config: () =>
-      `Port ${port}\nListen ${address}\nBind ${address}\nTimeout 20\nMaxClients 200\nAllow 127.0.0.0/8\n${login ? `BasicAuth ${login.user} ${login.password}\n` : ''}`,
+      `Port ${port}\nListen ${address}\nBind ${address}\nTimeout 20\nMaxClients 200\nAllow 127.0.0.0/8\n${login ? `BasicAuth ${login.user} ${login.password}\n` : ''}${more}`,
   });
 }
 
