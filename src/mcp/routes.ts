@@ -46,7 +46,9 @@ async function answerAgent(
   /** Calls the API on behalf of the caller. */
   const ask: Ask = async (asked) => {
     const base = reachedAt + (services.get(asked.service) ?? '');
-    const response = await handle(requestOf(asked, base, writes ? token : null), () => peer);
+    const asking = requestOf(asked, base, writes ? token : null);
+    // With its signal: what an agent uploads is taken back if the agent has left.
+    const response = await handle(new Request(asking, { signal: request.signal }), () => peer);
     const answer = (await response.json()) as Answer;
     if (response.ok) return answer;
     const { code, error } = answer as { code: AppError['code']; error: string };

@@ -4,9 +4,11 @@ import { absent } from '../support/absent.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { startTinyproxy } from '../support/farm/real-proxies.ts';
 import { freePort } from '../support/free-port.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { seedPool } from '../support/pool/seeded.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { until } from '../support/stores/services.ts';
 
 const READ = 'the-token-of-readers';
 const WRITE = 'the-token-of-writers';
@@ -64,17 +66,18 @@ async function use(client: Client, name: string, given: Record<string, unknown> 
 const namesOf = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name).sort();
 
 /** A message as it goes over the wire. */
-const post = (body: unknown, headers: Record<string, string> = {}, path = '/mcp') =>
-  server.send(path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${WRITE}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  });
+const messageOf = (body: unknown, headers: Record<string, string> = {}) => ({
+  method: 'POST',
+  headers: {
+    authorization: `Bearer ${WRITE}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...headers,
+  },
+  body: JSON.stringify(body),
+});
+const post = (body: unknown, headers?: Record<string, string>) =>
+  server.send('/mcp', messageOf(body, headers));
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
 describe('who brings a token for agents', () => {
@@ -155,6 +158,23 @@ describe('who brings a token for agents', () => {
     expect(older.images.map(({ filename }) => filename)).toEqual(['harbour-first.png']);
   });
 });
+
+test('what an agent uploads is not kept if it has left before the answer', () =>
+  withServer(TOKENS, async ({ url, send, logged }) => {
+    const image = (await photo(2000, 1500)).toBase64();
+    const params = { name: 'upload_image', arguments: { image, format: 'avif' } };
+    const leaving = new AbortController();
+    const message = messageOf({ ...PING, method: 'tools/call', params });
+    const answer = fetch(`${url}/mcp`, { ...message, signal: leaving.signal });
+    const isAbout = (path: string) => (entry: (typeof logged)[number]) => entry.facts.path === path;
+    // The response has begun, without a byte, and the picture is being converted.
+    await until(() => logged.some(isAbout('/mcp')));
+    leaving.abort(new Error('left'));
+    expect(answer).rejects.toThrow('left');
+    await until(() => logged.some(isAbout('/api/upload')));
+    expect(logged.find(isAbout('/api/upload'))?.facts.status).toBe(400);
+    expect(await json<object>(await send('/api/stats'))).toMatchObject({ unlisted: 0 });
+  }));
 
 describe('an agent is told what was wrong', () => {
   test('by the API, in its words', async () => {
