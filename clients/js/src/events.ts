@@ -21,7 +21,7 @@ export async function* events<T>(
     signal?.addEventListener('abort', stop);
     try {
       const headers = { accept: 'text/event-stream', ...(lastId !== '' && { 'last-event-id': lastId }) };
-      const { body } = await http.call(path, { headers, signal: leave.signal });
+      const { body } = await http.open(path, 'text/event-stream', { headers, signal: leave.signal });
       for await (const fields of blocks(body)) {
         lastId = fields.get('id') ?? lastId;
         retryMs = Number(fields.get('retry') ?? retryMs);
@@ -30,7 +30,8 @@ export async function* events<T>(
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof PicpoolError && error.status !== 0) throw error;
+      // A reverse proxy answers with 5xx while its server is away.
+      if (error instanceof PicpoolError && error.status > 0 && error.status < 500) throw error;
     } finally {
       signal?.removeEventListener('abort', stop);
       leave.abort();

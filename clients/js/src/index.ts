@@ -84,7 +84,7 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
   const proxyPage = async (filter: ProxyFilter, more: Query) =>
     (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more } })).proxies;
   const opened = (password: string | undefined) =>
-    password === undefined ? {} : { headers: { 'x-image-password': password } };
+    password === undefined ? {} : { headers: { 'x-image-password': inBytes(password) } };
 
   return {
     url: http.url,
@@ -126,7 +126,9 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     image: (id, password) => http.json(`/api/info/${encodeURIComponent(id)}`, opened(password)),
     async imageFile({ id, format }, password) {
       const extension = format === 'jpeg' ? 'jpg' : format;
-      return (await http.call(`/i/${encodeURIComponent(id)}.${extension}`, opened(password))).blob();
+      return (
+        await http.open(`/i/${encodeURIComponent(id)}.${extension}`, 'image/', opened(password))
+      ).blob();
     },
     async *images(text) {
       const path = text === undefined ? '/api/list' : '/api/search';
@@ -142,4 +144,9 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', query: { token } });
     },
   };
+}
+
+/** Headers carry bytes, one in each character. The server reads them as UTF-8. */
+function inBytes(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }
