@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import quote
 
 import httpx
 
+from ._types import Image
+
 #: Maximum number in one answer.
 PROXIES_A_PAGE = 500
 IMAGES_A_PAGE = 100
+#: Seconds. A call that would have to wait for longer is left to the caller.
+MAX_PAUSE = 60.0
 
 #: A picture: a path, its bytes, or an open file.
 Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
@@ -21,7 +27,7 @@ Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
 class PicpoolError(Exception):
     """What the server refuses, in its own words, or that it does not answer.
 
-    ``status`` is 0 and ``code`` is ``network`` where no answer came, and ``code`` is ``invalid_answer`` where it was not JSON;
+    ``status`` is 0 and ``code`` is ``network`` where no answer came, and ``code`` is ``invalid_answer`` where it was not what was asked for;
     ``retry_after`` is the seconds that the server named.
     """
 
@@ -51,7 +57,7 @@ class Call:
     json: Any = None
     data: Optional[Dict[str, str]] = None
     files: Optional[Dict[str, Tuple[str, Any]]] = None
-    headers: Dict[str, str] = field(default_factory=dict)
+    headers: Dict[str, Any] = field(default_factory=dict)
     timeout: Optional[float] = 30.0
 
     def arguments(self) -> Dict[str, Any]:
@@ -87,26 +93,43 @@ def check(answer: httpx.Response) -> httpx.Response:
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("error"), str):
         told = {"error": f"The server answered {answer.status_code} without a reason."}
-    wait = answer.headers.get("retry-after", "")
     raise PicpoolError(
         told["error"],
         status=answer.status_code,
         code=told.get("code", f"http_{answer.status_code}"),
         request_id=told.get("request_id"),
         details=told.get("details"),
-        retry_after=float(wait) if wait.isdigit() else None,
+        retry_after=_seconds(answer.headers.get("retry-after", "")),
     )
+
+
+def _seconds(wait: str) -> Optional[float]:
+    """What ``Retry-After`` says: seconds, or a date, as something in between may send it."""
+    if wait.isdecimal():
+        return float(wait)
+    try:
+        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
 
 
 def pause_before_again(call: Call, error: PicpoolError) -> Optional[float]:
     """Seconds until the call may be sent again; ``None`` where it must not be."""
     if call.method != "GET" or error.status not in (429, 503):
         return None
-    return 1.0 if error.retry_after is None else error.retry_after
+    pause = 1.0 if error.retry_after is None else error.retry_after
+    return pause if pause <= MAX_PAUSE else None
 
 
 def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
     return PicpoolError(f"{url} does not respond: {str(error) or type(error).__name__}.")
+
+
+def picture_of(url: str, answer: httpx.Response) -> bytes:
+    """The picture of a good answer; a page of something in between is none."""
+    if answer.headers.get("content-type", "").startswith("image/"):
+        return answer.content
+    raise PicpoolError(f"{url} answered something that is not a picture.", status=answer.status_code, code="invalid_answer")
 
 
 def parsed(url: str, answer: httpx.Response) -> Dict[str, Any]:
@@ -136,7 +159,13 @@ def images_page(text: Optional[str], cursor: Optional[str]) -> Call:
 
 
 def image_call(path: str, password: Optional[str]) -> Call:
-    return Call("GET", path, headers={} if password is None else {"x-image-password": password})
+    # As bytes: httpx would send no letter beyond ASCII.
+    return Call("GET", path, headers={} if password is None else {"x-image-password": password.encode()})
+
+
+def file_call(image: Image, password: Optional[str]) -> Call:
+    extension = "jpg" if image["format"] == "jpeg" else image["format"]
+    return image_call(f"/i/{image['id']}.{extension}", password)
 
 
 def delete_call(id: str, token: Optional[str]) -> Call:
@@ -158,12 +187,17 @@ def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) 
 
 def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, Any]) -> Call:
     """A form, so that the password is in no URL."""
-    content: Any
+    content: Any = picture
     if isinstance(picture, (str, os.PathLike)):
         content = Path(picture).read_bytes()
-        name = os.path.basename(os.fspath(picture))
+        name: Any = os.fspath(picture)
     else:
-        content = picture
-        name = os.path.basename(str(getattr(picture, "name", "image")))
-    files = {"image": (filename or name, content)}
+        name = getattr(picture, "name", None)
+        # httpx takes the length of a pipe for 0.
+        if not isinstance(picture, bytes) and not picture.seekable():
+            content = picture.read()
+    # Pipes and temporary files are named by the number of their descriptor.
+    name = filename or (os.path.basename(name) if isinstance(name, str) else "image")
+    # File names of Linux may be any bytes.
+    files = {"image": (name.encode("utf-8", "replace").decode(), content)}
     return Call("POST", "/api/upload", data=_query(fields), files=files, timeout=600.0)
