@@ -30,14 +30,12 @@ function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => ob
     async answer(call, host) {
       const inHeader = call.request.headers.get('x-api-key');
       const judge = ({ key }: Fields) => call.context.judgeToken(inHeader ?? key ?? null);
-      const { shared, fields } = await host.store(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
-      const [stored] = shared;
-      if (!stored) throw new Error('a shape that asks for a picture was answered without one');
-      const form = fields.format ?? new URL(call.request.url).searchParams.get('format');
+      const stored = await host.storeOne(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
+      const form = stored.fields.format ?? new URL(call.request.url).searchParams.get('format');
       if (form === 'txt') return text(stored.links.raw_url);
       if (form === 'redirect')
         return new Response(null, { status: 303, headers: { location: stored.links.url } });
-      return json(answerOf(stored, fields));
+      return json(answerOf(stored, stored.fields));
     },
   };
 }
