@@ -61,6 +61,21 @@ test('the client uploads with every option and progress, and reads, finds and de
   expect(images.image(hidden.id)).rejects.toThrow('There is no such image.');
 });
 
+test('an upload with progress says how long it is: without, it counts as the largest', async () => {
+  const lengths: (string | null)[] = [];
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      lengths.push(request.headers.get('content-length'), String((await request.bytes()).length));
+      return Response.json({});
+    },
+  });
+  await createPicpool(server.url).upload(picture, { onProgress: () => {} });
+  await server.stop(true);
+  expect(lengths[0]).toBe(lengths[1] ?? '');
+});
+
 test('a password in any script opens the picture that it protects', async () => {
   const password = '茶 é';
   const hidden = await images.upload(picture, { password });
