@@ -65,9 +65,8 @@ function requestOf({ method, path, query = {}, body }: Asked, base: string, toke
   const headers = new Headers();
   if (token !== null) headers.set('authorization', `Bearer ${token}`);
   if (body === undefined) return new Request(url.href, { method, headers });
-  const isFile = body instanceof Uint8Array;
-  const content = isFile ? body : JSON.stringify(body);
-  headers.set('content-type', isFile ? 'application/octet-stream' : 'application/json');
-  headers.set('content-length', String(isFile ? body.byteLength : Buffer.byteLength(String(content))));
+  const content = body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body));
+  headers.set('content-type', content === body ? 'application/octet-stream' : 'application/json');
+  headers.set('content-length', String(content.byteLength));
   return new Request(url.href, { method, headers, body: content });
 }

@@ -186,6 +186,9 @@ describe('an agent is told what was wrong', () => {
     expect((await use(client, 'test_proxy', { ip: '192.0.2.1', port: 80 })).error).toBe(
       'invalid_parameter: 192.0.2.1:80 is not tested: the address is not public, or the port belongs to another service.',
     );
+    expect((await use(client, 'test_proxy', { ip: 'proxy.example', port: 80 })).error).toBe(
+      'invalid_parameter: ip must be a literal IPv4 or IPv6 address.',
+    );
     expect((await use(client, 'upload_image', { image: 'AAAA' })).error).toStartWith('not_an_image:');
   });
 

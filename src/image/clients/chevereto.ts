@@ -62,10 +62,7 @@ function optionsOf({
 }: Fields): Record<string, string> {
   const isOwn = format !== undefined && !['json', 'txt', 'redirect'].includes(format);
   const amounts = DURATION.exec(expiration ?? '')?.slice(1) ?? [];
-  const seconds = amounts.reduce(
-    (sum, amount = '0', index) => sum + Number(amount) * (SECONDS[index] ?? 0),
-    0,
-  );
+  const seconds = SECONDS.reduce((sum, unit, index) => sum + unit * Number(amounts[index] ?? 0), 0);
   const expires = seconds > 0 ? String(seconds) : expiration;
   return {
     ...fields,
