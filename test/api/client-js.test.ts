@@ -258,6 +258,16 @@ test('what fails because its caller has left is not held against the proxy', asy
   expect(asked).toHaveLength(1);
 });
 
+test('a report, which nobody needs, holds its sender up for 5 seconds at most', async () => {
+  const timers = spyOn(globalThis, 'setTimeout');
+  const picpool = createPicpool('http://localhost', { fetch: () => Response.json({ success: true }) });
+  await picpool.report({ id: 1 }, { ok: true });
+  await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
+  const limits = timers.mock.calls.map(([, ms]) => ms);
+  timers.mockRestore();
+  expect(limits).toEqual([5000, 5000]);
+});
+
 test('a proxy is written as clients take it', () => {
   expect(proxyUrl({ protocol: 'https', ip: '192.0.2.1', port: 80 })).toBe('http://192.0.2.1:80');
   expect(proxyUrl({ protocol: 'socks5', ip: '2001:db8::1', port: 1080 })).toBe('socks5://[2001:db8::1]:1080');

@@ -50,8 +50,8 @@ export interface Call {
   body?: FormData | ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** False for calls without a time limit. */
-  timed?: boolean;
+  /** 0: no time limit. Default: that of the client. */
+  timeoutMs?: number;
 }
 
 /** Calls one server. */
@@ -70,7 +70,7 @@ export interface Http {
 const MAX_PAUSE_S = 60;
 
 export function createHttp(server: string | URL, options: PicpoolOptions): Http {
-  const { token, timeoutMs = 30_000, retries = 2 } = options;
+  const { token, retries = 2 } = options;
   const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
   const url = String(server).replace(/\/+$/, '');
 
@@ -82,10 +82,10 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
 
   async function once(
     path: string,
-    { method = 'GET', query, json, body, headers, signal, timed = true }: Call,
+    { method = 'GET', query, json, body, headers, signal, timeoutMs = options.timeoutMs ?? 30_000 }: Call,
   ) {
     const late = new AbortController();
-    const timer = timed ? setTimeout(() => late.abort(), timeoutMs) : undefined;
+    const timer = timeoutMs > 0 ? setTimeout(() => late.abort(), timeoutMs) : undefined;
     try {
       // From the answer on, only `signal` can abort reading the body. It keeps nothing of a call that has ended.
       return await send(urlOf(path, query), {

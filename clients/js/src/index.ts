@@ -78,6 +78,8 @@ interface ImagePage {
 /** Maximum number in one answer. */
 const PROXIES_A_PAGE = 500;
 const IMAGES_A_PAGE = 100;
+/** What a site has answered waits for the report. */
+const REPORT_MS = 5000;
 
 export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
   const http = createHttp(server, options);
@@ -108,12 +110,13 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     testProxy: ({ ip, port, protocol }) =>
       http.json('/api/test_proxy_quick', { method: 'POST', json: { ip, port, protocol } }),
     async report({ id }, report) {
-      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report });
+      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report, timeoutMs: REPORT_MS });
     },
     reportGateway: (report, token) =>
       http.json('/api/gateway/report', {
         method: 'POST',
         json: report,
+        timeoutMs: REPORT_MS,
         ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
       }),
     async refresh() {

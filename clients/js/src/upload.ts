@@ -46,7 +46,7 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   signal?.throwIfAborted();
   const form = formOf(picture, options);
   if (onProgress === undefined) {
-    return http.json('/api/upload', { method: 'POST', body: form, signal, timed: false });
+    return http.json('/api/upload', { method: 'POST', body: form, signal, timeoutMs: 0 });
   }
   // Browsers only report the progress of XMLHttpRequest; other runtimes read the body as a stream.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
@@ -62,7 +62,7 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
     headers: { 'content-type': type, 'content-length': String(body.size) },
     body: counted(body, onProgress),
     signal,
-    timed: false,
+    timeoutMs: 0,
   });
 }
 

@@ -109,6 +109,11 @@ def waits():
     later, calls = busy(formatdate(time.time() + 600, usegmt=True).encode())
     check("a wait of more than a minute is left to the caller", 590 < later <= 600 and calls == 1)
     check("a wait beyond all numbers", busy(b"9" * 20) == (float("9" * 20), 1))
+    limits = []
+    taking = answering(lambda request: limits.append(request.extensions["timeout"]["read"]) or httpx.Response(200, json={}))
+    taking.report(1, True)
+    taking.report_gateway("site.test", True, session="abc")
+    check("a report, which nobody needs, waits for 5 seconds at most", limits == [5, 5])
     check("a wait that is none", refused(answering(lambda _: httpx.Response(429, headers=[(b"Retry-After", b"\xb2")])).refresh).retry_after is None)
 
 

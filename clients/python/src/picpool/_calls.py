@@ -19,6 +19,8 @@ PROXIES_A_PAGE = 500
 IMAGES_A_PAGE = 100
 #: Seconds. A call that would have to wait for longer is left to the caller.
 MAX_PAUSE = 60.0
+#: Seconds. What a site has answered waits for the report.
+REPORT_TIMEOUT = 5.0
 
 #: A picture: a path, its bytes, or an open file.
 Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
@@ -58,11 +60,11 @@ class Call:
     data: Optional[Dict[str, str]] = None
     files: Optional[Dict[str, Tuple[str, Any]]] = None
     headers: Dict[str, Any] = field(default_factory=dict)
-    timeout: Optional[float] = 30.0
+    timeout: float = 30.0
 
     def arguments(self) -> Dict[str, Any]:
         """As ``httpx`` takes them."""
-        timeout = httpx.Timeout(self.timeout, connect=10.0)
+        timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
         arguments: Dict[str, Any] = {"headers": self.headers, "timeout": timeout, "params": _query(self.params)}
         if self.json is not None:
             arguments["json"] = self.json
@@ -146,7 +148,7 @@ def parsed(url: str, answer: httpx.Response) -> Dict[str, Any]:
 def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     told = {name: value for name, value in what.items() if value is not None}
-    return Call("POST", "/api/gateway/report", json=told, headers=headers)
+    return Call("POST", "/api/gateway/report", json=told, headers=headers, timeout=REPORT_TIMEOUT)
 
 
 def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:
@@ -182,7 +184,7 @@ def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) 
         report["target"] = target[:2000]
     if error is not None:
         report["error"] = error[:2000]
-    return Call("POST", f"/api/proxy/{id}/report", json=report)
+    return Call("POST", f"/api/proxy/{id}/report", json=report, timeout=REPORT_TIMEOUT)
 
 
 def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, Any]) -> Call:
