@@ -122,6 +122,22 @@ test('in a browser, a picture in review is an upload, and a page of something in
   }
 });
 
+test('no URL holds a delete token, which logs would keep', async () => {
+  const asked: [string, string | null][] = [];
+  const picpool = createPicpool(BASE, {
+    fetch(url, { headers }) {
+      asked.push([url, new Headers(headers).get('x-delete-token')]);
+      return Response.json({ success: true, id: 'abc' });
+    },
+  });
+  await picpool.deleteImage('abc', 'secret');
+  await picpool.deleteImage('abc');
+  expect(asked).toEqual([
+    [`${BASE}/api/delete/abc`, 'secret'],
+    [`${BASE}/api/delete/abc`, null],
+  ]);
+});
+
 test('a page in place of a picture is not taken for its file', async () => {
   const portal = createPicpool(BASE, {
     fetch: () => new Response('<p>Log in', { headers: { 'content-type': 'text/html' } }),

@@ -144,7 +144,8 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       } while (cursor !== null);
     },
     async deleteImage(id, token) {
-      await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', query: { token } });
+      const headers = token === undefined ? {} : { 'x-delete-token': token };
+      await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', headers });
     },
   };
 }

@@ -171,7 +171,8 @@ def file_call(image: Image, password: Optional[str]) -> Call:
 
 
 def delete_call(id: str, token: Optional[str]) -> Call:
-    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", params={"token": token})
+    # In no URL, which logs would keep.
+    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", headers={} if token is None else {"x-delete-token": token})
 
 
 def test_call(ip: str, port: int, protocol: str) -> Call:
