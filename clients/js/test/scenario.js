@@ -61,7 +61,9 @@ export async function scenario({ createPicpool, isBan, PicpoolError, proxyUrl, t
   const events = picpool.refreshEvents(stopped.signal);
   await events.next();
   // The last refresh may still have something to tell.
-  const waiting = Array.fromAsync(events).catch((error) => error);
+  const waiting = (async () => {
+    while (!(await events.next()).done);
+  })().catch((error) => error);
   stopped.abort(new Error('enough'));
   check('events that are left', (await waiting).message === 'enough');
   return done;
