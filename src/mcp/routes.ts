@@ -52,7 +52,8 @@ async function answerAgent(
     const answer = (await response.json()) as Answer;
     if (response.ok) return answer;
     const { code, error } = answer as { code: AppError['code']; error: string };
-    throw new AppError(code, inEnglish(error));
+    const wait = response.headers.get('retry-after');
+    throw new AppError(code, inEnglish(wait === null ? error : `${error} Try again in ${wait} s.`));
   };
   return agents.answer(request, body, { tools, ask });
 }
