@@ -194,19 +194,15 @@ function messageOf(error: unknown): string {
 /** Resolves after that many ms. Rejects with the reason of the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', stop);
-    };
     const stop = () => {
-      done();
+      clearTimeout(timer);
       reject(signal?.reason);
     };
     const timer = setTimeout(() => {
-      done();
+      signal?.removeEventListener('abort', stop);
       resolve();
     }, ms);
     if (signal?.aborted) stop();
-    else signal?.addEventListener('abort', stop);
+    else signal?.addEventListener('abort', stop, { once: true });
   });
 }
