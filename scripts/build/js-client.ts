@@ -25,7 +25,7 @@ export async function packJsClient(root: string, folder: string, path: string): 
     type: 'module',
     sideEffects: false,
     exports: { '.': { types: './index.d.ts', default: './index.js' }, './eden': { types: './eden.d.ts' } },
-    engines: { node: '>=20' },
+    engines: { node: '>=20.3' },
   };
   await buildJsClient(root, join(folder, 'package'));
   await put(join(folder, 'package/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);

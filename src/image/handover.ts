@@ -49,7 +49,7 @@ const described = {
     summary: 'Keep an encrypted list for another device',
     description:
       'The body is what the browser has encrypted, at most 256 KiB, in Base64url. The server has no key. It keeps the text for ten minutes and for one read.',
-    requestBody: { required: true, content: { 'text/plain': { schema: text } } },
+    requestBody: { required: true, content: { 'application/octet-stream': { schema: text } } },
     answers: { 201: { description: 'The list is kept.', ...given } },
     errors: [400, 413, 503],
   },

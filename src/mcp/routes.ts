@@ -46,11 +46,14 @@ async function answerAgent(
   /** Calls the API on behalf of the caller. */
   const ask: Ask = async (asked) => {
     const base = reachedAt + (services.get(asked.service) ?? '');
-    const response = await handle(requestOf(asked, base, writes ? token : null), () => peer);
+    const asking = requestOf(asked, base, writes ? token : null);
+    // With its signal: what an agent uploads is taken back if the agent has left.
+    const response = await handle(new Request(asking, { signal: request.signal }), () => peer);
     const answer = (await response.json()) as Answer;
     if (response.ok) return answer;
     const { code, error } = answer as { code: AppError['code']; error: string };
-    throw new AppError(code, inEnglish(error));
+    const wait = response.headers.get('retry-after');
+    throw new AppError(code, inEnglish(wait === null ? error : `${error} Try again in ${wait} s.`));
   };
   return agents.answer(request, body, { tools, ask });
 }
@@ -63,9 +66,8 @@ function requestOf({ method, path, query = {}, body }: Asked, base: string, toke
   const headers = new Headers();
   if (token !== null) headers.set('authorization', `Bearer ${token}`);
   if (body === undefined) return new Request(url.href, { method, headers });
-  const isFile = body instanceof Uint8Array;
-  const content = isFile ? body : JSON.stringify(body);
-  headers.set('content-type', isFile ? 'application/octet-stream' : 'application/json');
-  headers.set('content-length', String(isFile ? body.byteLength : Buffer.byteLength(String(content))));
+  const content = body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body));
+  headers.set('content-type', content === body ? 'application/octet-stream' : 'application/json');
+  headers.set('content-length', String(content.byteLength));
   return new Request(url.href, { method, headers, body: content });
 }

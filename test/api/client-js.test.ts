@@ -1,5 +1,11 @@
-import { beforeAll, expect, test } from 'bun:test';
-import { createPicpool, type Picpool, PicpoolError, proxyUrl } from '../../clients/js/src/index.ts';
+import { beforeAll, expect, spyOn, test } from 'bun:test';
+import {
+  createPicpool,
+  type Picpool,
+  PicpoolError,
+  proxyUrl,
+  throughPool,
+} from '../../clients/js/src/index.ts';
 import type { ImageHost } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -17,6 +23,8 @@ beforeAll(async () => {
   images = createPicpool(`${BASE}/`, { fetch: (url, init) => host.send(url.slice(BASE.length), init) });
   picture = new Blob([new Uint8Array(await photo(400, 300))]);
 });
+
+const stream = (text: string) => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
 
 /** A client of a pool; what it asks for is noted. */
 function clientOf(pool: PoolServer): { proxies: Picpool; asked: string[] } {
@@ -45,11 +53,104 @@ test('the client uploads with every option and progress, and reads, finds and de
   expect((await images.imageFile(uploaded)).size).toBe(uploaded.size);
 
   const hidden = await images.upload(picture, { password: 'tea' });
+  expect(hidden.filename).toBe('image');
   const refused = await images.image(hidden.id).catch((error: unknown) => error);
   expect(refused).toMatchObject({ name: 'PicpoolError', status: 401, code: 'password_required' });
   expect((await images.image(hidden.id, 'tea')).protected).toBe(true);
   await images.deleteImage(hidden.id, hidden.delete_token);
   expect(images.image(hidden.id)).rejects.toThrow('There is no such image.');
+});
+
+test('an upload with progress says how long it is: without, it counts as the largest', async () => {
+  const lengths: (string | null)[] = [];
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      lengths.push(request.headers.get('content-length'), String((await request.bytes()).length));
+      return Response.json({});
+    },
+  });
+  await createPicpool(server.url).upload(picture, { onProgress: () => {} });
+  await server.stop(true);
+  expect(lengths[0]).toBe(lengths[1] ?? '');
+});
+
+test('a password in any script opens the picture that it protects', async () => {
+  const password = '茶 é';
+  const hidden = await images.upload(picture, { password });
+  expect((await images.image(hidden.id, password)).id).toBe(hidden.id);
+  expect((await images.imageFile(hidden, password)).size).toBe(hidden.size);
+});
+
+/** What a browser's `XMLHttpRequest` does that is answered so. */
+function browserRequest(status: number, responseText: string) {
+  return class {
+    readonly status = status;
+    readonly responseText = responseText;
+    readonly upload = { onprogress: null };
+    onload: (() => void) | null = null;
+    onloadend: (() => void) | null = null;
+    open() {}
+    getResponseHeader() {
+      return null;
+    }
+    send() {
+      this.onload?.();
+      this.onloadend?.();
+    }
+  };
+}
+
+test('in a browser, a picture in review is an upload, and a page of something in between is not', async () => {
+  const uploadIn = (status: number, text: string) => {
+    Object.assign(globalThis, { XMLHttpRequest: browserRequest(status, text) });
+    const left = AbortSignal.timeout(1000);
+    const ended = new Promise((resolve) => left.addEventListener('abort', () => resolve('never ended')));
+    return Promise.race([images.upload(picture, { onProgress: () => {} }), ended]);
+  };
+  try {
+    expect(await uploadIn(202, '{"id":"abc","delete_token":"token"}')).toMatchObject({
+      delete_token: 'token',
+    });
+    expect(await uploadIn(201, '<p>Log in').catch((error: unknown) => error)).toMatchObject({
+      code: 'invalid_answer',
+      status: 201,
+    });
+  } finally {
+    Reflect.deleteProperty(globalThis, 'XMLHttpRequest');
+  }
+});
+
+test('no URL holds a delete token, which logs would keep', async () => {
+  const asked: [string, string | null][] = [];
+  const picpool = createPicpool(BASE, {
+    fetch(url, { headers }) {
+      asked.push([url, new Headers(headers).get('x-delete-token')]);
+      return Response.json({ success: true, id: 'abc' });
+    },
+  });
+  await picpool.deleteImage('abc', 'secret');
+  await picpool.deleteImage('abc');
+  expect(asked).toEqual([
+    [`${BASE}/api/delete/abc`, 'secret'],
+    [`${BASE}/api/delete/abc`, null],
+  ]);
+});
+
+test('a page in place of a picture is not taken for its file', async () => {
+  const portal = createPicpool(BASE, {
+    fetch: () => new Response('<p>Log in', { headers: { 'content-type': 'text/html' } }),
+  });
+  expect(portal.imageFile({ id: 'abc', format: 'webp' })).rejects.toMatchObject({ code: 'invalid_answer' });
+});
+
+test('a signal that outlives its calls keeps nothing of them', async () => {
+  const { signal } = new AbortController();
+  const added = spyOn(signal, 'addEventListener');
+  const removed = spyOn(signal, 'removeEventListener');
+  for (let index = 0; index < 3; index++) await images.upload(picture, { signal });
+  expect(added.mock.calls.length).toBe(removed.mock.calls.length);
 });
 
 test('a loop over pictures goes on over pages', async () => {
@@ -96,6 +197,43 @@ test('a GET that came too early is sent again after the time that was named, a P
   expect(calls).toBe(4);
 });
 
+test('a time to wait may be a date, and one that is over a minute away is left to the caller', async () => {
+  let calls = 0;
+  const refusedUntil = (retryAfter: string) => {
+    calls = 0;
+    const fetch = () => {
+      calls++;
+      return new Response('', { status: 503, headers: { 'retry-after': retryAfter } });
+    };
+    return createPicpool('http://localhost', { fetch }).stats();
+  };
+  const inMs = (ms: number) => new Date(Date.now() + ms).toUTCString();
+  expect(refusedUntil(inMs(-1000))).rejects.toMatchObject({ status: 503, retryAfter: 0 });
+  expect(calls).toBe(3);
+  const later = await refusedUntil(inMs(600_000)).catch((error: PicpoolError) => error.retryAfter);
+  expect([Number(later) > 590, calls]).toEqual([true, 1]);
+  // Timers of JavaScript end at once if they are asked to wait for longer than 24 days.
+  expect(refusedUntil('3000000')).rejects.toMatchObject({ retryAfter: 3_000_000 });
+  expect(calls).toBe(1);
+});
+
+test('events go on after a reverse proxy whose server is away, and end at a page of another program', async () => {
+  const answers = [
+    stream('retry: 1\nid: 1\ndata: {"checked":1}\n\n'),
+    new Response('<h1>Bad Gateway', { status: 502 }),
+    new Response('<h1>Gateway Time-out', { status: 504 }),
+    stream('id: 2\ndata: {"checked":2}\n\n'),
+    new Response('<p>Log in', { headers: { 'content-type': 'text/html' } }),
+  ];
+  const picpool = createPicpool('http://localhost', { fetch: () => answers.shift() ?? new Response() });
+  const checked: number[] = [];
+  const loop = (async () => {
+    for await (const job of picpool.refreshEvents()) checked.push(job.checked);
+  })();
+  expect(await loop.catch((error: PicpoolError) => error.code)).toBe('invalid_answer');
+  expect(checked).toEqual([1, 2]);
+});
+
 test('events go on from the last one where the connection broke, and end with the signal', async () => {
   const asked: (string | null)[] = [];
   const event = (id: number) =>
@@ -104,7 +242,7 @@ test('events go on from the last one where the connection broke, and end with th
     async fetch(_url, { headers }) {
       asked.push(new Headers(headers).get('last-event-id'));
       // The second connection breaks within an event.
-      return new Response(asked.length === 2 ? `${event(2)}data: {"id":` : event(asked.length));
+      return stream(asked.length === 2 ? `${event(2)}data: {"id":` : event(asked.length));
     },
   });
   const stop = new AbortController();
@@ -120,6 +258,30 @@ test('events go on from the last one where the connection broke, and end with th
     [1, 2, 3],
     [null, '1', '2'],
   ]);
+});
+
+test('what fails because its caller has left is not held against the proxy', async () => {
+  const pool = await createPoolServer();
+  await pool.store.save(drafts(3));
+  const { proxies, asked } = clientOf(pool);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const send = async () => {
+    leaving.abort(new Error('left'));
+    throw signal.reason;
+  };
+  expect(throughPool(proxies, 'https://site.test/', send, { signal })).rejects.toThrow('left');
+  expect(asked).toHaveLength(1);
+});
+
+test('a report, which nobody needs, holds its sender up for 5 seconds at most', async () => {
+  const timers = spyOn(globalThis, 'setTimeout');
+  const picpool = createPicpool('http://localhost', { fetch: () => Response.json({ success: true }) });
+  await picpool.report({ id: 1 }, { ok: true });
+  await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
+  const limits = timers.mock.calls.map(([, ms]) => ms);
+  timers.mockRestore();
+  expect(limits).toEqual([5000, 5000]);
 });
 
 test('a proxy is written as clients take it', () => {

@@ -67,7 +67,9 @@ describe('a request that was recorded is answered with a link, as its client rea
 
 describe('what docs/clients.md has for a shell', async () => {
   const document = await readFile('docs/clients.md', 'utf8');
-  const lines = [...document.matchAll(/^ {4}((?:curl|flameshot|scrot) .*)$/gm)].map(([, line = '']) => line);
+  const lines = [...document.matchAll(/^ {4}((?:curl|flameshot|scrot|sh) .*)$/gm)].map(
+    ([, line = '']) => line,
+  );
   let last: { link: string; token: string } | null = null;
 
   /** A picture of the screen, for machines without one. */
@@ -81,11 +83,13 @@ describe('what docs/clients.md has for a shell', async () => {
       .replaceAll(/\b(?:shot|one)\.png/g, '"$PICTURE"')
       .replaceAll('TOKEN', token)
       .replaceAll('ID.webp', `${id}.webp`)
-      .replace('@"$1"', '@"$PICTURE"');
+      // Typora appends the files.
+      .replace(/^sh .*$/, '$& "$PICTURE"');
     const show = 'curl() { command curl -sS --dump-header "$HEADERS" "$@"; }; ';
     const picture = `${server.folder}/shot.png`;
     const heads = `${server.folder}/headers`;
     await Bun.write(picture, PNG);
+    await Bun.write(heads, '');
     const child = Bun.spawn(['bash', '-c', screen('flameshot') + screen('scrot') + show + command], {
       env: { PATH: process.env.PATH ?? '', PICTURE: picture, HEADERS: heads },
       stdout: 'pipe',

@@ -288,11 +288,12 @@ describe('Chevereto and ImgBB', () => {
   test.each(['', '/chevereto'])('takes what clients of Chevereto send at %s/api/1/upload', async (base) => {
     const [code, { image, status_code }] = await answerOf(
       `${base}/api/1/upload`,
-      form({ key: 'any', source: PNG, format: 'json', expiration: 'P1DT2H', title: 'Mine' }),
+      form({ key: 'any', source: PNG, format: 'json', expiration: 'P1Y1M1W1DT2H', title: 'Mine' }),
     );
     expect([code, status_code, image.width]).toEqual([200, 200, 2]);
     expect(await status(image.url)).toBe(200);
-    expect(await lifetime(image.url)).toBeWithin(26 * 3600 - 10, 26 * 3600 + 1);
+    const hours = (365 + 30 + 7 + 1) * 24 + 2;
+    expect(await lifetime(image.url)).toBeWithin(hours * 3600 - 10, hours * 3600 + 1);
     expect(image.thumb.url).toEndWith('?w=320');
   });
 

@@ -4,9 +4,11 @@ import { absent } from '../support/absent.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { startTinyproxy } from '../support/farm/real-proxies.ts';
 import { freePort } from '../support/free-port.ts';
+import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { seedPool } from '../support/pool/seeded.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { until } from '../support/stores/services.ts';
 
 const READ = 'the-token-of-readers';
 const WRITE = 'the-token-of-writers';
@@ -64,17 +66,18 @@ async function use(client: Client, name: string, given: Record<string, unknown> 
 const namesOf = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name).sort();
 
 /** A message as it goes over the wire. */
-const post = (body: unknown, headers: Record<string, string> = {}, path = '/mcp') =>
-  server.send(path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${WRITE}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  });
+const messageOf = (body: unknown, headers: Record<string, string> = {}) => ({
+  method: 'POST',
+  headers: {
+    authorization: `Bearer ${WRITE}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...headers,
+  },
+  body: JSON.stringify(body),
+});
+const post = (body: unknown, headers?: Record<string, string>) =>
+  server.send('/mcp', messageOf(body, headers));
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
 describe('who brings a token for agents', () => {
@@ -156,6 +159,23 @@ describe('who brings a token for agents', () => {
   });
 });
 
+test('what an agent uploads is not kept if it has left before the answer', () =>
+  withServer(TOKENS, async ({ url, send, logged }) => {
+    const image = (await photo(2000, 1500)).toBase64();
+    const params = { name: 'upload_image', arguments: { image, format: 'avif' } };
+    const leaving = new AbortController();
+    const message = messageOf({ ...PING, method: 'tools/call', params });
+    const answer = fetch(`${url}/mcp`, { ...message, signal: leaving.signal });
+    const isAbout = (path: string) => (entry: (typeof logged)[number]) => entry.facts.path === path;
+    // The response has begun, without a byte, and the picture is being converted.
+    await until(() => logged.some(isAbout('/mcp')));
+    leaving.abort(new Error('left'));
+    expect(answer).rejects.toThrow('left');
+    await until(() => logged.some(isAbout('/api/upload')));
+    expect(logged.find(isAbout('/api/upload'))?.facts.status).toBe(400);
+    expect(await json<object>(await send('/api/stats'))).toMatchObject({ unlisted: 0 });
+  }));
+
 describe('an agent is told what was wrong', () => {
   test('by the API, in its words', async () => {
     const client = await connect(WRITE);
@@ -165,6 +185,9 @@ describe('an agent is told what was wrong', () => {
     expect((await use(client, 'report_proxy', { id: 999_999, ok: true })).error).toStartWith('not_found:');
     expect((await use(client, 'test_proxy', { ip: '192.0.2.1', port: 80 })).error).toBe(
       'invalid_parameter: 192.0.2.1:80 is not tested: the address is not public, or the port belongs to another service.',
+    );
+    expect((await use(client, 'test_proxy', { ip: 'proxy.example', port: 80 })).error).toBe(
+      'invalid_parameter: ip must be a literal IPv4 or IPv6 address.',
     );
     expect((await use(client, 'upload_image', { image: 'AAAA' })).error).toStartWith('not_an_image:');
   });
@@ -246,8 +269,8 @@ describe('what an agent does is counted', () => {
       const client = await connect(WRITE, { url, headers: { 'x-forwarded-for': '203.0.113.7' } });
       const first = await use(client, 'upload_image', { image: PNG.toBase64() });
       expect(first.visibility).toBe('unlisted');
-      expect((await use(client, 'upload_image', { image: PNG.toBase64() })).error).toStartWith(
-        'rate_limited:',
+      expect((await use(client, 'upload_image', { image: PNG.toBase64() })).error).toMatch(
+        /^rate_limited: .*\. Try again in \d+ s\.$/,
       );
       expect((await upload('', '203.0.113.7')).status).toBe(429);
       expect((await upload('', '203.0.113.8')).status).toBe(201);

@@ -92,6 +92,12 @@ describe('a form', () => {
     ['RFC 5987', "; filename*=UTF-8''na%C3%AFve%20%F0%9F%98%80.jpg", 'naïve 😀.jpg'],
     ['a path', '; filename="C:\\fakepath\\cat.png"', 'cat.png'],
     ['an escaped quote', '; filename="a\\"b.png"', 'a"b.png'],
+    ['a name as .NET and PowerShell encode it', '; filename="=?utf-8?B?dMO8LnBuZw==?="', 'tü.png'],
+    [
+      'a name that they encode twice',
+      `; filename="=?utf-8?B?dMO8LnBuZw==?="; filename*=utf-8''t%C3%BC.png`,
+      'tü.png',
+    ],
     ["a browser's escaped quote", '; filename="a%22b.png"', 'a"b.png'],
     ["a browser's escaped line end", '; filename="a%0D%0Ab.png"', 'ab.png'],
   ];

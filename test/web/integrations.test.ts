@@ -1,10 +1,16 @@
 import { expect, test } from 'bun:test';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { startBrowser } from '../support/browser/browser.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
+
+/** The lines that a command of a shell prints. */
+async function printed(command: string): Promise<string[]> {
+  return (await Bun.$`sh -c ${command}`.text()).trim().split('\n');
+}
 
 test('the page for other programs has this address and the token of this browser filled in, and its lines work', async () => {
   const server = await startServer('bun', { SERVICES: 'image', UPLOAD: 'token', RATE_LIMITS: 'off' });
@@ -35,6 +41,14 @@ test('the page for other programs has this address and the token of this browser
         'picpool.sxcu',
         { Authorization: `Bearer ${token}` },
       ]);
+      // Typora appends the files, and takes the last lines that are printed.
+      const files = ['one.png', 'two, in winter.png'].map((name) => join(server.folder, name));
+      for (const file of files) await writeFile(file, PNG);
+      const links = await printed(`${await textOf('Custom command')} "${files.join('" "')}"`);
+      expect(links).toHaveLength(2);
+      const shot = (await textOf('Linux')).replace('flameshot gui --raw', `cat '${files[0]}'`);
+      links.push(...(await printed(shot.replace('xclip -selection clipboard', 'cat'))));
+      for (const link of links) expect((await fetch(link)).status).toBe(200);
       for (const [label, field] of [
         ['ImgBB', 'image'],
         ['Chevereto', 'source'],

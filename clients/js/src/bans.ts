@@ -34,6 +34,8 @@ export interface ThroughPoolOptions<R> {
   filter?: ProxyFilter;
   /** The URL of a gateway, which is used instead of the list. Each try is a session of its own, unless the URL names one. */
   gateway?: string | URL;
+  /** The signal of `send`. What fails once it has aborted is not reported, and nothing is tried any more. */
+  signal?: AbortSignal;
   /** Decides whether a response refuses the exit. Default: `isBan`. */
   isBan?: (answer: R) => boolean | Promise<boolean>;
 }
@@ -49,7 +51,7 @@ export async function throughPool<R extends Answer>(
   send: (proxy: string) => Promise<R>,
   options: ThroughPoolOptions<R> = {},
 ): Promise<R> {
-  const { method = 'GET', tries = 5, filter, gateway, isBan: refuses = isBan } = options;
+  const { method = 'GET', tries = 5, filter, gateway, signal, isBan: refuses = isBan } = options;
   const target = new URL(url).hostname;
   const most = REPEATABLE.has(method.toUpperCase()) ? tries : 1;
   const ways =
@@ -67,6 +69,7 @@ export async function throughPool<R extends Answer>(
       if (banned) error = `status ${answer.status}`;
       last = answer;
     } catch (thrown) {
+      signal?.throwIfAborted();
       fault = thrown;
       error = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
     }

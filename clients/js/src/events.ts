@@ -16,12 +16,10 @@ export async function* events<T>(
   let retryMs = 3000;
   for (;;) {
     const leave = new AbortController();
-    const stop = () => leave.abort(signal?.reason);
-    if (signal?.aborted) stop();
-    signal?.addEventListener('abort', stop);
+    const either = signal ? AbortSignal.any([signal, leave.signal]) : leave.signal;
     try {
       const headers = { accept: 'text/event-stream', ...(lastId !== '' && { 'last-event-id': lastId }) };
-      const { body } = await http.call(path, { headers, signal: leave.signal });
+      const { body } = await http.open(path, 'text/event-stream', { headers, signal: either });
       for await (const fields of blocks(body)) {
         lastId = fields.get('id') ?? lastId;
         retryMs = Number(fields.get('retry') ?? retryMs);
@@ -30,9 +28,9 @@ export async function* events<T>(
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof PicpoolError && error.status !== 0) throw error;
+      // A reverse proxy answers with 5xx while its server is away.
+      if (error instanceof PicpoolError && error.status > 0 && error.status < 500) throw error;
     } finally {
-      signal?.removeEventListener('abort', stop);
       leave.abort();
     }
     await pause(retryMs, signal);

@@ -6,7 +6,7 @@ export interface PicpoolOptions {
    * Time until an answer must begin, in ms. Default: 30 s. Uploads and streams are only limited by their `signal`.
    */
   timeoutMs?: number;
-  /** How often a GET that was answered with 429 or 503 is retried. Default: twice. */
+  /** How often a GET that was answered with 429 or 503 is retried, if it has to wait a minute at most. Default: twice. */
   retries?: number;
   /** Replaces the runtime's `fetch`. */
   fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
@@ -16,7 +16,7 @@ export interface PicpoolOptions {
 export class PicpoolError extends Error {
   /** The HTTP status; 0 if there was no answer. */
   readonly status: number;
-  /** A code for programs: `rate_limited`, `not_found`, `network` if there was no answer, `invalid_answer` if it was not JSON... */
+  /** A code for programs: `rate_limited`, `not_found`, `network` if there was no answer, `invalid_answer` if it was not what was asked for... */
   readonly code: string;
   /** The ID of the request in the server's log. */
   readonly requestId: string | null;
@@ -50,24 +50,27 @@ export interface Call {
   body?: FormData | ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** False for calls without a time limit. */
-  timed?: boolean;
+  /** 0: no time limit. Default: that of the client. */
+  timeoutMs?: number;
 }
 
 /** Calls one server. */
 export interface Http {
   readonly url: string;
   readonly token: string | undefined;
-  /** Returns a successful answer. Rejects with `PicpoolError`. */
-  call(path: string, call?: Call): Promise<Response>;
-  /** The same, parsed as JSON. */
+  /** Returns a successful answer whose media type begins so; a page of something in between has another one. Rejects with `PicpoolError`. */
+  open(path: string, mediaType: string, call?: Call): Promise<Response>;
+  /** Returns a successful answer, parsed as JSON. Rejects with `PicpoolError`. */
   json<T>(path: string, call?: Call): Promise<T>;
   /** Returns the URL of a path with a query. */
   urlOf(path: string, query?: Query): string;
 }
 
+/** A call that would have to wait for longer is left to the caller. */
+const MAX_PAUSE_S = 60;
+
 export function createHttp(server: string | URL, options: PicpoolOptions): Http {
-  const { token, timeoutMs = 30_000, retries = 2 } = options;
+  const { token, retries = 2 } = options;
   const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
   const url = String(server).replace(/\/+$/, '');
 
@@ -79,17 +82,15 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
 
   async function once(
     path: string,
-    { method = 'GET', query, json, body, headers, signal, timed = true }: Call,
+    { method = 'GET', query, json, body, headers, signal, timeoutMs = options.timeoutMs ?? 30_000 }: Call,
   ) {
     const late = new AbortController();
-    const timer = timed ? setTimeout(() => late.abort(), timeoutMs) : undefined;
-    const stop = () => late.abort(signal?.reason);
-    if (signal?.aborted) stop();
-    signal?.addEventListener('abort', stop);
+    const timer = timeoutMs > 0 ? setTimeout(() => late.abort(), timeoutMs) : undefined;
     try {
-      const answer = await send(urlOf(path, query), {
+      // From the answer on, only `signal` can abort reading the body. It keeps nothing of a call that has ended.
+      return await send(urlOf(path, query), {
         method,
-        signal: late.signal,
+        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
         headers: {
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...(json !== undefined && { 'content-type': 'application/json' }),
@@ -99,8 +100,6 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
         // Node requires it, but the types of `fetch` do not include it yet.
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       });
-      // From here on, only `signal` can abort reading the body.
-      return answer;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : messageOf(error);
@@ -116,32 +115,42 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
       if (answer.ok) return answer;
       const error = await errorOf(answer);
       const again = (asked.method ?? 'GET') === 'GET' && (error.status === 429 || error.status === 503);
-      if (!again || attempt >= retries) throw error;
-      await pause((error.retryAfter ?? 1) * 1000, asked.signal);
+      const seconds = error.retryAfter ?? 1;
+      if (!again || attempt >= retries || seconds > MAX_PAUSE_S) throw error;
+      await pause(seconds * 1000, asked.signal);
     }
   }
 
   return {
     url,
     token,
-    call,
     urlOf,
+    async open(path, mediaType, asked) {
+      const answer = await call(path, asked);
+      if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
+      await answer.body?.cancel();
+      const message = `${url} answered with ${answer.headers.get('content-type')} in place of ${mediaType}.`;
+      throw new PicpoolError(message, { status: answer.status, code: 'invalid_answer' });
+    },
     async json<T>(path: string, asked?: Call) {
       const answer = await call(path, asked);
       try {
         return (await answer.json()) as T;
       } catch (error) {
         if (asked?.signal?.aborted) throw error;
-        // A page of something in between, or a body that was cut off.
-        const facts = { status: answer.status, code: 'invalid_answer' };
-        throw new PicpoolError(
-          `${url} answered something that is not JSON: ${messageOf(error)}.`,
-          facts,
-          error,
-        );
+        throw notJson(url, answer.status, error);
       }
     },
   };
+}
+
+/** Returns the error for a page of something in between, or a body that was cut off. */
+export function notJson(url: string, status: number, error: unknown): PicpoolError {
+  return new PicpoolError(
+    `${url} answered something that is not JSON: ${messageOf(error)}.`,
+    { status, code: 'invalid_answer' },
+    error,
+  );
 }
 
 /** Parses the server's error envelope. Any other body comes from something in between. */
@@ -167,8 +176,14 @@ export function errorFrom(status: number, text: string, retryAfter: string | nul
     code: told?.code ?? `http_${status}`,
     requestId: told?.request_id ?? null,
     details: told?.details ?? [],
-    retryAfter: retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null,
+    retryAfter: secondsOf(retryAfter ?? ''),
   });
+}
+
+/** Reads `Retry-After`: seconds, or a date, as something in between may send it. */
+function secondsOf(text: string): number | null {
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000);
+  return Number.isNaN(seconds) ? null : Math.max(0, seconds);
 }
 
 function messageOf(error: unknown): string {
@@ -179,19 +194,15 @@ function messageOf(error: unknown): string {
 /** Resolves after that many ms. Rejects with the reason of the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', stop);
-    };
     const stop = () => {
-      done();
+      clearTimeout(timer);
       reject(signal?.reason);
     };
     const timer = setTimeout(() => {
-      done();
+      signal?.removeEventListener('abort', stop);
       resolve();
     }, ms);
     if (signal?.aborted) stop();
-    else signal?.addEventListener('abort', stop);
+    else signal?.addEventListener('abort', stop, { once: true });
   });
 }

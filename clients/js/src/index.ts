@@ -78,13 +78,15 @@ interface ImagePage {
 /** Maximum number in one answer. */
 const PROXIES_A_PAGE = 500;
 const IMAGES_A_PAGE = 100;
+/** What a site has answered waits for the report. */
+const REPORT_MS = 5000;
 
 export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
   const http = createHttp(server, options);
   const proxyPage = async (filter: ProxyFilter, more: Query) =>
     (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more } })).proxies;
   const opened = (password: string | undefined) =>
-    password === undefined ? {} : { headers: { 'x-image-password': password } };
+    password === undefined ? {} : { headers: { 'x-image-password': inBytes(password) } };
 
   return {
     url: http.url,
@@ -108,12 +110,13 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     testProxy: ({ ip, port, protocol }) =>
       http.json('/api/test_proxy_quick', { method: 'POST', json: { ip, port, protocol } }),
     async report({ id }, report) {
-      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report });
+      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report, timeoutMs: REPORT_MS });
     },
     reportGateway: (report, token) =>
       http.json('/api/gateway/report', {
         method: 'POST',
         json: report,
+        timeoutMs: REPORT_MS,
         ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
       }),
     async refresh() {
@@ -126,7 +129,9 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     image: (id, password) => http.json(`/api/info/${encodeURIComponent(id)}`, opened(password)),
     async imageFile({ id, format }, password) {
       const extension = format === 'jpeg' ? 'jpg' : format;
-      return (await http.call(`/i/${encodeURIComponent(id)}.${extension}`, opened(password))).blob();
+      return (
+        await http.open(`/i/${encodeURIComponent(id)}.${extension}`, 'image/', opened(password))
+      ).blob();
     },
     async *images(text) {
       const path = text === undefined ? '/api/list' : '/api/search';
@@ -139,7 +144,13 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       } while (cursor !== null);
     },
     async deleteImage(id, token) {
-      await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', query: { token } });
+      const headers = token === undefined ? {} : { 'x-delete-token': token };
+      await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', headers });
     },
   };
+}
+
+/** Headers carry bytes, one in each character. The server reads them as UTF-8. */
+function inBytes(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }

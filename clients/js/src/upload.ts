@@ -1,4 +1,4 @@
-import { errorFrom, type Http, PicpoolError } from './http.ts';
+import { errorFrom, type Http, notJson, PicpoolError } from './http.ts';
 import type { ImageFormat, Uploaded } from './types.ts';
 
 export interface UploadOptions {
@@ -46,7 +46,7 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   signal?.throwIfAborted();
   const form = formOf(picture, options);
   if (onProgress === undefined) {
-    return http.json('/api/upload', { method: 'POST', body: form, signal, timed: false });
+    return http.json('/api/upload', { method: 'POST', body: form, signal, timeoutMs: 0 });
   }
   // Browsers only report the progress of XMLHttpRequest; other runtimes read the body as a stream.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
@@ -58,10 +58,11 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   const body = await whole.blob();
   return http.json('/api/upload', {
     method: 'POST',
-    headers: { 'content-type': type },
+    // A body without a length counts as the largest that the server takes. Deno sends none.
+    headers: { 'content-type': type, 'content-length': String(body.size) },
     body: counted(body, onProgress),
     signal,
-    timed: false,
+    timeoutMs: 0,
   });
 }
 
@@ -79,7 +80,8 @@ function formOf(picture: Blob, options: UploadOptions): FormData {
     strip_exif: keepExif ? 'false' : undefined,
   };
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, String(value));
-  form.set('image', picture, filename ?? ('name' in picture ? String(picture.name) : 'image'));
+  // In Bun, a Blob has a name as well, which may be undefined.
+  form.set('image', picture, filename ?? (picture as Partial<File>).name ?? 'image');
   return form;
 }
 
@@ -114,8 +116,16 @@ function sendFromBrowser(
     request.onabort = () => reject(signal?.reason);
     request.onerror = () => reject(new PicpoolError(`${http.url} does not answer.`));
     request.onload = () => {
-      if (request.status === 201) resolve(JSON.parse(request.responseText));
-      else reject(errorFrom(request.status, request.responseText, request.getResponseHeader('retry-after')));
+      const { status, responseText } = request;
+      // 202: a person looks at it first.
+      if (status !== 201 && status !== 202) {
+        return reject(errorFrom(status, responseText, request.getResponseHeader('retry-after')));
+      }
+      try {
+        resolve(JSON.parse(responseText));
+      } catch (error) {
+        reject(notJson(http.url, status, error));
+      }
     };
     request.onloadend = () => signal?.removeEventListener('abort', stop);
     request.open('POST', http.urlOf('/api/upload'));

@@ -8,10 +8,14 @@ beside PAGE refuses the first of them. Prints what was done, as JSON.
 import asyncio
 import io
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urljoin
@@ -37,6 +41,10 @@ def refused(work):
     except PicpoolError as error:
         return error
     raise AssertionError("nothing was refused")
+
+
+def answering(response):
+    return Picpool("http://s", http=httpx.Client(transport=httpx.MockTransport(response)))
 
 
 def never(_):
@@ -67,12 +75,46 @@ def sync_client():
             picpool.delete_image(image["id"], token=image["delete_token"])
         check("deletion", refused(lambda: picpool.image(first["id"])).status == 404)
         check("a refresh", picpool.refresh()["id"] == picpool.current_refresh()["id"] != "")
+        secret = picpool.upload(GIF, format="gif", password="茶 é")
+        check("a password in any script", len(picpool.image_file(secret, password="茶 é")) == secret["size"])
+        picpool.delete_image(secret["id"], token=secret["delete_token"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(os.fsencode(folder), b"caf\xe9.gif")
+            Path(os.fsdecode(path)).write_bytes(GIF)
+            with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as screenshot:
+                piped = picpool.upload(screenshot.stdout, format="gif")
+            named = picpool.upload(os.fsdecode(path), format="gif")
+        check("an upload of a pipe", piped["filename"] == "image")
+        check("an upload of a file whose name is not UTF-8", named["filename"] == "caf?.gif")
+        for image in (piped, named):
+            picpool.delete_image(image["id"], token=image["delete_token"])
     away = refused(lambda: Picpool("http://127.0.0.1:9").stats())
     check("a server that is away", away.status == 0 and away.code == "network")
-    silent = refused(lambda: Picpool("http://s", http=httpx.Client(transport=httpx.MockTransport(never))).stats())
+    silent = refused(answering(never).stats)
     check("an error without words", str(silent) == "http://s does not respond: ReadTimeout.")
-    portal = httpx.MockTransport(lambda _: httpx.Response(200, html="<p>Log in"))
-    check("a page instead of JSON", refused(lambda: Picpool("http://s", http=httpx.Client(transport=portal)).stats()).code == "invalid_answer")
+    portal = answering(lambda _: httpx.Response(200, html="<p>Log in"))
+    believing = [portal.stats, lambda: portal.delete_image("abc", token="t"), lambda: portal.report(1, True), lambda: portal.image_file({"id": "abc", "format": "png"})]
+    check("a page instead of an answer", [refused(one).code for one in believing] == ["invalid_answer"] * 4)
+
+
+def waits():
+    asked = []
+
+    def busy(wait):
+        asked.clear()
+        response = lambda request: asked.append(request) or httpx.Response(503, headers=[(b"Retry-After", wait)])
+        return refused(answering(response).stats).retry_after, len(asked)
+
+    check("a time to wait as a date", busy(formatdate(time.time() - 1, usegmt=True).encode()) == (0, 3))
+    later, calls = busy(formatdate(time.time() + 600, usegmt=True).encode())
+    check("a wait of more than a minute is left to the caller", 590 < later <= 600 and calls == 1)
+    check("a wait beyond all numbers", busy(b"9" * 20) == (float("9" * 20), 1))
+    limits = []
+    taking = answering(lambda request: limits.append(request.extensions["timeout"]["read"]) or httpx.Response(200, json={}))
+    taking.report(1, True)
+    taking.report_gateway("site.test", True, session="abc")
+    check("a report, which nobody needs, waits for 5 seconds at most", limits == [5, 5])
+    check("a wait that is none", refused(answering(lambda _: httpx.Response(429, headers=[(b"Retry-After", b"\xb2")])).refresh).retry_after is None)
 
 
 async def async_client():
@@ -102,6 +144,15 @@ def with_rotation():
     except ConnectionError:
         pass
     check("rotation: a failure is told, and another one is next", turns.next().url != lease.url)
+    with Picpool(URL, token=TOKEN) as picpool:
+        [first, _] = picpool.some_proxies(2, country="QQ", sort="response_time")
+        before = picpool.proxy(first["id"])["reports"]
+        try:
+            with rotation().take("example.com"):
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass
+        check("rotation: a use that was interrupted says nothing", picpool.proxy(first["id"])["reports"] == before)
     empty = Rotation(Picpool(URL), country="XX")
     check("rotation: no proxy that suits", refused(empty.next).code == "no_proxy")
     check("the URL of a gateway", gateway_url("host", token="t/k", country="de", sesslock=True) == "http://user-country-de-sesslock:t%2Fk@host:8899")
@@ -191,6 +242,7 @@ def with_gateway():
 
 
 def with_requests():
+    import requests
     from picpool.for_requests import PooledSession
 
     with PooledSession(Picpool(URL, token=TOKEN), country="QQ", sort="response_time") as session:
@@ -204,6 +256,13 @@ def with_requests():
     by_text = {"is_ban": lambda response: "127.2.0.8" in response.text, "country": "QB", "sort": "response_time"}
     with PooledSession(Picpool(URL, token=TOKEN), **by_text) as session:
         check("requests: a ban by its text", "127.2.0.9" in session.get(PICKY).text)
+    before = reports()
+    with PooledSession(Picpool(URL, token=TOKEN), country="QB", sort="response_time") as session:
+        try:
+            session.get("site.test")
+        except requests.exceptions.MissingSchema:
+            pass
+        check("requests: a fault of the caller is not one of the proxy", reports() == before)
     with PooledSession(Picpool(URL, token=TOKEN), is_ban=lambda _: True, tries=2, country="QB") as session:
         check("requests: the last ban is the answer", session.get(PICKY).status_code in (200, 403))
 
@@ -296,10 +355,12 @@ def with_playwright():
         browser.close()
     check("playwright: a page by the one that works", "tinyproxy" in shown)
     settings = proxy_settings(gateway_url("gate", token="t/k", country="de"))
+    check("playwright: a gateway at the usual port", proxy_settings("http://user:x@gate")["server"] == "http://gate")
     check("playwright: a login", settings == {"server": "http://gate:8899", "username": "user-country-de", "password": "t/k"})
 
 
 sync_client()
+waits()
 asyncio.run(async_client())
 with_rotation()
 with_bans()

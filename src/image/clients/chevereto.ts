@@ -30,14 +30,12 @@ function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => ob
     async answer(call, host) {
       const inHeader = call.request.headers.get('x-api-key');
       const judge = ({ key }: Fields) => call.context.judgeToken(inHeader ?? key ?? null);
-      const { shared, fields } = await host.store(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
-      const [stored] = shared;
-      if (!stored) throw new Error('a shape that asks for a picture was answered without one');
-      const form = fields.format ?? new URL(call.request.url).searchParams.get('format');
+      const stored = await host.storeOne(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
+      const form = stored.fields.format ?? new URL(call.request.url).searchParams.get('format');
       if (form === 'txt') return text(stored.links.raw_url);
       if (form === 'redirect')
         return new Response(null, { status: 303, headers: { location: stored.links.url } });
-      return json(answerOf(stored, fields));
+      return json(answerOf(stored, stored.fields));
     },
   };
 }
@@ -48,7 +46,12 @@ export const chevereto: Client = {
   routes: [uploadAt('/api/1/upload', cheveretoAnswer), uploadAt('/1/upload', imgbbAnswer)],
 };
 
-/** ImgBB's `expiration` is in seconds, and 0 is none; Chevereto's a duration such as `P3D` or `PT3H`. */
+const DURATION =
+  /^P(?:(\d{1,2})Y)?(?:(\d{1,3})M)?(?:(\d{1,3})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?)?$/;
+/** Of a year, month, week, day, hour and minute. */
+const SECONDS = [31_536_000, 2_592_000, 604_800, 86_400, 3600, 60];
+
+/** ImgBB's `expiration` is in seconds, and 0 is none; Chevereto's a duration such as `P3D`, `P1M` or `PT3H`. */
 function optionsOf({
   key: _,
   format,
@@ -58,9 +61,8 @@ function optionsOf({
   ...fields
 }: Fields): Record<string, string> {
   const isOwn = format !== undefined && !['json', 'txt', 'redirect'].includes(format);
-  const [, day, hour, minute] =
-    /^P(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?)?$/.exec(expiration ?? '') ?? [];
-  const seconds = Number(day ?? 0) * 86_400 + Number(hour ?? 0) * 3600 + Number(minute ?? 0) * 60;
+  const amounts = DURATION.exec(expiration ?? '')?.slice(1) ?? [];
+  const seconds = SECONDS.reduce((sum, unit, index) => sum + unit * Number(amounts[index] ?? 0), 0);
   const expires = seconds > 0 ? String(seconds) : expiration;
   return {
     ...fields,
@@ -86,13 +88,8 @@ function imgbbAnswer(shared: Shared, { title }: Fields): object {
   const { id, width, height, size, createdAt } = image;
   const file = fileOf(shared, links.raw_url, id);
   const data = {
-    ...{
-      id,
-      title: title ?? image.filename,
-      url_viewer: links.url,
-      url: links.raw_url,
-      display_url: links.raw_url,
-    },
+    ...{ id, title: title ?? image.filename },
+    ...{ url_viewer: links.url, url: links.raw_url, display_url: links.raw_url },
     ...{ width, height, size, time: Math.floor(createdAt / 1000), expiration: secondsUntilEnd(shared) },
     image: file,
     thumb: { ...file, url: thumbnailUrl },

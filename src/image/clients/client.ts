@@ -31,8 +31,8 @@ export interface ClientRoute {
 export interface Host {
   /** Stores all pictures of a request, or none if one of them cannot be stored. Rejects like `Intake.take`. */
   store(call: Caller, taking: Taking): Promise<{ shared: Shared[]; fields: Fields }>;
-  /** Stores the only picture that the shape allows. */
-  storeOne(call: Caller, taking: Taking & OnePicture): Promise<Shared>;
+  /** Stores the only picture that the shape allows, and returns it with the fields of the request. */
+  storeOne(call: Caller, taking: Taking & OnePicture): Promise<Shared & { fields: Fields }>;
   /**
    * Removes an image by its key, ID, file name or link: with the token in the key, the given token, or the uploader's
    * address. Rejects with `forbidden` or `not_found`.

@@ -58,9 +58,10 @@ export function createHost({ service, intake, basePath }: HostOptions): Host {
     remove,
 
     async storeOne(call, taking) {
-      const [only] = (await store(call, taking)).shared;
+      const { shared, fields } = await store(call, taking);
+      const [only] = shared;
       if (!only) throw new Error('a shape that asks for a picture was answered without one');
-      return only;
+      return { ...only, fields };
     },
 
     async removeEach(call, names, token) {

@@ -18,8 +18,8 @@ const upload: ClientRoute = {
   dialect,
   async answer(call, host) {
     const shape = { names: ['image'], most: 1, base64: true } as const;
-    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf: readUrl });
-    return json({ data: shared.map((one) => dataOf(one, fields))[0], success: true, status: 200 });
+    const stored = await host.storeOne(call, { shape, optionsOf, urlOf: readUrl });
+    return json({ data: dataOf(stored, stored.fields), success: true, status: 200 });
   },
 };
 

@@ -41,11 +41,8 @@ const uploadV2: ClientRoute = {
   limit: 'upload',
   dialect: v2,
   async answer(call, host) {
-    const shared = await host.storeOne(call, {
-      shape: { names: ['file'], most: 1 },
-      optionsOf,
-    });
-    const { image, links, key } = shared;
+    const shape = { names: ['file'], most: 1 } as const;
+    const { image, links, key, thumbnailUrl, deleteUrl } = await host.storeOne(call, { shape, optionsOf });
     const { raw_url: url, html, bbcode, markdown } = links;
     const stored = `${image.id}.${EXTENSIONS[image.format]}`;
     const data = {
@@ -62,8 +59,8 @@ const uploadV2: ClientRoute = {
         bbcode,
         markdown,
         markdown_with_link: `[${markdown}](${url})`,
-        thumbnail_url: shared.thumbnailUrl,
-        delete_url: shared.deleteUrl,
+        thumbnail_url: thumbnailUrl,
+        delete_url: deleteUrl,
       },
     };
     return json({ status: true, message: 'success', data });

@@ -11,6 +11,7 @@ const upload: ClientRoute = {
   dialect: plainRefusal,
   async answer(call, host) {
     const shape = { names: ['file'], most: 1, optional: true } as const;
+    const urlOf = ({ files, fields: { url } }: Received) => (files.length === 0 && url ? url : null);
     const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
@@ -22,10 +23,6 @@ const upload: ClientRoute = {
       : invalidParameter('shorten', inEnglish('URLs are not shortened here.'));
   },
 };
-
-function urlOf({ files, fields }: Received): string | null {
-  return files.length === 0 ? fields.url || null : null;
-}
 
 const HOUR_MS = 3_600_000;
 /** `expires` above this is a time in ms since 1970, as in 0x0; otherwise hours. */

@@ -14,8 +14,8 @@ const upload: ClientRoute = {
   // Clients ignore the body of any other status.
   dialect: { refusal: (refused) => refusal(200, refused) },
   async answer(call, host) {
-    const shared = await host.storeOne(call, { shape: { names: ['smfile'], most: 1 }, optionsOf });
-    const { image, links, key } = shared;
+    const shape = { names: ['smfile'], most: 1 } as const;
+    const { image, links, key, deleteUrl } = await host.storeOne(call, { shape, optionsOf });
     const storename = `${image.id}.${EXTENSIONS[image.format]}`;
     const data = {
       file_id: 0,
@@ -27,7 +27,7 @@ const upload: ClientRoute = {
       path: new URL(links.raw_url).pathname,
       hash: key,
       url: links.raw_url,
-      delete: shared.deleteUrl,
+      delete: deleteUrl,
       page: links.url,
     };
     return json({ success: true, code: 'success', message: 'success', data, RequestId: '' });

@@ -85,7 +85,10 @@ function integrationsAt(base: string, needsToken: boolean): Integration[] {
       name: 'Typora',
       client: '0x0',
       how: ({ typora }) => typora,
-      fields: [['Custom command', `curl -sF file=@"$1" '${base}/0x0${key}'`]],
+      // Typora appends the files.
+      fields: [
+        ['Custom command', `sh -c 'for f; do curl -sF "file=@\\"$f\\"" "${base}/0x0${key}"; done' sh`],
+      ],
     },
     {
       name: 'Obsidian',

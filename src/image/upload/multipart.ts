@@ -130,12 +130,12 @@ function tooMany(field: string, most: number): AppError {
   );
 }
 
-/** Browsers escape quotes and line ends in names, and nothing else (HTML standard, multipart/form-data). */
+/** Browsers escape quotes and line ends in names (HTML standard). .NET, and so PowerShell, writes names as in mail (RFC 2047). */
 function unescapeName(filename: string): string | null {
-  const escapes = /%(22|0a|0d)/gi;
-  return filename
-    ? filename.replace(escapes, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-    : null;
+  if (!filename) return null;
+  const encoded = /^=\?utf-8\?B\?([\w+/]+=*)\?=$/i.exec(filename)?.[1];
+  if (encoded) return Buffer.from(encoded, 'base64').toString();
+  return filename.replace(/%(22|0a|0d)/gi, decodeURIComponent);
 }
 
 /** Ends the writing, so that the caller can remove the file. */

@@ -105,7 +105,8 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   return {
     async now({ protocol, ip, port, proxyId }, tester) {
       const address = canonicalAddress(ip);
-      if (address === null) throw invalidParameter('ip', inEnglish('must be a literal IPv4 or IPv6 address'));
+      if (address === null)
+        throw invalidParameter('ip', inEnglish('ip must be a literal IPv4 or IPv6 address.'));
       const record = proxyId === undefined ? null : await get(proxyId);
       if (record && (record.ip !== address || record.port !== port || record.protocol !== protocol)) {
         throw new AppError(

@@ -23,7 +23,7 @@ export const PROMISES: readonly Promised[] = [
     notRun: 'it fetches from two registries; scripts/container-test builds the image and runs it without',
   },
   { command: /^(flameshot|scrot) /, notRun: 'it needs a screen' },
-  { command: /^curl -sF file=@"\$1"/, notRun: 'Typora puts the file there' },
+  { command: /^sh -c 'for f;/, notRun: 'Typora appends the files; test/api/client-requests.test.ts does so' },
   {
     command: /^curl .*=TOKEN /,
     notRun: 'the token is in a header of the response before; test/api/image-clients.test.ts deletes so',

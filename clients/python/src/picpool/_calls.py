@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import quote
 
 import httpx
 
+from ._types import Image
+
 #: Maximum number in one answer.
 PROXIES_A_PAGE = 500
 IMAGES_A_PAGE = 100
+#: Seconds. A call that would have to wait for longer is left to the caller.
+MAX_PAUSE = 60.0
+#: Seconds. What a site has answered waits for the report.
+REPORT_TIMEOUT = 5.0
 
 #: A picture: a path, its bytes, or an open file.
 Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
@@ -21,7 +29,7 @@ Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
 class PicpoolError(Exception):
     """What the server refuses, in its own words, or that it does not answer.
 
-    ``status`` is 0 and ``code`` is ``network`` where no answer came, and ``code`` is ``invalid_answer`` where it was not JSON;
+    ``status`` is 0 and ``code`` is ``network`` where no answer came, and ``code`` is ``invalid_answer`` where it was not what was asked for;
     ``retry_after`` is the seconds that the server named.
     """
 
@@ -51,12 +59,12 @@ class Call:
     json: Any = None
     data: Optional[Dict[str, str]] = None
     files: Optional[Dict[str, Tuple[str, Any]]] = None
-    headers: Dict[str, str] = field(default_factory=dict)
-    timeout: Optional[float] = 30.0
+    headers: Dict[str, Any] = field(default_factory=dict)
+    timeout: float = 30.0
 
     def arguments(self) -> Dict[str, Any]:
         """As ``httpx`` takes them."""
-        timeout = httpx.Timeout(self.timeout, connect=10.0)
+        timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
         arguments: Dict[str, Any] = {"headers": self.headers, "timeout": timeout, "params": _query(self.params)}
         if self.json is not None:
             arguments["json"] = self.json
@@ -87,26 +95,43 @@ def check(answer: httpx.Response) -> httpx.Response:
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("error"), str):
         told = {"error": f"The server answered {answer.status_code} without a reason."}
-    wait = answer.headers.get("retry-after", "")
     raise PicpoolError(
         told["error"],
         status=answer.status_code,
         code=told.get("code", f"http_{answer.status_code}"),
         request_id=told.get("request_id"),
         details=told.get("details"),
-        retry_after=float(wait) if wait.isdigit() else None,
+        retry_after=_seconds(answer.headers.get("retry-after", "")),
     )
+
+
+def _seconds(wait: str) -> Optional[float]:
+    """What ``Retry-After`` says: seconds, or a date, as something in between may send it."""
+    if wait.isdecimal():
+        return float(wait)
+    try:
+        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
 
 
 def pause_before_again(call: Call, error: PicpoolError) -> Optional[float]:
     """Seconds until the call may be sent again; ``None`` where it must not be."""
     if call.method != "GET" or error.status not in (429, 503):
         return None
-    return 1.0 if error.retry_after is None else error.retry_after
+    pause = 1.0 if error.retry_after is None else error.retry_after
+    return pause if pause <= MAX_PAUSE else None
 
 
 def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
     return PicpoolError(f"{url} does not respond: {str(error) or type(error).__name__}.")
+
+
+def picture_of(url: str, answer: httpx.Response) -> bytes:
+    """The picture of a good answer; a page of something in between is none."""
+    if answer.headers.get("content-type", "").startswith("image/"):
+        return answer.content
+    raise PicpoolError(f"{url} answered something that is not a picture.", status=answer.status_code, code="invalid_answer")
 
 
 def parsed(url: str, answer: httpx.Response) -> Dict[str, Any]:
@@ -123,7 +148,7 @@ def parsed(url: str, answer: httpx.Response) -> Dict[str, Any]:
 def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     told = {name: value for name, value in what.items() if value is not None}
-    return Call("POST", "/api/gateway/report", json=told, headers=headers)
+    return Call("POST", "/api/gateway/report", json=told, headers=headers, timeout=REPORT_TIMEOUT)
 
 
 def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:
@@ -136,11 +161,18 @@ def images_page(text: Optional[str], cursor: Optional[str]) -> Call:
 
 
 def image_call(path: str, password: Optional[str]) -> Call:
-    return Call("GET", path, headers={} if password is None else {"x-image-password": password})
+    # As bytes: httpx would send no letter beyond ASCII.
+    return Call("GET", path, headers={} if password is None else {"x-image-password": password.encode()})
+
+
+def file_call(image: Image, password: Optional[str]) -> Call:
+    extension = "jpg" if image["format"] == "jpeg" else image["format"]
+    return image_call(f"/i/{image['id']}.{extension}", password)
 
 
 def delete_call(id: str, token: Optional[str]) -> Call:
-    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", params={"token": token})
+    # In no URL, which logs would keep.
+    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", headers={} if token is None else {"x-delete-token": token})
 
 
 def test_call(ip: str, port: int, protocol: str) -> Call:
@@ -153,17 +185,22 @@ def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) 
         report["target"] = target[:2000]
     if error is not None:
         report["error"] = error[:2000]
-    return Call("POST", f"/api/proxy/{id}/report", json=report)
+    return Call("POST", f"/api/proxy/{id}/report", json=report, timeout=REPORT_TIMEOUT)
 
 
 def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, Any]) -> Call:
     """A form, so that the password is in no URL."""
-    content: Any
+    content: Any = picture
     if isinstance(picture, (str, os.PathLike)):
         content = Path(picture).read_bytes()
-        name = os.path.basename(os.fspath(picture))
+        name: Any = os.fspath(picture)
     else:
-        content = picture
-        name = os.path.basename(str(getattr(picture, "name", "image")))
-    files = {"image": (filename or name, content)}
+        name = getattr(picture, "name", None)
+        # httpx takes the length of a pipe for 0.
+        if not isinstance(picture, bytes) and not picture.seekable():
+            content = picture.read()
+    # Pipes and temporary files are named by the number of their descriptor.
+    name = filename or (os.path.basename(name) if isinstance(name, str) else "image")
+    # File names of Linux may be any bytes.
+    files = {"image": (name.encode("utf-8", "replace").decode(), content)}
     return Call("POST", "/api/upload", data=_query(fields), files=files, timeout=600.0)

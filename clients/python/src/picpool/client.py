@@ -17,7 +17,7 @@ class Picpool:
     """One server. Each method raises ``PicpoolError`` where the server refuses or does not answer.
 
     ``token`` is one of the server, or its ``ADMIN_TOKEN``. A GET that is answered 429 or 503 is sent again, ``retries`` times,
-    after the time that the server names; nothing else is repeated.
+    after the time that the server names, unless that is more than a minute; nothing else is repeated.
     """
 
     def __init__(self, url: str, *, token: Optional[str] = None, retries: int = 2, http: Optional[httpx.Client] = None) -> None:
@@ -71,7 +71,7 @@ class Picpool:
 
     def report(self, id: int, ok: bool, *, target: Optional[str] = None, error: Optional[str] = None) -> None:
         """Tells the server how a proxy has done."""
-        self._send(calls.report_call(id, ok, target, error))
+        self._json(calls.report_call(id, ok, target, error))
 
     def report_gateway(
         self,
@@ -109,8 +109,7 @@ class Picpool:
 
     def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         """The file of a picture, as it is stored."""
-        path = f"/i/{image['id']}.{'jpg' if image['format'] == 'jpeg' else image['format']}"
-        return self._send(calls.image_call(path, password)).content
+        return calls.picture_of(self.url, self._send(calls.file_call(image, password)))
 
     def images(self, text: Optional[str] = None) -> Iterator[Image]:
         """All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format."""
@@ -124,7 +123,7 @@ class Picpool:
 
     def delete_image(self, id: str, *, token: Optional[str] = None) -> None:
         """Deletes a picture that was uploaded from this address, or by its delete token."""
-        self._send(calls.delete_call(id, token))
+        self._json(calls.delete_call(id, token))
 
     def _page(self, call: Call) -> List[Proxy]:
         return cast(List[Proxy], self._json(call)["proxies"])
@@ -195,7 +194,7 @@ class AsyncPicpool:
         return cast(TestResult, await self._json(calls.test_call(ip, port, protocol)))
 
     async def report(self, id: int, ok: bool, *, target: Optional[str] = None, error: Optional[str] = None) -> None:
-        await self._send(calls.report_call(id, ok, target, error))
+        await self._json(calls.report_call(id, ok, target, error))
 
     async def report_gateway(
         self,
@@ -209,9 +208,6 @@ class AsyncPicpool:
         rest: Optional[str] = None,
         token: Optional[str] = None,
     ) -> Dict[str, Any]:
-        """Tells the gateway how an exit has done at a site: the exit of a session, an address, or the ID of a proxy. One that failed is
-        left out for the site, and the session moves on. ``token``: of the gateway; that of the client by default. ``rest``: for how
-        long, such as ``15m``."""
         what = {"target": target, "ok": ok, "session": session, "exit": exit, "id": id, "error": error, "rest": rest}
         return await self._json(calls.gateway_report_call(what, token))
 
@@ -229,8 +225,7 @@ class AsyncPicpool:
         return cast(Image, await self._json(calls.image_call(f"/api/info/{quote(id, safe='')}", password)))
 
     async def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
-        path = f"/i/{image['id']}.{'jpg' if image['format'] == 'jpeg' else image['format']}"
-        return (await self._send(calls.image_call(path, password))).content
+        return calls.picture_of(self.url, await self._send(calls.file_call(image, password)))
 
     async def images(self, text: Optional[str] = None) -> AsyncIterator[Image]:
         cursor: Optional[str] = None
@@ -243,7 +238,7 @@ class AsyncPicpool:
                 return
 
     async def delete_image(self, id: str, *, token: Optional[str] = None) -> None:
-        await self._send(calls.delete_call(id, token))
+        await self._json(calls.delete_call(id, token))
 
     async def _page(self, call: Call) -> List[Proxy]:
         return cast(List[Proxy], (await self._json(call))["proxies"])

@@ -17,8 +17,7 @@ from .rotation import GatewayRotation, Rotation
 def proxy_settings(url: str) -> Dict[str, str]:
     """The URL of a proxy or a gateway as Playwright's ``proxy=`` takes it, with its login apart."""
     parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    settings = {"server": f"{parts.scheme}://{host}:{parts.port}"}
+    settings = {"server": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"}
     if parts.username is not None:
         settings["username"] = unquote(parts.username)
         settings["password"] = unquote(parts.password or "")

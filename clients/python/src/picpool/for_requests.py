@@ -51,7 +51,7 @@ class PooledSession(requests.Session):
         fault: Optional[BaseException] = None
         for _ in range(self._tries if str(method).upper() in REPEATABLE else 1):
             try:
-                with self._rotation.take(target) as lease:
+                with self._rotation.take(target, faults=_FAULTS) as lease:
                     options["proxies"] = {"http": lease.url, "https": lease.url}
                     response = super().request(method, url, *args, **options)
                     if not self._is_ban(response):

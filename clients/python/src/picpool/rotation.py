@@ -4,12 +4,15 @@ import secrets
 import threading
 from collections import deque
 from contextlib import contextmanager
-from typing import Any, Deque, Dict, Iterator, Optional
+from typing import Any, Deque, Dict, Iterator, Optional, Tuple, Type, Union
 from urllib.parse import quote, unquote, urlsplit
 
 from ._calls import PicpoolError
 from ._types import Proxy, proxy_url
 from .client import Picpool
+
+
+Faults = Union[Type[Exception], Tuple[Type[Exception], ...]]
 
 
 class Lease:
@@ -42,16 +45,17 @@ class _Leases:
         raise NotImplementedError
 
     @contextmanager
-    def take(self, target: Optional[str] = None) -> Iterator[Lease]:
-        """The next proxy for a block of code. An exception that leaves the block counts as its failure."""
+    def take(self, target: Optional[str] = None, *, faults: Faults = Exception) -> Iterator[Lease]:
+        """The next proxy for a block of code. An exception of ``faults`` that leaves the block counts as its failure. Any other says
+        nothing of it, such as ``KeyboardInterrupt``."""
         lease = self.next()
         try:
             yield lease
-        except Exception as error:
+        except faults as error:
             lease.failed(error)
-            raise
-        finally:
             self.give_back(lease, target=target)
+            raise
+        self.give_back(lease, target=target)
 
 
 class Rotation(_Leases):
