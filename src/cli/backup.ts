@@ -1,17 +1,19 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
-import { filesAdapter } from '../../adapters/registry.ts';
+import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import type { Config } from '../config.ts';
 import { integer } from '../config-values.ts';
-import type { BlobStore } from '../image/store.ts';
-import { countOf } from '../lib/format.ts';
+import type { BlobInfo, BlobStore } from '../image/store.ts';
+import { countOf, readableBytes } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
+import { freeBytesOf } from '../lib/storage-full.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
 import { BEGAN } from './copy-records.ts';
 import { conclude, copyAll, withWorkFolder } from './copying.ts';
-import { usageError } from './exit.ts';
+import { CommandError, usageError } from './exit.ts';
 import { flag, value } from './options.ts';
 import { withStores } from './stores.ts';
 
@@ -22,7 +24,8 @@ s3://BUCKET/PREFIX?endpoint=... with the credentials of the server. It works bes
 with every kind of stores, and copies only images that TARGET does not have; what it copies is compared
 with its SHA-256 and read back. Smaller versions of images are made again on request. The backup holds
 secrets: keys, and hashes of tokens and passwords.
-Exit code 0: the backup is complete; 1: something is missing, and standard error says what.
+Exit code 0: the backup is complete; 4: it has all that the stores have, but these have lost files, which standard
+error names; 1: it is incomplete, or was not made.
 
   picpool backup /var/backups/picpool --keep 14`,
   options: {
@@ -55,6 +58,7 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
           const { blobs } = copy;
           await refuseImagesPlace(blobs, { images: source.blobs, folder });
           const files = await filesIn(blobs);
+          await demandSpace(folder, config, files);
           const known: typeof blobs = {
             ...blobs,
             stat: async (key) => files.get(key) ?? null,
@@ -93,6 +97,27 @@ Exit code 0: the backup is complete; 1: something is missing, and standard error
       { readsOnly: true },
     ),
 });
+
+/**
+ * Rejects if the disk of the folder has less space than the records are likely to take, as those of the last backup or the
+ * database do: the server may write to the same disk. They are not written to TARGET at once, because SQLite needs
+ * locks and shared memory, which network file systems lack.
+ * @throws {CommandError}
+ */
+async function demandSpace(
+  folder: string,
+  { METADATA_URL, DATA_DIR }: Config,
+  files: ReadonlyMap<string, BlobInfo>,
+): Promise<void> {
+  const database = recordsAdapter(METADATA_URL).path(METADATA_URL);
+  const [last] = backupsIn(files.keys());
+  const sizes = [files.get(last?.key ?? '')?.size ?? 0, database === null ? 0 : (await stat(database)).size];
+  const [free, needed] = [await freeBytesOf(folder), Math.max(...sizes)];
+  if (free >= needed) return;
+  throw new CommandError(
+    `A backup needs ${readableBytes(needed)} in DATA_DIR (${DATA_DIR}) while it is made; ${readableBytes(free)} are free.`,
+  );
+}
 
 /**
  * Rejects a place whose files appear among the images. That is tried, because one bucket has many names.

@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
 import { copyAll } from '../../src/cli/copying.ts';
@@ -141,8 +141,56 @@ test('a backup beside a picture that is lost keeps its own wrong file and says s
   expect(await server.stop()).toBe(0);
   await rm((await fileOf(join(server.folder, 'images'), id)) ?? '');
   const checked = await run('backup', target, '--check');
-  expect([checked.code, checked.stderr]).toEqual([1, expect.stringContaining('cannot be replaced')]);
+  expect([checked.code, checked.stderr]).toEqual([4, expect.stringContaining('cannot be replaced')]);
   expect((await stat(copy)).size).toBeGreaterThan(0);
+}, 180_000);
+
+test('a picture without a file is named by each backup, whose record of it waits for the file, and old ones go', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-10'));
+  const target = await place('lacking');
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  const early = await upload(server.url);
+  expect((await run('backup', target)).code).toBe(0);
+  await remove(server.url, early);
+  const lost = await upload(server.url);
+  expect(await server.stop()).toBe(0);
+  const aside = join(scratch, 'lost');
+  const file = (await fileOf(join(server.folder, 'images'), lost)) ?? '';
+  await rename(file, aside);
+  await age(target);
+  const lacking = await run('backup', target, '--keep', '1');
+  expect([lacking.code, lacking.stdout]).toEqual([
+    4,
+    expect.stringContaining('1 old backup and 1 file removed'),
+  ]);
+  expect(lacking.stderr).toContain(`image ${lost} has no file\nThe stores have lost the files of 1 image`);
+
+  const DATA_DIR = await place('data-11');
+  const restore = () => cli(['restore', target], { env: { DATA_DIR } });
+  const without = await restore();
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining(`image ${lost} has no file`)]);
+  await mkdir(dirname(file.replace(server.folder, DATA_DIR)), { recursive: true });
+  await rename(aside, file.replace(server.folder, DATA_DIR));
+  expect((await restore()).code).toBe(0);
+  const again = await startServer('bun', SETTINGS, DATA_DIR);
+  expect(await listed(again.url)).toEqual([lost]);
+  expect(await again.stop()).toBe(0);
+}, 180_000);
+
+test('two backups that begin in one second have names of their own', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-12'));
+  const target = await place('at-once');
+  const begin = () => cli(['backup', target], { env: { DATA_DIR: server.folder } });
+  for (const { code } of await Promise.all([begin(), begin(), begin(), begin()])) expect(code).toBe(0);
+  const names = (await cli(['restore', target, '--list'])).stdout.trim().split('\n');
+  expect(new Set(names).size).toBe(4);
+  for (const name of names) {
+    const restored = await cli(['restore', target, '--at', name], { env: { DATA_DIR: await place(name) } });
+    expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining(name)]);
+  }
+  const unclear = await cli(['restore', target, '--at', '20'], { env: { DATA_DIR: scratch } });
+  expect([unclear.code, unclear.stderr]).toEqual([1, expect.stringContaining('Several backups')]);
+  expect(await server.stop()).toBe(0);
 }, 180_000);
 
 test('a picture that is deleted while a backup runs stays in the backups before', async () => {
