@@ -19,11 +19,11 @@ export function createSqliteAudit(database: Database): AuditStore {
 
   return {
     async append({ id, at, day, subject, text }, stage) {
-      database.transaction(() => insert.run(id, at, day, subject, stage, text));
+      database.freeing(() => insert.run(id, at, day, subject, stage, text));
       await database.onDisk();
     },
     async advance(id, stage) {
-      database.transaction(() => advance.run(stage, id));
+      database.freeing(() => advance.run(stage, id));
       await database.onDisk();
     },
     list: async ({ limit, after, subject }) =>
