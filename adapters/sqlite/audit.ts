@@ -18,6 +18,7 @@ export function createSqliteAudit(database: Database): AuditStore {
   const drop = database.prepare<{ id: string }>('DELETE FROM audit WHERE day < ? AND stage = 0 RETURNING id');
 
   return {
+    /** Releases the space reserved for deletions, in which the act itself is then written. */
     async append({ id, at, day, subject, text }, stage) {
       database.freeing(() => insert.run(id, at, day, subject, stage, text));
       await database.onDisk();

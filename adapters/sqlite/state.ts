@@ -15,16 +15,15 @@ export function createSqliteState(database: Database): StateStore {
   const names = database.prepare<{ key: string }>(`SELECT key FROM state WHERE ${IS_VALUE}`);
   const read = (key: string) => select.get(key)?.value ?? null;
 
-  async function write<T>(work: () => T, within = database.transaction): Promise<T> {
-    const result = within(work);
+  async function write<T>(work: () => T): Promise<T> {
+    const result = database.transaction(work);
     await database.onDisk();
     return result;
   }
 
   return {
     get: async (key) => read(key),
-    set: (key, value, urgent) =>
-      write(() => upsert.run(key, value), urgent ? database.freeing : database.transaction),
+    set: (key, value) => write(() => upsert.run(key, value)),
     setFenced: (key, value, token) =>
       write(() => {
         if (Number(read(tokenKey(key)) ?? 0) > token) return false;

@@ -134,7 +134,7 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     async revoke(name) {
       const named = (await all()).filter(({ token }) => token.name === name);
       for (const { hash } of named) {
-        await state.set(KEY + hash, REVOKED, 'urgent');
+        await state.set(KEY + hash, REVOKED);
         believed.delete(hash);
       }
       return named.length > 0;

@@ -100,7 +100,6 @@ export function createCases(options: CasesOptions): Cases {
       return state.set(
         KEY + subject,
         JSON.stringify({ ...known, reports, receipts, count: receipts.length }),
-        'urgent',
       );
     }),
   );

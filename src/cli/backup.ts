@@ -4,6 +4,7 @@ import { openStores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { integer } from '../config-values.ts';
+import { AppError } from '../errors.ts';
 import type { BlobInfo, BlobStore } from '../image/store.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
@@ -54,11 +55,11 @@ error names; 1: it is incomplete, or was not made.
           const began = new Date();
           const opening = { runtime, credentials: credentialsOf(config), folder };
           const path = join(folder, 'records.db');
-          const copy = await openStores(`sqlite:${path}`, place, opening);
-          const { blobs } = copy;
+          const { blobs } = await openStores('sqlite::memory:', place, opening);
           await refuseImagesPlace(blobs, { images: source.blobs, folder });
           const files = await filesIn(blobs);
           await demandSpace(folder, config, files);
+          const copy = await openStores(`sqlite:${path}`, place, opening);
           const known: typeof blobs = {
             ...blobs,
             stat: async (key) => files.get(key) ?? null,
@@ -92,6 +93,11 @@ error names; 1: it is incomplete, or was not made.
           const said = `backup ${backup.name}, one of ${kept} in ${masked('BLOBS_URL', place)}`;
           const advice = `All else is in backup ${backup.name}; no older one was removed.`;
           return conclude(copied, { said, advice, terminal });
+        }).catch((error: unknown) => {
+          if (!(error instanceof AppError && error.code === 'storage_full')) throw error;
+          throw new CommandError(
+            `No space is left in TARGET or in DATA_DIR (${config.DATA_DIR}), where the records are copied first.`,
+          );
         });
       },
       { readsOnly: true },

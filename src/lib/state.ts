@@ -2,11 +2,8 @@
 export interface StateStore {
   /** Returns the value, or `null` if none was set. */
   get(key: string): Promise<string | null>;
-  /**
-   * Sets or replaces the value. `urgent`: also in a full store, as far as that has space for deletions: who fills it must
-   * not keep himself from being blocked.
-   */
-  set(key: string, value: string, urgent?: 'urgent'): Promise<void>;
+  /** Sets or replaces the value. */
+  set(key: string, value: string): Promise<void>;
   /** Sets the value only if there is none; returns the value stored afterwards. Atomic. */
   getOrSet(key: string, value: string): Promise<string>;
   /**

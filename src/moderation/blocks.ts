@@ -99,7 +99,7 @@ export function createBlocks({
       }
       // Another copy may have made a change that this one has not seen.
       demandHeld();
-      await state.set(KEY, JSON.stringify(list), 'urgent');
+      await state.set(KEY, JSON.stringify(list));
       known.set(KEY, prepared(list));
       return answer;
     });

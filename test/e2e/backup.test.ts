@@ -193,6 +193,29 @@ test('two backups that begin in one second have names of their own', async () =>
   expect(await server.stop()).toBe(0);
 }, 180_000);
 
+test('a backup that does not fit into DATA_DIR is refused before it fills that, and names the folder if it does', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-13'));
+  expect(await server.stop()).toBe(0);
+  const target = await place('small');
+  const DATA_DIR = server.folder;
+  const { size } = await stat(join(DATA_DIR, 'picpool.db'));
+  const backup = async (space: number) => {
+    const mount = `mount -t tmpfs -o size=${space} tmpfs "$DATA_DIR/tmp" && exec "$@"`;
+    const words = ['--map-root-user', '--mount', 'sh', '-c', mount, 'sh', ...cliCommand(['backup', target])];
+    const child = Bun.spawn(['unshare', ...words], { env: cliEnvironment({ DATA_DIR }), stderr: 'pipe' });
+    return [await child.exited, await child.stderr.text()];
+  };
+  expect(await backup(size - 4096)).toEqual([
+    1,
+    expect.stringMatching(/needs .* while it is made; .* are free/),
+  ]);
+  expect(await backup(size + 4096)).toEqual([
+    1,
+    expect.stringContaining('No space is left in TARGET or in DATA_DIR'),
+  ]);
+  expect((await cli(['backup', target], { env: { DATA_DIR } })).code).toBe(0);
+}, 60_000);
+
 test('a picture that is deleted while a backup runs stays in the backups before', async () => {
   const server = await startServer('bun', SETTINGS, await place('data-6'));
   const id = await upload(server.url);

@@ -76,11 +76,10 @@ export function createReviews({
   /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
   const change = (work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>): Promise<void> =>
     holding({ locks, name: 'image-reviews', clock }, async (demandHeld) => {
-      const held = await list();
-      const changed = await work(held);
+      const changed = await work(await list());
       // Another copy may have made a change that this one has not seen.
       demandHeld();
-      await state.set(KEY, JSON.stringify(changed), changed.length < held.length ? 'urgent' : undefined);
+      await state.set(KEY, JSON.stringify(changed));
     });
 
   const without = (held: ImageRecord[], id: string) => held.filter((one) => one.id !== id);
