@@ -132,7 +132,7 @@ describe.if(canMount)('a disk that', () => {
           spawnSync('sh', ['-c', `cat /dev/zero >'${disk}/filler'; cat /dev/zero >'${disk}/more'`]);
           expect((await upload(server, await transparent())).status).toBe(507);
           expect((await fetch(`${server.url}/i/${stored[0]?.id}.png?w=320`)).status).toBe(200);
-          // Whoever fills it does not keep himself from being blocked, and that is in the log.
+          // Nobody escapes a block by filling the disk, and the log has it.
           expect((await act('POST', 'blocks', { network: '192.0.2.1' })).status).toBe(200);
           expect((await act('DELETE', 'tokens/filler')).status).toBe(200);
           const log = await (await act('GET', 'log')).text();
