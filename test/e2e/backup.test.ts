@@ -109,26 +109,34 @@ test('a clock that was wrong, or a damaged backup, costs no good one', async () 
   expect(await server.stop()).toBe(0);
 }, 180_000);
 
-test('what was deleted after a backup stays deleted, although the clock was ahead during the backup', async () => {
-  const log = join(scratch, 'ahead.log');
-  const server = await startServer('bun', SETTINGS, await place('data-8'), logInto(log));
-  const [gone, kept] = [await upload(server.url), await upload(server.url)];
-  const target = await place('from-2040');
-  const wrong = {
-    BUN_OPTIONS: `--preload ${join(import.meta.dir, '../support/servers/shift-clock.ts')}`,
-    CLOCK_SHIFT_MS: String(14 * 365 * 86_400_000),
-  };
-  const { code } = await cli(['backup', target], { env: { ...wrong, DATA_DIR: server.folder } });
-  expect(code).toBe(0);
-  await remove(server.url, gone);
-  expect(await server.stop()).toBe(0);
-  const fresh = await place('data-9');
-  const restored = await cli(['restore', target, '--log', log], { env: { DATA_DIR: fresh } });
-  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image left out')]);
-  const again = await startServer('bun', SETTINGS, fresh);
-  expect(await listed(again.url)).toEqual([kept]);
-  expect(await again.stop()).toBe(0);
-}, 180_000);
+test.each([
+  ['14 years', 14 * 365 * 86_400_000, 0],
+  ['a week that has passed since', 7 * 86_400_000, 8 * 86_400_000],
+])(
+  'what was deleted after a backup stays deleted, although its clock was ahead by %s',
+  async (_, ahead, later) => {
+    const log = join(scratch, `ahead-${ahead}.log`);
+    const server = await startServer('bun', SETTINGS, await place(`data-8-${ahead}`), logInto(log));
+    const [gone, kept] = [await upload(server.url), await upload(server.url)];
+    const target = await place(`ahead-by-${ahead}`);
+    const shifted = (ms: number) => ({
+      BUN_OPTIONS: `--preload ${join(import.meta.dir, '../support/servers/shift-clock.ts')}`,
+      CLOCK_SHIFT_MS: String(ms),
+    });
+    const { code } = await cli(['backup', target], { env: { ...shifted(ahead), DATA_DIR: server.folder } });
+    expect(code).toBe(0);
+    await remove(server.url, gone);
+    expect(await server.stop()).toBe(0);
+    const fresh = await place(`data-9-${ahead}`);
+    const env = { ...shifted(later), DATA_DIR: fresh };
+    const restored = await cli(['restore', target, '--log', log], { env });
+    expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image left out')]);
+    const again = await startServer('bun', SETTINGS, fresh);
+    expect(await listed(again.url)).toEqual([kept]);
+    expect(await again.stop()).toBe(0);
+  },
+  180_000,
+);
 
 test('a backup beside a picture that is lost keeps its own wrong file and says so', async () => {
   const server = await startServer('bun', SETTINGS, await place('data-2'));
@@ -265,6 +273,20 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
   expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('has no line of a server')]);
   expect((await run(fresh, 'restore', target)).stdout).toContain('complete, from backup');
   expect(await server.stop()).toBe(0);
+}, 180_000);
+
+test('a restore without the log that is followed by one with it names what should be gone', async () => {
+  const log = join(scratch, 'forgotten.log');
+  const server = await startServer('bun', SETTINGS, await place('data-14'), logInto(log));
+  const gone = await upload(server.url);
+  const target = await place('forgotten');
+  expect((await cli(['backup', target], { env: { DATA_DIR: server.folder } })).code).toBe(0);
+  await remove(server.url, gone);
+  expect(await server.stop()).toBe(0);
+  const env = { DATA_DIR: await place('data-15') };
+  expect((await cli(['restore', target], { env })).code).toBe(0);
+  const told = await cli(['restore', target, '--log', log], { env });
+  expect([told.code, told.stderr]).toEqual([1, expect.stringContaining(`image ${gone} is there, although`)]);
 }, 180_000);
 
 test('a refused restore leaves no mark in the records', async () => {
