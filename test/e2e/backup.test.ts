@@ -266,7 +266,9 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
   expect((await run(server.folder, 'backup', target, '--check')).code).toBe(0);
   const newer = await run(fresh, 'restore', target);
   expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('continue it with --at')]);
-  const begun = await startServer('bun', SETTINGS, fresh);
+  const log = join(scratch, 'unfinished.log');
+  const begun = await startServer('bun', SETTINGS, fresh, logInto(log));
+  expect(await readFile(log, 'utf8')).toContain('a restore was unfinished');
   expect(await listed(begun.url)).toEqual([second]);
   expect(await begun.stop()).toBe(0);
   const later = await run(fresh, 'restore', target, '--log', '/dev/null');
