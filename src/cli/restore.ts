@@ -39,10 +39,7 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
   journalctl -u picpool -o cat > picpool.log
   picpool restore /var/backups/picpool --log picpool.log`,
   options: {
-    at: value(
-      'NAME',
-      text(undefined, 'Restores this backup instead of the latest; the time in its name is enough.'),
-    ),
+    at: value('NAME', text(undefined, 'Restores this backup instead of the latest.')),
     log: values('FILE', text(undefined, 'A log of the server, oldest first.')),
     list: flag('Only prints the names of the backups in TARGET, the latest first.'),
     verify: flag('Also compares the SHA-256 of files that are already there, and copies those that differ.'),
@@ -58,14 +55,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       await terminal.print(backups.map(({ name }) => `${name}\n`).join(''));
       return EXIT.done;
     }
-    const { at = backups[0]?.name ?? '' } = options;
-    const [backup, another] = backups.filter(({ name }) => name.startsWith(at));
+    const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
     if (backup === undefined) throw new CommandError(`${masked('BLOBS_URL', place)} holds no such backup.`);
-    if (another !== undefined) {
-      throw new CommandError(
-        `Several backups are called ${at}: ${another.name} and ${backup.name}, for example.`,
-      );
-    }
     await refuseDefault(env, config);
     for (const name of ['METADATA_URL', 'BLOBS_URL'] as const)
       terminal.say(`to ${name}=${masked(name, config[name])}`);

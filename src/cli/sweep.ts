@@ -28,9 +28,9 @@ export const command = defineCommand({
 server asks for this when there are too many of them to be an accident, or when records and files may not belong
 together. If anything was lost, restore it first: then the files have their records again.
 
-With --confirm, the records count as complete. Files without one go to quarantine, from which
-picpool restore-strays takes them back until IMAGE_STRAY_RETENTION is over; lost indexes are rebuilt, and
-records and files belong together from then on. Exit code 1: there is something to confirm.`,
+With --confirm, the records count as complete. Files without one go to quarantine for IMAGE_STRAY_RETENTION,
+from which each returns by itself once its record is back; lost indexes are rebuilt, and records and files
+belong together from then on. Exit code 1: there is something to confirm.`,
   options: { confirm: flag('Quarantines these files.') },
 
   run: ({ options, ...surroundings }) =>

@@ -137,7 +137,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
 }
 
 /** Reports whether the administrator has blocked the content of a stored file. */
-export async function isBlocked(
+async function isBlocked(
   blobs: Pick<BlobStore, 'get'>,
   key: string,
   mayStore: ((hash: string) => Promise<void>) | undefined,
