@@ -2,7 +2,6 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
-import type { Config } from '../config.ts';
 import { integer } from '../config-values.ts';
 import { AppError } from '../errors.ts';
 import type { BlobInfo, BlobStore } from '../image/store.ts';
@@ -58,7 +57,7 @@ error names; 1: it is incomplete, or was not made.
           const { blobs } = await openStores('sqlite::memory:', place, opening);
           await refuseImagesPlace(blobs, { images: source.blobs, folder });
           const files = await filesIn(blobs);
-          await demandSpace(folder, config, files);
+          await demandSpace(folder, config.METADATA_URL, files);
           const copy = await openStores(`sqlite:${path}`, place, opening);
           const known: typeof blobs = {
             ...blobs,
@@ -105,24 +104,19 @@ error names; 1: it is incomplete, or was not made.
 });
 
 /**
- * Rejects if the disk of the folder has less space than the records are likely to take, as those of the last backup or the
- * database do: the server may write to the same disk. They are not written to TARGET at once, because SQLite needs
- * locks and shared memory, which network file systems lack.
+ * Rejects if the folder has less space than the records of the last backup, or the database, take: the server may write to
+ * the same disk. In TARGET, SQLite might lack locks and shared memory: network file systems do.
  * @throws {CommandError}
  */
-async function demandSpace(
-  folder: string,
-  { METADATA_URL, DATA_DIR }: Config,
-  files: ReadonlyMap<string, BlobInfo>,
-): Promise<void> {
-  const database = recordsAdapter(METADATA_URL).path(METADATA_URL);
-  const [last] = backupsIn(files.keys());
-  const sizes = [files.get(last?.key ?? '')?.size ?? 0, database === null ? 0 : (await stat(database)).size];
-  const [free, needed] = [await freeBytesOf(folder), Math.max(...sizes)];
-  if (free >= needed) return;
-  throw new CommandError(
-    `A backup needs ${readableBytes(needed)} in DATA_DIR (${DATA_DIR}) while it is made; ${readableBytes(free)} are free.`,
-  );
+async function demandSpace(folder: string, url: string, files: ReadonlyMap<string, BlobInfo>): Promise<void> {
+  const database = recordsAdapter(url).path(url);
+  const last = files.get(backupsIn(files.keys())[0]?.key ?? '')?.size ?? 0;
+  const needed = Math.max(last, database === null ? 0 : (await stat(database)).size);
+  const free = await freeBytesOf(folder);
+  if (free < needed)
+    throw new CommandError(
+      `A backup needs ${readableBytes(needed)} in DATA_DIR while it is made; ${readableBytes(free)} are free.`,
+    );
 }
 
 /**

@@ -67,7 +67,7 @@ export async function copyImages(
         if (!(error instanceof CopyFault)) throw error;
         // It was deleted meanwhile.
         if (!wasThere && (await from.images.get(image.id)) === null) return;
-        const isLost = live && error.isLost;
+        const isLost = live && error instanceof LostFault;
         if (isLost) moved.set(image, 0);
         const also = wasThere ? 'is not intact in the backup, and cannot be replaced: it ' : '';
         (isLost ? result.lost : result.faults).push(`image ${image.id} ${also}${error.message}`);
@@ -106,7 +106,7 @@ export async function copyReviewed(
     } catch (error) {
       if (!(error instanceof CopyFault)) throw error;
       const said = `image ${image.id}, in review, ${error.message}`;
-      (live && error.isLost ? result.lost : result.faults).push(said);
+      (live && error instanceof LostFault ? result.lost : result.faults).push(said);
     }
   }
   return result;
@@ -136,15 +136,10 @@ export async function removeDeleted(
 }
 
 /** A fault of one image, which does not affect the others. */
-class CopyFault extends Error {
-  /** The old store has no intact file, so repeating does not help. */
-  readonly isLost: boolean;
+class CopyFault extends Error {}
 
-  constructor(message: string, isLost: boolean) {
-    super(message);
-    this.isLost = isLost;
-  }
-}
+/** The old store has no intact file, so repeating does not help. */
+class LostFault extends CopyFault {}
 
 /**
  * Returns all records in batches. An access moves a record within their order, so one that a running server touches can be
@@ -254,16 +249,16 @@ async function copyFile(
   const path = join(folder, randomUUID());
   try {
     const found = await hashOf(from, key, path);
-    if (found === null) throw new CopyFault('has no file', true);
+    if (found === null) throw new LostFault('has no file');
     if (found !== image.hash)
-      throw new CopyFault('has a file that differs from what was stored: the SHA-256 does not match', true);
+      throw new LostFault('has a file that differs from what was stored: the SHA-256 does not match');
     await to.put(key, path, MEDIA_TYPES[image.format]);
   } finally {
     await rm(path, { force: true });
   }
   if (!(await isGood())) {
     await to.remove(key);
-    throw new CopyFault('cannot be read back from the new store unchanged', false);
+    throw new CopyFault('cannot be read back from the new store unchanged');
   }
   return image.size;
 }
