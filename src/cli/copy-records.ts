@@ -59,10 +59,15 @@ const AUDIT_BATCH = 500;
 
 /** Copies the audit log. Returns how many acts there were. */
 export async function copyAudit(from: AuditStore, to: AuditStore): Promise<number> {
+  const open = new Set((await to.unfinished(AUDIT_BATCH)).map(({ id }) => id));
   let count = 0;
   for (let after: string | undefined; ; ) {
     const acts = await from.list({ limit: AUDIT_BATCH, after });
-    for (const { stage, ...entry } of acts) await to.append(entry, stage);
+    for (const { stage, ...entry } of acts) {
+      await to.append(entry, stage);
+      // An earlier copy brought it before it was carried out.
+      if (open.has(entry.id)) await to.advance(entry.id, stage);
+    }
     count += acts.length;
     after = acts.at(-1)?.id;
     if (after === undefined) return count;

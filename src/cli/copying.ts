@@ -94,6 +94,11 @@ export async function copyAll(
     }
   }
   await bringToEpoch(source, target, folder);
+  const unreadable = Object.values(source.condition().unreadable).reduce((sum, count) => sum + count, 0);
+  if (unreadable > 0)
+    faults.push(
+      `${countOf(unreadable, 'record')} cannot be read: a newer picpool wrote them, or they are damaged`,
+    );
   return { done, faults, lost: [...images.lost, ...reviewed.lost] };
 }
 
