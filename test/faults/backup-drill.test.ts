@@ -207,7 +207,7 @@ test('a record that cannot be read is a fault of the backup, which removes no ol
   expect((await cli(['backup', target], { env })).code).toBe(0);
   const prefix = new URL(env.METADATA_URL ?? '').searchParams.get('prefix');
   const port = Number(new URL(redis.url).port);
-  await command(port, 'HSET', `{${prefix}:images}:records`, id, '["newer"]');
+  await command(port, 'HSET', `{${prefix}:images}:records`, id, 'newer');
   const without = await cli(['backup', target, '--keep', '1'], { env });
   expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('1 record cannot be read')]);
   expect((await cli(['restore', target, '--list'], { env })).stdout.trim().split('\n')).toHaveLength(2);
