@@ -261,6 +261,8 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
     expect([code, stderr]).toEqual([1, expect.stringContaining(`image ${first} has no file`)]);
     expect(stderr).toContain(`to METADATA_URL=sqlite:${fresh}/picpool.db`);
   }
+  const half = await run(fresh, 'backup', target, '--keep', '1');
+  expect([half.code, half.stderr]).toEqual([1, expect.stringContaining('The restore of the backup')]);
   expect((await run(server.folder, 'backup', target, '--check')).code).toBe(0);
   const newer = await run(fresh, 'restore', target);
   expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('continue it with --at')]);
@@ -334,18 +336,21 @@ test('a place that is empty, missing or within the data is refused, and so is a 
   expect(await readdir(cwd)).toEqual([]);
 }, 180_000);
 
-test('after a migration, a server of proxies alone ends the refusal of commands, and a backup never was refused', async () => {
+test('after a migration, commands refuse the old stores, backups as well, which a server of proxies alone ends', async () => {
   const only = { ...SETTINGS, SERVICES: 'proxy', PROXY_REFRESH: 'off' };
   const server = await startServer('bun', SETTINGS, await place('data-5'));
   expect(await server.stop()).toBe(0);
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
   const to = `sqlite:${join(await place('new'), 'picpool.db')}`;
   expect((await run('migrate', '--to-metadata', to)).code).toBe(0);
-  expect((await run('token', 'list')).code).toBe(2);
-  expect((await run('backup', await place('moved'))).code).toBe(0);
+  const backup = ['backup', await place('moved')];
+  // A timer with the old settings must not go on as if nothing had happened.
+  for (const words of [['token', 'list'], ['log'], backup]) {
+    expect(await run(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(to) });
+  }
   const again = await startServer('bun', only, server.folder);
   expect(await again.stop()).toBe(0);
-  expect((await run('token', 'list')).code).toBe(0);
+  for (const words of [['token', 'list'], backup]) expect((await run(...words)).code).toBe(0);
 }, 180_000);
 
 test('a database whose header is destroyed counts as damaged', async () => {
