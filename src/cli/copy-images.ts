@@ -11,6 +11,7 @@ import { heldKey, readReviews } from '../image/review/reviews.ts';
 import type { BlobStore } from '../image/store.ts';
 import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
+import { formatCount } from '../lib/format.ts';
 
 const PAGE = 500;
 const FILES_AT_ONCE = 8;
@@ -201,11 +202,13 @@ export async function compareImages(
   to: Pick<Stores, 'images'>,
 ): Promise<string[]> {
   const faults: string[] = [];
+  let [seen, there] = [0, 0];
   for await (const records of pages(from.images)) {
     const known = await to.images.getMany(records.map(({ id }) => id));
+    seen += records.length;
+    there += known.size;
     for (const image of records) {
       const other = known.get(image.id);
-      // Missing ones are counted.
       if (other === undefined) continue;
       const wanted = { ...image, ...used(other, other) };
       const names = Object.entries(wanted).flatMap(([name, value]) =>
@@ -214,6 +217,7 @@ export async function compareImages(
       if (names.length > 0) faults.push(`image ${image.id} has another ${names.join(', ')} in the new store`);
     }
   }
+  if (there < seen) faults.push(`${formatCount(there)} of ${formatCount(seen)} images are in the new store`);
   return faults;
 }
 

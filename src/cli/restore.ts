@@ -65,10 +65,10 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       return await withWorkFolder(config.DATA_DIR, async (folder) => {
         const source = await openBackup({ url: place, blobs }, backup, { ...opening, folder });
         closing.push(source);
-        const began = (await source.state.get(BEGAN)) ?? new Date(timeOf(backup.name)).toISOString();
+        const began = Date.parse((await source.state.get(BEGAN)) ?? '') || timeOf(backup.name);
         const [latest] = await source.images.recent({ offset: 0, limit: 1 });
         // A clock that was ahead does not tell what was removed since. What happened before is repeated in vain.
-        const known = Math.min(Date.parse(began), latest?.lastAccess ?? 0) - MARGIN_MS;
+        const known = Math.min(began, latest?.lastAccess ?? 0) - MARGIN_MS;
         const since = known > Date.now() ? '' : new Date(known).toISOString();
         const told = await readServerLogs(options.log, since);
         await makeFolder(config.METADATA_URL);
