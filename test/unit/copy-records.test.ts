@@ -7,7 +7,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 
 const open = async () => createSqliteAudit(await openDatabase(bunRuntime.openSqlite, ':memory:'));
 
-test('an act that was open during the first copy, and then done, is not done again by who has the second', async () => {
+test('an act that was open during the first copy, and then done, is not done again after the second', async () => {
   const [from, to] = [await open(), await open()];
   const entry = { id: 'a', at: 1, day: 0, subject: 'network 192.0.2.1', text: '{"what":"block.add"}' };
   await from.append(entry, OPEN);
