@@ -115,7 +115,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       adminToken: config.ADMIN_TOKEN,
     });
     const web = await openWeb(config);
-    await removeMarks(opened.state).catch((cause) => log('warn', 'marks of commands remain', { cause }));
+    await removeMarks(opened.state, log).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
     const { stores, blocks, audit, metrics, now } = operations;
     const parts = { web, runtime, config, env, stores, log, operations, system };

@@ -2,10 +2,12 @@ import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
+ * A Redis whose memory is full accepts an act because its script begins by deleting, even if there is nothing to delete.
  * KEYS of every script: records (ID to JSON without stage), times and days (IDs by them), open (IDs by their stage and
  * then backwards by time), subjects (`subject`, a line feed, ID).
  */
 const APPEND = script(`
+redis.call('HDEL', KEYS[1], '')
 if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])

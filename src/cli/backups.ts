@@ -11,7 +11,7 @@ import { digest, hashOf } from './copy-images.ts';
 import { CommandError, usageError } from './exit.ts';
 
 /** Key of a backup's records among the files: about when it began, and the beginning of their SHA-256. */
-const RECORDS = /^records\/(\d{8}T\d{6}Z)-([0-9a-f]{16})\.db$/;
+const RECORDS = /^records\/(\d{8}T\d{6}Z-[0-9a-f]{16})\.db$/;
 const HASH_LENGTH = 16;
 /** A younger file may belong to a backup that still runs. */
 const PRUNE_AGE_MS = 86_400_000;
@@ -19,9 +19,8 @@ const PRUNE_AGE_MS = 86_400_000;
 /** One backup: a database of its records. The files are shared by all backups at that place. */
 export interface Backup {
   key: string;
-  /** `20260201T080500Z`. */
+  /** `20260201T080500Z-` and the hash, because two may begin at once. */
   name: string;
-  hash: string;
 }
 
 /**
@@ -73,15 +72,14 @@ export function backupsIn(keys: Iterable<string>): Backup[] {
     .sort()
     .reverse()
     .flatMap((key) => {
-      const [, name, hash] = RECORDS.exec(key) ?? [];
-      const isOne = name !== undefined && hash !== undefined && Number.isFinite(timeOf(name));
-      return isOne ? { key, name, hash } : [];
+      const [, name] = RECORDS.exec(key) ?? [];
+      return name !== undefined && Number.isFinite(timeOf(name)) ? { key, name } : [];
     });
 }
 
 /** Returns the time that a backup's name says, in ms since 1970; `NaN` if it is none. */
 export function timeOf(name: string): number {
-  return Date.parse(name.replace(/^(....)(..)(.....)(..)/, '$1-$2-$3:$4:'));
+  return Date.parse(name.replace(/^(....)(..)(.....)(..)(..Z).*/, '$1-$2-$3:$4:$5'));
 }
 
 /**
@@ -96,12 +94,12 @@ export async function storeBackup(
 ): Promise<Backup> {
   const [newest] = backupsIn(files.keys());
   const next = newest === undefined ? 0 : timeOf(newest.name) + 1000;
-  const name = new Date(Math.max(began.getTime(), next)).toISOString().replace(/[-:]|\.\d+/g, '');
+  const time = new Date(Math.max(began.getTime(), next)).toISOString().replace(/[-:]|\.\d+/g, '');
   const whole = await digest(createReadStream(path));
-  const hash = whole.slice(0, HASH_LENGTH);
-  const key = `records/${name}-${hash}.db`;
+  const name = `${time}-${whole.slice(0, HASH_LENGTH)}`;
+  const key = `records/${name}.db`;
   await blobs.put(key, path, 'application/vnd.sqlite3');
-  if ((await hashOf(blobs, key)) === whole) return { key, name, hash };
+  if ((await hashOf(blobs, key)) === whole) return { key, name };
   await blobs.remove(key);
   throw new CommandError('The records of the backup cannot be read back unchanged.');
 }
@@ -112,7 +110,7 @@ export async function storeBackup(
  */
 export async function openBackup(
   place: { url: string; blobs: BlobStore },
-  { key, name, hash }: Backup,
+  { key, name }: Backup,
   { folder, ...options }: OpenOptions & { folder: string },
 ): Promise<Stores> {
   const own = await mkdtemp(join(folder, 'backup-'));
@@ -120,7 +118,7 @@ export async function openBackup(
   try {
     const path = join(own, 'records.db');
     const found = await hashOf(place.blobs, key, path);
-    if (!found.startsWith(hash)) {
+    if (!found?.startsWith(name.slice(-HASH_LENGTH))) {
       throw new CommandError(`The records of the backup ${name} are damaged. Restore another one with --at.`);
     }
     const stores = await openStores(`sqlite:${path}`, place.url, options);

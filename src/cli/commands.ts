@@ -21,10 +21,6 @@ export const COMMANDS: Record<string, Entry> = {
   delete: { summary: 'delete images that were uploaded from here', load: () => import('./delete.ts') },
   cleanup: { summary: 'delete images that are no longer opened', load: () => import('./cleanup.ts') },
   sweep: { summary: 'show or quarantine image files without a record', load: () => import('./sweep.ts') },
-  'restore-strays': {
-    summary: 'take image files out of quarantine',
-    load: () => import('./restore-strays.ts'),
-  },
   backup: { summary: 'back up records and images', load: () => import('./backup.ts') },
   restore: { summary: 'restore a backup', load: () => import('./restore.ts') },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },

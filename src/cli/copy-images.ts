@@ -11,6 +11,7 @@ import { heldKey, readReviews } from '../image/review/reviews.ts';
 import type { BlobStore } from '../image/store.ts';
 import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
+import { formatCount } from '../lib/format.ts';
 
 const PAGE = 500;
 const FILES_AT_ONCE = 8;
@@ -18,8 +19,6 @@ const FILES_AT_ONCE = 8;
 const LIVE_PAGE = 5000;
 /** More, because a store syncs all that wait at once. */
 const RECORDS_AT_ONCE = 64;
-/** Faults beyond this number are only counted. */
-const MOST_FAULTS = 100;
 
 interface ImagesCopied {
   seen: number;
@@ -27,6 +26,8 @@ interface ImagesCopied {
   bytes: number;
   /** As sentences. */
   faults: string[];
+  /** For a backup, as sentences: pictures that have no intact file in the stores, nor in the backup. */
+  lost: string[];
 }
 
 /** Where images are copied to; `null`: that part stays where it is. */
@@ -38,7 +39,8 @@ export interface ImageTarget {
 /**
  * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
  * skipped; with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
- * `live`: all records are new there, so only files count as copied, and a file that had to be replaced is a fault.
+ * `live`: all records are new there, so only files count as copied, and a file that had to be replaced is a fault. A
+ * record without a file is copied then: the file may come back, as from a disk that was not mounted.
  * `folder`: for temporary files.
  */
 export async function copyImages(
@@ -47,7 +49,7 @@ export async function copyImages(
   { verify, live, folder }: { verify: boolean; live: boolean; folder: string },
   onSeen: (seen: number, bytes: number) => void,
 ): Promise<ImagesCopied> {
-  const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [] };
+  const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [], lost: [] };
   for await (const records of everyImage(from, to.metadata, live ? LIVE_PAGE : PAGE)) {
     const ids = records.map(({ id }) => id);
     const known = to.metadata === null ? new Map() : await to.metadata.images.getMany(ids);
@@ -56,21 +58,20 @@ export async function copyImages(
       const { blobs } = to;
       const key = originalKey(image);
       const wasThere = live && verify && (await blobs?.stat(key))?.size === image.size;
-      const tell = (what: string) => {
-        if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${what}`);
-      };
       try {
         const file = { from: from.blobs, key, folder, verify };
         const bytes = blobs === null ? 0 : await copyFile(image, { ...file, to: blobs });
         moved.set(image, bytes);
-        if (wasThere && bytes > 0) tell('is not intact in the backup; it has been replaced');
+        if (wasThere && bytes > 0)
+          result.faults.push(`image ${image.id} is not intact in the backup; it has been replaced`);
       } catch (error) {
         if (!(error instanceof CopyFault)) throw error;
-        if (wasThere) {
-          moved.set(image, 0);
-          tell(`is not intact in the backup, and cannot be replaced: it ${error.message}`);
-          // Otherwise it was deleted meanwhile.
-        } else if ((await from.images.get(image.id)) !== null) tell(error.message);
+        // It was deleted meanwhile.
+        if (!wasThere && (await from.images.get(image.id)) === null) return;
+        const isLost = live && error instanceof LostFault;
+        if (isLost) moved.set(image, 0);
+        const also = wasThere ? 'is not intact in the backup, and cannot be replaced: it ' : '';
+        (isLost ? result.lost : result.faults).push(`image ${image.id} ${also}${error.message}`);
       }
     });
     await forEachBounded(moved, live ? LIVE_PAGE : RECORDS_AT_ONCE, async ([image, bytes]) => {
@@ -91,12 +92,12 @@ export async function copyImages(
 export async function copyReviewed(
   from: Pick<Stores, 'state' | 'blobs'>,
   to: { state: Stores['state'] | null; blobs: BlobStore | null },
-  { verify, folder }: { verify: boolean; folder: string },
-): Promise<{ seen: number; faults: string[] }> {
+  { verify, live, folder }: { verify: boolean; live: boolean; folder: string },
+): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'>> {
   const held = await readReviews(from.state);
-  const faults: string[] = [];
+  const result = { seen: held.length, faults: [] as string[], lost: [] as string[] };
   const { blobs } = to;
-  if (blobs === null) return { seen: held.length, faults };
+  if (blobs === null) return result;
   const ids = new Set(held.map(({ id }) => id));
   const decided = to.state === null ? [] : (await readReviews(to.state)).filter(({ id }) => !ids.has(id));
   for (const image of decided) await blobs.remove(heldKey(image));
@@ -105,10 +106,11 @@ export async function copyReviewed(
       await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), folder, verify });
     } catch (error) {
       if (!(error instanceof CopyFault)) throw error;
-      faults.push(`image ${image.id}, in review, ${error.message}`);
+      const said = `image ${image.id}, in review, ${error.message}`;
+      (live && error instanceof LostFault ? result.lost : result.faults).push(said);
     }
   }
-  return { seen: held.length, faults };
+  return result;
 }
 
 /**
@@ -136,6 +138,9 @@ export async function removeDeleted(
 
 /** A fault of one image, which does not affect the others. */
 class CopyFault extends Error {}
+
+/** The old store has no intact file, so repeating does not help. */
+class LostFault extends CopyFault {}
 
 /**
  * Returns all records in batches. An access moves a record within their order, so one that a running server touches can be
@@ -197,12 +202,14 @@ export async function compareImages(
   to: Pick<Stores, 'images'>,
 ): Promise<string[]> {
   const faults: string[] = [];
+  let [seen, there] = [0, 0];
   for await (const records of pages(from.images)) {
     const known = await to.images.getMany(records.map(({ id }) => id));
+    seen += records.length;
+    there += known.size;
     for (const image of records) {
       const other = known.get(image.id);
-      // Missing ones are counted.
-      if (other === undefined || faults.length >= MOST_FAULTS) continue;
+      if (other === undefined) continue;
       const wanted = { ...image, ...used(other, other) };
       const names = Object.entries(wanted).flatMap(([name, value]) =>
         isDeepStrictEqual(value, other[name as keyof ImageRecord]) ? [] : name,
@@ -210,6 +217,7 @@ export async function compareImages(
       if (names.length > 0) faults.push(`image ${image.id} has another ${names.join(', ')} in the new store`);
     }
   }
+  if (there < seen) faults.push(`${formatCount(there)} of ${formatCount(seen)} images are in the new store`);
   return faults;
 }
 
@@ -244,9 +252,10 @@ async function copyFile(
   if (isThere && (!verify || (await isGood()) || (await isGood()))) return 0;
   const path = join(folder, randomUUID());
   try {
-    if ((await hashOf(from, key, path)) !== image.hash) {
-      throw new CopyFault('has a file that differs from what was stored: the SHA-256 does not match');
-    }
+    const found = await hashOf(from, key, path);
+    if (found === null) throw new LostFault('has no file');
+    if (found !== image.hash)
+      throw new LostFault('has a file that differs from what was stored: the SHA-256 does not match');
     await to.put(key, path, MEDIA_TYPES[image.format]);
   } finally {
     await rm(path, { force: true });
@@ -258,16 +267,18 @@ async function copyFile(
   return image.size;
 }
 
-/**
- * Returns the SHA-256 of a file in a store, and can write it to `path` at the same time.
- * @throws {CopyFault} if there is no file.
- */
-export async function hashOf(blobs: Pick<BlobStore, 'get'>, key: string, path?: string): Promise<string> {
+/** Returns the SHA-256 of a file in a store, `null` if there is none, and can write it to `path` at the same time. */
+export async function hashOf(
+  blobs: Pick<BlobStore, 'get'>,
+  key: string,
+  path?: string,
+): Promise<string | null> {
   const body = await blobs.get(key);
-  if (body === null) throw new CopyFault('has no file');
+  if (body === null) return null;
   return digest(body instanceof Blob ? body.stream() : body, path).catch(async (cause) => {
     // It was removed after the store had found it.
-    throw (await blobs.get(key)) === null ? new CopyFault('has no file') : cause;
+    if ((await blobs.get(key)) === null) return null;
+    throw cause;
   });
 }
 

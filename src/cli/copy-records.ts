@@ -59,10 +59,15 @@ const AUDIT_BATCH = 500;
 
 /** Copies the audit log. Returns how many acts there were. */
 export async function copyAudit(from: AuditStore, to: AuditStore): Promise<number> {
+  const open = new Set((await to.unfinished(AUDIT_BATCH)).map(({ id }) => id));
   let count = 0;
   for (let after: string | undefined; ; ) {
     const acts = await from.list({ limit: AUDIT_BATCH, after });
-    for (const { stage, ...entry } of acts) await to.append(entry, stage);
+    for (const { stage, ...entry } of acts) {
+      await to.append(entry, stage);
+      // An earlier copy brought it before it was carried out.
+      if (open.has(entry.id)) await to.advance(entry.id, stage);
+    }
     count += acts.length;
     after = acts.at(-1)?.id;
     if (after === undefined) return count;
@@ -71,15 +76,20 @@ export async function copyAudit(from: AuditStore, to: AuditStore): Promise<numbe
 
 /** Key in a backup: when it began, as ISO 8601. Its name may be later. */
 export const BEGAN = 'backup-began';
+/** The same as `COPIED_ALBUMS` for other values, as JSON. */
+const COPIED_VALUES = 'migrated-values';
 /** What is about one store, and not copied to another. */
-const OWN: readonly string[] = [COPIED_ALBUMS, BEGAN, MOVED, UNFINISHED];
+const OWN: readonly string[] = [COPIED_ALBUMS, COPIED_VALUES, BEGAN, MOVED, UNFINISHED];
 
-/** Copies secrets, blocks and reports of jobs. Returns how many there were. */
+/** Copies secrets, blocks and reports of jobs, and removes those that are gone since. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
   const keys = (await from.keys()).filter((key) => !OWN.includes(key) && !key.startsWith(SESSION_KEY));
   for (const key of keys) {
     const value = await from.get(key);
     if (value !== null) await to.set(key, value);
   }
+  const before: string[] = JSON.parse((await to.get(COPIED_VALUES)) ?? '[]');
+  for (const key of before) if (!keys.includes(key)) await to.remove(key);
+  await to.set(COPIED_VALUES, JSON.stringify(keys));
   return keys.length;
 }

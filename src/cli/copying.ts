@@ -34,6 +34,8 @@ interface Copied {
   done: string[];
   /** As sentences. */
   faults: string[];
+  /** For a backup, as sentences: what the old stores have lost, so that nothing is wrong with the copy. */
+  lost: string[];
 }
 
 /** Copies everything. */
@@ -44,7 +46,6 @@ export async function copyAll(
 ): Promise<Copied> {
   await claim(source, target, folder);
   const now = () => performance.now();
-  const faults: string[] = [];
   const done: string[] = [];
 
   const { images: total } = await source.images.summary();
@@ -53,7 +54,6 @@ export async function copyAll(
     progress.update({ done: copied, total, note: readableBytes(bytes) }),
   );
   progress.end();
-  faults.push(...images.faults);
   done.push(
     `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
   );
@@ -61,9 +61,9 @@ export async function copyAll(
   const reviewed = await copyReviewed(
     source,
     { state: target.metadata?.state ?? null, blobs: target.blobs },
-    { verify, folder },
+    { verify, live, folder },
   );
-  faults.push(...reviewed.faults);
+  const faults = [...images.faults, ...reviewed.faults];
   if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
 
   if (target.metadata !== null) {
@@ -89,40 +89,45 @@ export async function copyAll(
     if (acts > 0) done.push(countOf(acts, 'act'));
     done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
     if (!live) {
-      faults.push(...(await compareCounts(source, target.metadata)));
+      const { total } = await target.metadata.proxies.summary();
+      if (total < proxies) faults.push(`${total} of ${proxies} proxies are in the new store`);
       faults.push(...(await compareImages(source, target.metadata)));
     }
   }
   await bringToEpoch(source, target, folder);
-  return { done, faults };
+  const unreadable = Object.values(source.condition().unreadable).reduce((sum, count) => sum + count, 0);
+  if (unreadable > 0)
+    faults.push(
+      `${countOf(unreadable, 'record')} cannot be read: a newer picpool wrote them, or they are damaged`,
+    );
+  return { done, faults, lost: [...images.lost, ...reviewed.lost] };
 }
+
+/** Further faults are only counted. */
+const MOST_NAMED = 100;
 
 /** Reports what was copied. `advice`: what to do about faults. */
 export async function conclude(
-  { done, faults }: Copied,
+  { done, faults, lost }: Copied,
   { said, advice, terminal }: { said: string; advice: string; terminal: Terminal },
 ): Promise<ExitCode> {
-  for (const fault of faults) terminal.say(`picpool: ${fault}`);
-  if (faults.length > 0) terminal.say(`${countOf(faults.length, 'fault')}. ${advice}`);
-  else await terminal.print(`${done.join(', ')}: ${said}\n`);
-  return faults.length > 0 ? EXIT.failed : EXIT.done;
+  for (const fault of [...faults, ...lost].slice(0, MOST_NAMED)) terminal.say(`picpool: ${fault}`);
+  if (lost.length > 0)
+    terminal.say(
+      `The stores have lost the files of ${countOf(lost.length, 'image')}, which no backup here has.`,
+    );
+  if (faults.length > 0) {
+    terminal.say(`${countOf(faults.length, 'fault')}. ${advice}`);
+    return EXIT.failed;
+  }
+  await terminal.print(`${done.join(', ')}: ${said}\n`);
+  return lost.length > 0 ? EXIT.lost : EXIT.done;
 }
 
 /** Creates the folder of a database, because opening one does not. */
 export async function makeFolder(metadata: string | undefined): Promise<void> {
   const path = metadata === undefined ? null : recordsAdapter(metadata).path(metadata);
   if (path !== null) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-}
-
-/** What else differs, `compareImages` finds. */
-async function compareCounts(source: Stores, target: Stores): Promise<string[]> {
-  const counts = [
-    ['images', (await source.images.summary()).images, (await target.images.summary()).images],
-    ['proxies', (await source.proxies.summary()).total, (await target.proxies.summary()).total],
-  ] as const;
-  return counts
-    .filter(([, old, now]) => now < old)
-    .map(([what, old, now]) => `${formatCount(now)} of ${formatCount(old)} ${what} are in the new store`);
 }
 
 const WORK = 'picpool-migrate-';

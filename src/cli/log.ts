@@ -18,26 +18,22 @@ what, when and why.
   },
 
   async run({ options, ...surroundings }) {
-    return withStores(
-      surroundings,
-      async ({ config, log, ...stores }) => {
-        const audit = openAudit(config, stores, log);
-        const lines: string[] = [];
-        for (let after: string | undefined; lines.length < options.last; ) {
-          const acts = await audit.list({ limit: Math.min(PAGE, options.last - lines.length), after });
-          if (acts.length === 0) break;
-          lines.push(...acts.map(audit.lineOf));
-          after = acts.at(-1)?.id;
-        }
-        await surroundings.terminal.print(
-          lines
-            .toReversed()
-            .map((line) => `${line}\n`)
-            .join(''),
-        );
-        return EXIT.done;
-      },
-      { readsOnly: true },
-    );
+    return withStores(surroundings, async ({ config, log, ...stores }) => {
+      const audit = openAudit(config, stores, log);
+      const lines: string[] = [];
+      for (let after: string | undefined; lines.length < options.last; ) {
+        const acts = await audit.list({ limit: Math.min(PAGE, options.last - lines.length), after });
+        if (acts.length === 0) break;
+        lines.push(...acts.map(audit.lineOf));
+        after = acts.at(-1)?.id;
+      }
+      await surroundings.terminal.print(
+        lines
+          .toReversed()
+          .map((line) => `${line}\n`)
+          .join(''),
+      );
+      return EXIT.done;
+    });
   },
 });

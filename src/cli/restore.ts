@@ -5,6 +5,7 @@ import { adapterOf } from '../../adapters/registry.ts';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
 import { IDENTITY_STATE } from '../image/maintenance/store-identity.ts';
+import { slices } from '../lib/batches.ts';
 import { systemClock } from '../lib/clock.ts';
 import { countOf } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
@@ -19,6 +20,10 @@ import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, value, values } from './options.ts';
 import { readServerLogs, replay, type Told } from './server-log.ts';
 
+/** By how much a clock may have been set back after a backup, without which its time tells what came later. */
+const MARGIN_MS = 86_400_000;
+const BATCH = 500;
+
 export const command = defineCommand({
   operands: { form: 'TARGET', least: 1, most: 1 },
   about: `Restores a backup that picpool backup made in TARGET to the stores of the settings, of whatever kind. If
@@ -28,7 +33,7 @@ is continued by the same command, with --at if there is a newer backup.
 
 A backup does not know what was deleted or blocked since. --log names logs of the server that survived
 (LOG_FORMAT=json, LOG_LEVEL=info): the images that they say were removed since are not restored, and blocks
-are repeated.
+are repeated; those of AUDIT_LOG also name the tokens that were revoked.
 Exit code 0: everything is there; 1: something is missing, and standard error says what.
 
   journalctl -u picpool -o cat > picpool.log
@@ -60,9 +65,11 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       return await withWorkFolder(config.DATA_DIR, async (folder) => {
         const source = await openBackup({ url: place, blobs }, backup, { ...opening, folder });
         closing.push(source);
-        const began = (await source.state.get(BEGAN)) ?? new Date(timeOf(backup.name)).toISOString();
-        // A clock that was ahead does not tell what was removed since.
-        const since = Date.parse(began) > Date.now() ? '' : began;
+        const began = Date.parse((await source.state.get(BEGAN)) ?? '') || timeOf(backup.name);
+        const [latest] = await source.images.recent({ offset: 0, limit: 1 });
+        // A clock that was ahead does not tell what was removed since. What happened before is repeated in vain.
+        const known = Math.min(began, latest?.lastAccess ?? 0) - MARGIN_MS;
+        const since = known > Date.now() ? '' : new Date(known).toISOString();
         const told = await readServerLogs(options.log, since);
         await makeFolder(config.METADATA_URL);
         const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
@@ -91,6 +98,10 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
           { metadata, blobs: target.blobs },
           { verify: options.verify, folder, terminal },
         );
+        for (const ids of isWhole ? [] : slices([...told.removed], BATCH)) {
+          for (const id of await target.images.existing(ids))
+            copied.faults.push(`image ${id} is there, although the log says that it was removed`);
+        }
         if (isWhole && copied.faults.length === 0) await target.state.remove(UNFINISHED);
         const what = `${isWhole ? 'restored' : 'complete'}, from backup ${backup.name}; ${saidOf(options.log.length, told, gone)}`;
         const advice = `All others are ${what}. What is newer than the backup and has lost its file is in none.`;
@@ -106,12 +117,13 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
 function saidOf(
   logs: number,
   { first, last, hidden }: Told,
-  gone: { images: number; blocks: number } | null,
+  gone: Awaited<ReturnType<typeof replay>> | null,
 ): string {
   if (gone === null) return 'the records were there and know what was deleted and blocked';
   if (logs === 0) return 'without --log, what was deleted or blocked since is back';
   const skipped = hidden > 0 ? `, ${countOf(hidden, 'block')} of hidden addresses skipped` : '';
-  return `${countOf(gone.images, 'image')} left out and ${countOf(gone.blocks, 'block')} repeated${skipped}, as ${countOf(logs, 'log')} said, from ${first} to ${last}`;
+  const revoked = gone.tokens > 0 ? `, ${countOf(gone.tokens, 'token')} revoked` : '';
+  return `${countOf(gone.images, 'image')} left out${revoked} and ${countOf(gone.blocks, 'block')} repeated${skipped}, as ${countOf(logs, 'log')} said, from ${first} to ${last}`;
 }
 
 /** Rejects if a store would be created in a data folder that nobody named: the settings of the server are missing. */

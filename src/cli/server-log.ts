@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Stores } from '../../adapters/open.ts';
+import { createTokens } from '../access/tokens.ts';
 import { ID_PATTERN } from '../image/records/ids.ts';
 import { createReviews } from '../image/review/reviews.ts';
 import { createNetworkList } from '../lib/address.ts';
@@ -34,6 +36,8 @@ export interface Told {
   removed: Set<string>;
   /** IDs of albums that a moderator removed. */
   albums: Set<string>;
+  /** When tokens were revoked last, by name, as ISO 8601. */
+  revoked: Map<string, string>;
   /** The latest about each block, by its JSON; `null`: it was lifted. */
   blocks: Map<string, { block: Block; reason: string | null; time: string }>;
   /** Blocks that cannot be told, because `LOG_ADDRESSES` hides the network. */
@@ -50,7 +54,7 @@ export interface Told {
  */
 export async function readServerLogs(paths: readonly string[], since: string): Promise<Told> {
   const told: Told = {
-    ...{ removed: new Set(), albums: new Set(), blocks: new Map() },
+    ...{ removed: new Set(), albums: new Set(), revoked: new Map(), blocks: new Map() },
     ...{ hidden: 0, first: '9', last: '' },
   };
   /** By their IDs. */
@@ -126,6 +130,8 @@ function noteAct({ what, subject, why, verdict, time }: Record<string, unknown>,
       { name: kind, value, reason: what === 'block.add' ? (why ?? '') : null, time: String(time) },
       told,
     );
+  } else if (what === 'token.revoke') {
+    if (String(time) > (told.revoked.get(value) ?? '')) told.revoked.set(value, String(time));
   } else if (DELETING.has(String(what)) || (what === 'report.decide' && verdict === 'delete')) {
     if (ID_PATTERN.test(value)) (kind === 'album' ? told.albums : told.removed).add(value);
   }
@@ -148,11 +154,14 @@ function parsed(json: string): Record<string, unknown> {
   }
 }
 
-/** Repeats in the stores what the log says. Returns how many images it removed, and how many blocks it added or lifted. */
+/**
+ * Repeats in the stores what the log says. Returns how many images it removed, how many tokens it revoked, and how many
+ * blocks it added or lifted.
+ */
 export async function replay(
-  { removed, albums, blocks }: Told,
+  { removed, albums, revoked, blocks }: Told,
   { images, albums: stored, state, locks, blobs }: Stores,
-): Promise<{ images: number; blocks: number }> {
+): Promise<{ images: number; tokens: number; blocks: number }> {
   const discard = async () => {};
   const reviews = createReviews({ state, locks, blobs, images, clock: systemClock, onStored() {}, discard });
   let gone = 0;
@@ -161,10 +170,16 @@ export async function replay(
     if ((await reviews.withdraw(id)) || wasStored) gone++;
   }
   for (const id of albums) await stored.remove(id);
+  const tokens = createTokens({ state, random: randomBytes, now: Date.now });
+  // A later one may have the same name.
+  const leaked = (await tokens.list()).filter(
+    ({ name, createdAt }) => new Date(createdAt).toISOString() < (revoked.get(name) ?? ''),
+  );
+  for (const { name } of leaked) await tokens.revoke(name);
   const list = createBlocks({ state, locks, now: Date.now });
   for (const { block, reason } of blocks.values()) {
     if (reason === null) await list.remove(block);
     else await list.add(block, reason);
   }
-  return { images: gone, blocks: blocks.size };
+  return { images: gone, tokens: leaked.length, blocks: blocks.size };
 }

@@ -19,14 +19,10 @@ export interface OpenedStores extends Stores {
   log: Log;
 }
 
-/**
- * Runs the work with the stores from the settings. Never creates a database. `readsOnly`: also with records that were
- * copied to another store.
- */
+/** Runs the work with the stores from the settings. Never creates a database. */
 export async function withStores<T>(
   { env, runtime, terminal }: Surroundings,
   work: (stores: OpenedStores) => Promise<T>,
-  { readsOnly = false } = {},
 ): Promise<T> {
   const config = parseConfig(env);
   await requireDatabase(config.METADATA_URL);
@@ -36,21 +32,21 @@ export async function withStores<T>(
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {
-    if (!readsOnly) await refuseMoved(stores.state);
+    await refuseMoved(stores.state);
     return await work({ ...stores, config, log, folder: temporaryFolder(config) });
   } finally {
     await stores.close();
   }
 }
 
-/** Rejects if the records were copied to another store, and no server has used these since: a change would be lost. */
+/** Rejects if the records were copied to another store, and no server has used these since: all that matters is there. */
 async function refuseMoved(state: Stores['state']): Promise<void> {
   const [moved, served] = [await state.get(MOVED), await state.get(SERVICE_STATE)];
   if (moved === null) return;
   const { at, to } = parseForeignJson(moved) as { at: number; to: string };
   if (served !== null && (parseForeignJson(served) as { at: number }).at > at) return;
   throw usageError(
-    `These records were copied to ${to} by picpool migrate, so a change here would be lost. Set METADATA_URL to that store.`,
+    `These records were copied to ${to} by picpool migrate, and no server has used these since. Set METADATA_URL to that store.`,
   );
 }
 

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
 import { createDoubts } from '../image/maintenance/doubts.ts';
 import { agreeOnEpoch } from '../image/maintenance/epoch.ts';
 import { giveUpFiles } from '../image/maintenance/missing-files.ts';
@@ -8,15 +6,14 @@ import { createServiceTime } from '../image/maintenance/service-time.ts';
 import { agreeOnIdentity } from '../image/maintenance/store-identity.ts';
 import { type Survey, survey } from '../image/maintenance/survey.ts';
 import { sweep } from '../image/maintenance/sweep.ts';
+import { systemClock } from '../lib/clock.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
+import { askPatiently } from './copying.ts';
 import { EXIT } from './exit.ts';
 import { flag } from './options.ts';
 import { type OpenedStores, withStores } from './stores.ts';
-
-const MOST_TRIES = 60;
-const TRY_AGAIN_MS = 500;
 
 const HOUR_MS = 3_600_000;
 /** Number of names printed of each kind. */
@@ -28,9 +25,9 @@ export const command = defineCommand({
 server asks for this when there are too many of them to be an accident, or when records and files may not belong
 together. If anything was lost, restore it first: then the files have their records again.
 
-With --confirm, the records count as complete. Files without one go to quarantine, from which
-picpool restore-strays takes them back until IMAGE_STRAY_RETENTION is over; lost indexes are rebuilt, and
-records and files belong together from then on. Exit code 1: there is something to confirm.`,
+With --confirm, the records count as complete. Files without one go to quarantine for IMAGE_STRAY_RETENTION,
+from which each returns by itself once its record is back; lost indexes are rebuilt, and records and files
+belong together from then on. Exit code 1: there is something to confirm.`,
   options: { confirm: flag('Quarantines these files.') },
 
   run: ({ options, ...surroundings }) =>
@@ -81,26 +78,16 @@ async function sweepAll(stores: OpenedStores, doubts: ReturnType<typeof createDo
     confirmed: true,
   };
   const { signal } = new AbortController();
-  const sum = await inTurn(() => sweep(options, signal));
+  // A server beside this command may be cleaning up, which takes seconds.
+  const inTurn = () => askPatiently(() => sweep(options, signal), systemClock);
+  const sum = await inTurn();
   for (let last = sum; last.complete && last.quarantined + last.removed > 0; ) {
-    last = await inTurn(() => sweep(options, signal));
+    last = await inTurn();
     sum.quarantined += last.quarantined;
     sum.removed += last.removed;
     sum.restored += last.restored;
   }
   return sum;
-}
-
-/** Runs it again while a server beside this command is cleaning up, which takes seconds. */
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (tries === MOST_TRIES || !(error instanceof AppError) || error.code !== 'conflict') throw error;
-      await sleep(TRY_AGAIN_MS);
-    }
-  }
 }
 
 function describe({ files, originals, strays, quarantined, expired, whole }: Survey): string {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -10,6 +10,7 @@ import type { Config, Environment } from '../config.ts';
 import { within } from '../lib/deadline.ts';
 import { formatCount, readableBytes } from '../lib/format.ts';
 import { affordableSockets, lowFileLimit } from '../lib/open-files.ts';
+import { freeBytesOf } from '../lib/storage-full.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { socketPath } from '../start/listen.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
@@ -62,8 +63,7 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
     const advice = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
     return [fail(`${standing} is not writable`, advice)];
   }
-  const { bavail, bsize } = await statfs(standing);
-  const free = bavail * bsize;
+  const free = await freeBytesOf(standing);
   const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}, ${readableBytes(free)} free`;
   if (!config.SERVICES.includes('image') || free >= config.IMAGE_MIN_FREE) return [ok(text)];
   const advice = `Uploads are refused below IMAGE_MIN_FREE (${readableBytes(config.IMAGE_MIN_FREE)}); free some space.`;

@@ -1,3 +1,5 @@
+import type { Log } from './logger.ts';
+
 /** Small named values that outlive the process and are shared by all copies: secrets, job reports, last runs. */
 export interface StateStore {
   /** Returns the value, or `null` if none was set. */
@@ -23,6 +25,9 @@ export const MOVED = 'migrated-to';
 export const UNFINISHED = 'restore-unfinished';
 
 /** Removes the marks of commands from records that a server uses from now on. */
-export async function removeMarks(state: Pick<StateStore, 'get' | 'remove'>): Promise<void> {
+export async function removeMarks(state: Pick<StateStore, 'get' | 'remove'>, log: Log): Promise<void> {
+  const backup = await state.get(UNFINISHED);
+  if (backup !== null)
+    log('error', 'a restore was unfinished: only empty stores get the rest of its records', { backup });
   for (const mark of [MOVED, UNFINISHED]) if ((await state.get(mark)) !== null) await state.remove(mark);
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { utimes, writeFile } from 'node:fs/promises';
+import { cp, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { fail } from '../../src/findings/finding.ts';
@@ -12,6 +12,7 @@ import { readStrayCount } from '../../src/image/maintenance/quarantine.ts';
 import { IDENTITY_STATE, readMark } from '../../src/image/maintenance/store-identity.ts';
 import { mostUnasked } from '../../src/image/maintenance/survey.ts';
 import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
+import { createReviews } from '../../src/image/review/reviews.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
@@ -68,6 +69,27 @@ test('while all files are gone although their mark is there, nothing is stored u
     const lost = await host.upload(png);
     await host.blobs.remove(`${lost.id}.webp`);
     expect(await upload()).toBe(201);
+  }));
+
+test('a picture that was approved while files of an earlier time were mounted gets its file back', () =>
+  withHost(async (host) => {
+    const record = await host.images.get((await host.upload(png)).id);
+    if (!record) throw new Error('no record');
+    const clock = { ...host.clock, now: host.clock.now };
+    const reviews = createReviews({ ...host, clock, onStored() {}, discard: host.service.discard });
+    const held = { ...record, id: 'reviewreview' };
+    await writeFile(join(host.folder, 'held'), png);
+    await reviews.hold(held, join(host.folder, 'held'));
+    const [files, earlier] = [join(host.folder, '../blobs'), join(host.folder, 'earlier')];
+    await cp(files, earlier, { recursive: true });
+    await reviews.decide(held.id, 'allow');
+    await rm(files, { recursive: true });
+    await rename(earlier, files);
+
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
+    expect(await run(host)).toMatchObject({ missing: 1, restored: 1, complete: true });
+    expect((await host.send('/i/reviewreview.webp')).status).toBe(200);
+    expect(await run(host)).toMatchObject({ missing: 0, restored: 0, complete: true });
   }));
 
 describe('the sweep', () => {

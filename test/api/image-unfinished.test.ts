@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import { createReviews } from '../../src/image/review/reviews.ts';
+import { createReviews, type Reviews } from '../../src/image/review/reviews.ts';
 import type { ImageEvent, ImageServiceOptions } from '../../src/image/service.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
@@ -232,7 +232,10 @@ test('a change of what is in review that the store carries out late loses no lat
     expect((await reviews.list()).map(({ id }) => id)).toEqual(['acknowledged']);
   }));
 
-test('a picture in review is withdrawn from a full store as well', () =>
+test.each([
+  ['withdrawn', (reviews: Reviews) => reviews.withdraw('reviewreview')],
+  ['blocked', (reviews: Reviews) => reviews.decide('reviewreview', 'block')],
+] as const)('a picture in review is %s in a full store as well', (_, remove) =>
   withHost(async ({ host }) => {
     const full = { setFenced: host.state.setFenced };
     const state: typeof host.state = { ...host.state, setFenced: (...args) => full.setFenced(...args) };
@@ -244,13 +247,14 @@ test('a picture in review is withdrawn from a full store as well', () =>
     await Bun.write(path, png);
     await reviews.hold({ ...record, id: 'reviewreview' }, path);
     full.setFenced = () => Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')));
-    expect(await reviews.withdraw('reviewreview')).toBe(true);
+    await remove(reviews);
     full.setFenced = host.state.setFenced;
     await expect(reviews.decide('reviewreview', 'allow')).rejects.toMatchObject({ code: 'not_found' });
     expect((await host.send('/i/reviewreview.webp')).status).toBe(404);
     await reviews.decide('reviewreview', 'block');
     expect([await reviews.list(), await host.files()]).toMatchObject([[], { length: 1 }]);
-  }));
+  }),
+);
 
 test('a full store keeps nothing from being deleted', () =>
   withHost(

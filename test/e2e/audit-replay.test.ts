@@ -8,7 +8,7 @@ import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 test(
-  'after the restore of an older backup, the audit log outside the store deletes and blocks again',
+  'after the restore of an older backup, the audit log outside the store deletes, blocks and revokes again',
   () =>
     withFolder(async (folder) => {
       const [target, log] = [join(folder, 'backups'), join(folder, 'acts.jsonl')];
@@ -28,7 +28,19 @@ test(
         fetch(`${first.url}/api/delete/${id}?reason=spam`, { method: 'DELETE', headers: ADMIN });
       await remove(early.id);
       const env = { ...settings, DATA_DIR: join(folder, 'data') };
+      const token = async (...words: string[]) => {
+        const { code, stdout } = await cli(['token', ...words], { env });
+        expect(code).toBe(0);
+        return stdout.trim();
+      };
+      await token('create', 'replaced', '--role', 'admin');
+      await token('revoke', 'replaced');
+      const [leaked, good] = [
+        await token('create', 'leaked', '--role', 'admin'),
+        await token('create', 'replaced', '--role', 'admin'),
+      ];
       expect((await cli(['backup', target], { env })).code).toBe(0);
+      await token('revoke', 'leaked');
       expect((await remove(late.id)).status).toBe(200);
       const blocked = await fetch(`${first.url}/api/admin/blocks`, {
         method: 'POST',
@@ -42,7 +54,7 @@ test(
       const done = await cli(['restore', target, '--log', log], { env: restored });
       expect([done.code, done.stdout]).toEqual([
         0,
-        expect.stringContaining('1 image left out and 1 block repeated'),
+        expect.stringContaining('1 image left out, 1 token revoked and 1 block repeated'),
       ]);
       const again = await startServer('bun', settings, restored.DATA_DIR);
       try {
@@ -50,6 +62,11 @@ test(
         expect([await status(early.id), await status(late.id), await status(kept.id)]).toEqual([
           404, 404, 200,
         ]);
+        const asked = async (bearer: string) => {
+          const headers = { authorization: `Bearer ${bearer}` };
+          return (await fetch(`${again.url}/api/admin/blocks`, { headers })).status;
+        };
+        expect([await asked(leaked), await asked(good)]).toEqual([401, 200]);
         const blocks = await (await fetch(`${again.url}/api/admin/blocks`, { headers: ADMIN })).text();
         expect(blocks).toContain('203.0.113.0/24');
         // The log itself is in the backup, as far as it went.

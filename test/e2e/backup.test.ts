@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
 import { copyAll } from '../../src/cli/copying.ts';
@@ -109,26 +109,34 @@ test('a clock that was wrong, or a damaged backup, costs no good one', async () 
   expect(await server.stop()).toBe(0);
 }, 180_000);
 
-test('what was deleted after a backup stays deleted, although the clock was ahead during the backup', async () => {
-  const log = join(scratch, 'ahead.log');
-  const server = await startServer('bun', SETTINGS, await place('data-8'), logInto(log));
-  const [gone, kept] = [await upload(server.url), await upload(server.url)];
-  const target = await place('from-2040');
-  const wrong = {
-    BUN_OPTIONS: `--preload ${join(import.meta.dir, '../support/servers/shift-clock.ts')}`,
-    CLOCK_SHIFT_MS: String(14 * 365 * 86_400_000),
-  };
-  const { code } = await cli(['backup', target], { env: { ...wrong, DATA_DIR: server.folder } });
-  expect(code).toBe(0);
-  await remove(server.url, gone);
-  expect(await server.stop()).toBe(0);
-  const fresh = await place('data-9');
-  const restored = await cli(['restore', target, '--log', log], { env: { DATA_DIR: fresh } });
-  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image left out')]);
-  const again = await startServer('bun', SETTINGS, fresh);
-  expect(await listed(again.url)).toEqual([kept]);
-  expect(await again.stop()).toBe(0);
-}, 180_000);
+test.each([
+  ['14 years', 14 * 365 * 86_400_000, 0],
+  ['a week that has passed since', 7 * 86_400_000, 8 * 86_400_000],
+])(
+  'what was deleted after a backup stays deleted, although its clock was ahead by %s',
+  async (_, ahead, later) => {
+    const log = join(scratch, `ahead-${ahead}.log`);
+    const server = await startServer('bun', SETTINGS, await place(`data-8-${ahead}`), logInto(log));
+    const [gone, kept] = [await upload(server.url), await upload(server.url)];
+    const target = await place(`ahead-by-${ahead}`);
+    const shifted = (ms: number) => ({
+      BUN_OPTIONS: `--preload ${join(import.meta.dir, '../support/servers/shift-clock.ts')}`,
+      CLOCK_SHIFT_MS: String(ms),
+    });
+    const { code } = await cli(['backup', target], { env: { ...shifted(ahead), DATA_DIR: server.folder } });
+    expect(code).toBe(0);
+    await remove(server.url, gone);
+    expect(await server.stop()).toBe(0);
+    const fresh = await place(`data-9-${ahead}`);
+    const env = { ...shifted(later), DATA_DIR: fresh };
+    const restored = await cli(['restore', target, '--log', log], { env });
+    expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image left out')]);
+    const again = await startServer('bun', SETTINGS, fresh);
+    expect(await listed(again.url)).toEqual([kept]);
+    expect(await again.stop()).toBe(0);
+  },
+  180_000,
+);
 
 test('a backup beside a picture that is lost keeps its own wrong file and says so', async () => {
   const server = await startServer('bun', SETTINGS, await place('data-2'));
@@ -141,9 +149,78 @@ test('a backup beside a picture that is lost keeps its own wrong file and says s
   expect(await server.stop()).toBe(0);
   await rm((await fileOf(join(server.folder, 'images'), id)) ?? '');
   const checked = await run('backup', target, '--check');
-  expect([checked.code, checked.stderr]).toEqual([1, expect.stringContaining('cannot be replaced')]);
+  expect([checked.code, checked.stderr]).toEqual([4, expect.stringContaining('cannot be replaced')]);
   expect((await stat(copy)).size).toBeGreaterThan(0);
 }, 180_000);
+
+test('a picture without a file is named by each backup, whose record of it waits for the file, and old ones go', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-10'));
+  const target = await place('lacking');
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  const early = await upload(server.url);
+  expect((await run('backup', target)).code).toBe(0);
+  await remove(server.url, early);
+  const lost = await upload(server.url);
+  expect(await server.stop()).toBe(0);
+  const aside = join(scratch, 'lost');
+  const file = (await fileOf(join(server.folder, 'images'), lost)) ?? '';
+  await rename(file, aside);
+  await age(target);
+  const lacking = await run('backup', target, '--keep', '1');
+  expect([lacking.code, lacking.stdout]).toEqual([
+    4,
+    expect.stringContaining('1 old backup and 1 file removed'),
+  ]);
+  expect(lacking.stderr).toContain(`image ${lost} has no file\nThe stores have lost the files of 1 image`);
+
+  const DATA_DIR = await place('data-11');
+  const restore = () => cli(['restore', target], { env: { DATA_DIR } });
+  const without = await restore();
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining(`image ${lost} has no file`)]);
+  await mkdir(dirname(file.replace(server.folder, DATA_DIR)), { recursive: true });
+  await rename(aside, file.replace(server.folder, DATA_DIR));
+  expect((await restore()).code).toBe(0);
+  const again = await startServer('bun', SETTINGS, DATA_DIR);
+  expect(await listed(again.url)).toEqual([lost]);
+  expect(await again.stop()).toBe(0);
+}, 180_000);
+
+test('two backups that begin in one second have names of their own', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-12'));
+  const target = await place('at-once');
+  const begin = () => cli(['backup', target], { env: { DATA_DIR: server.folder } });
+  for (const { code } of await Promise.all([begin(), begin(), begin(), begin()])) expect(code).toBe(0);
+  const names = (await cli(['restore', target, '--list'])).stdout.trim().split('\n');
+  expect(new Set(names).size).toBe(4);
+  for (const name of names) {
+    const restored = await cli(['restore', target, '--at', name], { env: { DATA_DIR: await place(name) } });
+    expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining(name)]);
+  }
+  expect(await server.stop()).toBe(0);
+}, 180_000);
+
+test('a backup that does not fit into DATA_DIR is refused before it fills that, and names the folder if it does', async () => {
+  const server = await startServer('bun', SETTINGS, await place('data-13'));
+  expect(await server.stop()).toBe(0);
+  const target = await place('small');
+  const DATA_DIR = server.folder;
+  const { size } = await stat(join(DATA_DIR, 'picpool.db'));
+  const backup = async (space: number) => {
+    const mount = `mount -t tmpfs -o size=${space} tmpfs "$DATA_DIR/tmp" && exec "$@"`;
+    const words = ['--map-root-user', '--mount', 'sh', '-c', mount, 'sh', ...cliCommand(['backup', target])];
+    const child = Bun.spawn(['unshare', ...words], { env: cliEnvironment({ DATA_DIR }), stderr: 'pipe' });
+    return [await child.exited, await child.stderr.text()];
+  };
+  expect(await backup(size - 4096)).toEqual([
+    1,
+    expect.stringMatching(/needs .* while it is made; .* are free/),
+  ]);
+  expect(await backup(size + 4096)).toEqual([
+    1,
+    expect.stringContaining('No space is left in TARGET or in DATA_DIR'),
+  ]);
+  expect((await cli(['backup', target], { env: { DATA_DIR } })).code).toBe(0);
+}, 60_000);
 
 test('a picture that is deleted while a backup runs stays in the backups before', async () => {
   const server = await startServer('bun', SETTINGS, await place('data-6'));
@@ -184,16 +261,34 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
     expect([code, stderr]).toEqual([1, expect.stringContaining(`image ${first} has no file`)]);
     expect(stderr).toContain(`to METADATA_URL=sqlite:${fresh}/picpool.db`);
   }
+  const half = await run(fresh, 'backup', target, '--keep', '1');
+  expect([half.code, half.stderr]).toEqual([1, expect.stringContaining('The restore of the backup')]);
   expect((await run(server.folder, 'backup', target, '--check')).code).toBe(0);
   const newer = await run(fresh, 'restore', target);
   expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('continue it with --at')]);
-  const begun = await startServer('bun', SETTINGS, fresh);
+  const log = join(scratch, 'unfinished.log');
+  const begun = await startServer('bun', SETTINGS, fresh, logInto(log));
+  expect(await readFile(log, 'utf8')).toContain('a restore was unfinished');
   expect(await listed(begun.url)).toEqual([second]);
   expect(await begun.stop()).toBe(0);
   const later = await run(fresh, 'restore', target, '--log', '/dev/null');
   expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('has no line of a server')]);
   expect((await run(fresh, 'restore', target)).stdout).toContain('complete, from backup');
   expect(await server.stop()).toBe(0);
+}, 180_000);
+
+test('a restore without the log that is followed by one with it names what should be gone', async () => {
+  const log = join(scratch, 'forgotten.log');
+  const server = await startServer('bun', SETTINGS, await place('data-14'), logInto(log));
+  const gone = await upload(server.url);
+  const target = await place('forgotten');
+  expect((await cli(['backup', target], { env: { DATA_DIR: server.folder } })).code).toBe(0);
+  await remove(server.url, gone);
+  expect(await server.stop()).toBe(0);
+  const env = { DATA_DIR: await place('data-15') };
+  expect((await cli(['restore', target], { env })).code).toBe(0);
+  const told = await cli(['restore', target, '--log', log], { env });
+  expect([told.code, told.stderr]).toEqual([1, expect.stringContaining(`image ${gone} is there, although`)]);
 }, 180_000);
 
 test('a refused restore leaves no mark in the records', async () => {
@@ -241,18 +336,21 @@ test('a place that is empty, missing or within the data is refused, and so is a 
   expect(await readdir(cwd)).toEqual([]);
 }, 180_000);
 
-test('after a migration, a server of proxies alone ends the refusal of commands, and a backup never was refused', async () => {
+test('after a migration, commands refuse the old stores, backups as well, which a server of proxies alone ends', async () => {
   const only = { ...SETTINGS, SERVICES: 'proxy', PROXY_REFRESH: 'off' };
   const server = await startServer('bun', SETTINGS, await place('data-5'));
   expect(await server.stop()).toBe(0);
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
   const to = `sqlite:${join(await place('new'), 'picpool.db')}`;
   expect((await run('migrate', '--to-metadata', to)).code).toBe(0);
-  expect((await run('token', 'list')).code).toBe(2);
-  expect((await run('backup', await place('moved'))).code).toBe(0);
+  const backup = ['backup', await place('moved')];
+  // A timer with the old settings must not go on as if nothing had happened.
+  for (const words of [['token', 'list'], ['log'], backup]) {
+    expect(await run(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(to) });
+  }
   const again = await startServer('bun', only, server.folder);
   expect(await again.stop()).toBe(0);
-  expect((await run('token', 'list')).code).toBe(0);
+  for (const words of [['token', 'list'], backup]) expect((await run(...words)).code).toBe(0);
 }, 180_000);
 
 test('a database whose header is destroyed counts as damaged', async () => {

@@ -115,7 +115,7 @@ async function contentsOf({ images, albums, proxies, state }: Stores) {
   const ids = (records: readonly { id: string }[]) => records.map(({ id }) => id);
   const { formats, ...counts } = await images.summary();
   // Not copied: the mark of both stores, and what the command keeps for itself.
-  const own = [IDENTITY_STATE, 'migrated-albums', 'migrated-to'];
+  const own = [IDENTITY_STATE, 'migrated-albums', 'migrated-values', 'migrated-to'];
   const keys = (await state.keys()).filter((key) => !own.includes(key));
   return {
     images: await images.recent({ offset: 0, limit: 1000 }),

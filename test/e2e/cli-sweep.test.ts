@@ -84,30 +84,12 @@ describe('files without a record', () => {
     expect(await sweep({ at: now, pauses: [[0, then]] })).toContain(' 1 removed');
   }, 180_000);
 
-  test('come back from quarantine, but not those of images that were deleted since', async () => {
-    await install({ images: 1, strays: 3 });
-    await run('sweep', '--confirm');
-    await withStores(async ({ images }) => {
-      await images.insert(image({ id: idOf(1) }));
-      await images.remove(idOf(1));
-    });
-    expect(await run('restore-strays')).toEqual({
-      code: 0,
-      stdout: '2 files put back, 1 removed as deleted or blocked\n',
-      stderr: '',
-    });
-    expect(await files().placed()).toEqual([keyOf(0), keyOf(2), keyOf(3)]);
-    expect(await files().quarantined()).toEqual([]);
-  }, 180_000);
-
   test('do not make the command create a missing database', async () => {
     await mkdir(join(folder, 'images'));
-    for (const command of ['sweep', 'restore-strays']) {
-      expect(await run(command)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('There is no database'),
-      });
-    }
+    expect(await run('sweep')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no database'),
+    });
     expect(await Bun.file(join(folder, 'picpool.db')).exists()).toBe(false);
   }, 180_000);
 

@@ -197,6 +197,23 @@ describe.each(DRILLS)('with %s', (_, install, losses) => {
   );
 });
 
+test('a record that cannot be read is a fault of the backup, which removes no older one', async () => {
+  const { env } = await onRedis();
+  const server = await startServer('bun', { ...QUIET, ...env });
+  const [id, kept] = [await upload(server), await upload(server)];
+  expect(await server.stop()).toBe(0);
+  const target = join(scratch, 'unreadable');
+  await mkdir(target);
+  expect((await cli(['backup', target], { env })).code).toBe(0);
+  const prefix = new URL(env.METADATA_URL ?? '').searchParams.get('prefix');
+  const port = Number(new URL(redis.url).port);
+  await command(port, 'HSET', `{${prefix}:images}:records`, id, 'newer');
+  const without = await cli(['backup', target, '--keep', '1'], { env });
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('1 record cannot be read')]);
+  expect((await cli(['restore', target, '--list'], { env })).stdout.trim().split('\n')).toHaveLength(2);
+  expect(without.stderr).not.toContain(kept);
+}, 60_000);
+
 test('the place of the images is refused, by whatever name it goes', async () => {
   const { env } = await onRedis();
   const target = (env.BLOBS_URL ?? '').replace('127.0.0.1', 'localhost');

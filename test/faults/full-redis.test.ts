@@ -19,11 +19,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('while Redis is at its limit of memory, uploads get 507, views are counted, and users and the cleanup can delete', async () => {
+test('while Redis is at its limit of memory, uploads get 507, views are counted, and users, moderators and the cleanup can act', async () => {
   const port = Number(new URL(redis.url).port);
   const settings = { METADATA_URL: redis.url, IMAGE_RETENTION: '1s', ADMIN_TOKEN: 'the-administrator' };
   const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
-  const headers = { authorization: 'Bearer the-administrator' };
+  const headers = { authorization: 'Bearer the-administrator', 'content-type': 'application/json' };
   try {
     const { id } = await upload(server);
     const limited = await fetch(`${server.url}/api/upload?max_views=2`, { method: 'POST', body: PNG });
@@ -42,9 +42,10 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     ]);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
     expect((await fetch(rawUrl)).status).toBe(200);
-    const block = { method: 'POST', body: JSON.stringify({ network: '192.0.2.0/24' }) };
-    const typed = { ...headers, 'content-type': 'application/json' };
-    expect((await fetch(`${server.url}/api/admin/blocks`, { ...block, headers: typed })).status).toBe(200);
+    const block = { method: 'POST', headers, body: JSON.stringify({ network: '192.0.2.1' }) };
+    expect((await fetch(`${server.url}/api/admin/blocks`, block)).status).toBe(200);
+    const log = await (await fetch(`${server.url}/api/admin/log`, { headers })).text();
+    for (const subject of ['network 192.0.2.1', `image ${id}`]) expect(log).toContain(subject);
     // The server has to have run for as long as pictures are kept.
     await until(async () => {
       const cleanup = await fetch(`${server.url}/api/cleanup`, { method: 'POST', headers });

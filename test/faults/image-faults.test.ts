@@ -94,7 +94,7 @@ const canMount = spawnSync(NAMESPACE[0] ?? '', [...NAMESPACE.slice(1), 'true']).
 if (!canMount) console.warn('No user namespaces here: full and read-only disks are not tested.');
 
 describe.if(canMount)('a disk that', () => {
-  test('is full refuses uploads with 507, and goes on reading and deleting', async () => {
+  test('is full refuses uploads with 507, and goes on reading, blocking and deleting', async () => {
     const large = await photo(900, 700);
     const mount = [
       ...NAMESPACE,
@@ -105,8 +105,12 @@ describe.if(canMount)('a disk that', () => {
     ];
     await withFolder((folder) =>
       withServer(
-        { IMAGE_MIN_FREE: '0' },
+        { IMAGE_MIN_FREE: '0', ADMIN_TOKEN: 'the-administrator' },
         async (server) => {
+          const headers = { authorization: 'Bearer the-administrator', 'content-type': 'application/json' };
+          const act = (method: string, path: string, body?: object) =>
+            fetch(`${server.url}/api/admin/${path}`, { method, headers, body: JSON.stringify(body) });
+          expect((await act('POST', 'tokens', { name: 'filler', role: 'upload' })).status).toBe(201);
           const stored: Stored[] = [];
           let refusal: Response | null = null;
           for (let count = 0; count < 100 && !refusal; count++) {
@@ -128,6 +132,11 @@ describe.if(canMount)('a disk that', () => {
           spawnSync('sh', ['-c', `cat /dev/zero >'${disk}/filler'; cat /dev/zero >'${disk}/more'`]);
           expect((await upload(server, await transparent())).status).toBe(507);
           expect((await fetch(`${server.url}/i/${stored[0]?.id}.png?w=320`)).status).toBe(200);
+          // Nobody escapes a block by filling the disk, and the log has it.
+          expect((await act('POST', 'blocks', { network: '192.0.2.1' })).status).toBe(200);
+          expect((await act('DELETE', 'tokens/filler')).status).toBe(200);
+          const log = await (await act('GET', 'log')).text();
+          for (const subject of ['network 192.0.2.1', 'token filler']) expect(log).toContain(subject);
           for (const { id } of stored.splice(0, 3)) {
             const answer = await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' });
             expect([answer.status, (await fetch(`${server.url}/i/${id}.png`)).status]).toEqual([200, 404]);

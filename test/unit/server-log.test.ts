@@ -11,7 +11,8 @@ afterAll(() => rm(path, { force: true }));
 
 async function told(...lines: string[]) {
   await writeFile(path, lines.join('\n'));
-  const { removed, blocks, hidden } = await readServerLogs([path], SINCE);
+  const { removed, blocks, hidden, revoked } = await readServerLogs([path], SINCE);
+  if (revoked.size > 0) expect([...revoked]).toEqual([['laptop', '2026-02-01T08:05:00.000Z']]);
   return { removed: [...removed], blocks: [...blocks.values()].map(({ time, ...rest }) => rest), hidden };
 }
 
@@ -45,6 +46,7 @@ test('the audit log tells the same', async () => {
     act('block.remove', 'network 192.0.2.0/24'),
     act('block.add', 'network 9d7c5b1e2f3a'),
     act('block.add', 'constructor x'),
+    act('token.revoke', 'token laptop'),
   );
   expect(found).toEqual({
     removed: ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'],

@@ -16,7 +16,7 @@ export interface SweepReport {
   freedBytes: number;
   /** Files without a record that were moved to quarantine. */
   quarantined: number;
-  /** Files in quarantine whose record has returned, moved back into place. */
+  /** Files in quarantine or in review that have a record, moved into place. */
   restored: number;
   /** Records whose file is missing, estimated from counts that may change meanwhile. */
   missing: number;
@@ -70,7 +70,7 @@ interface QuarantineOptions {
 interface Quarantine {
   /** Moves files without a record to quarantine. Removes those whose content is blocked. */
   take(files: readonly ImageFile[]): Promise<void>;
-  /** Moves files back whose record has returned. */
+  /** Moves files into place that have a record. */
   restore(files: readonly ImageFile[]): Promise<void>;
   /** Removes files that have no record. */
   remove(files: readonly ImageFile[]): Promise<void>;
@@ -126,9 +126,9 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     take: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : takeOne(file))),
     restore: (files) =>
       each(files, async (file, hasRecord) => {
-        if (!hasRecord || !(await blobs.move(strayKey(file.key), file.key))) return;
+        if (!hasRecord || !(await blobs.move(file.blob.key, file.key))) return;
         report.restored++;
-        log('warn', 'file taken out of quarantine: its record is back', { key: file.key });
+        log('warn', 'file put back into place: its record is there', { key: file.key });
       }),
     remove: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : discard(file))),
     stopped: () => stopped,
@@ -137,7 +137,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
 }
 
 /** Reports whether the administrator has blocked the content of a stored file. */
-export async function isBlocked(
+async function isBlocked(
   blobs: Pick<BlobStore, 'get'>,
   key: string,
   mayStore: ((hash: string) => Promise<void>) | undefined,

@@ -18,7 +18,7 @@ export interface Survey {
   strays: ImageFile[];
   /** Files of deleted images, wherever they are. */
   buried: ImageFile[];
-  /** Files in quarantine whose record has returned. */
+  /** Files in quarantine whose record has returned, and files in review whose picture is approved. */
   returned: ImageFile[];
   /** Files in quarantine, or in review although nobody is to decide on them, whose time is over. */
   expired: ImageFile[];
@@ -60,7 +60,7 @@ export async function survey(
   };
   for await (const { placed, quarantined, held } of imageFiles(blobs)) {
     if (signal.aborted) return { ...found, whole: false };
-    const ids = [...new Set([...placed, ...quarantined].map(({ id }) => id))];
+    const ids = [...new Set([...placed, ...quarantined, ...held].map(({ id }) => id))];
     const existing = await images.existing(ids);
     const buried = await images.buried(ids.filter((id) => !existing.has(id)));
     for (const file of placed) {
@@ -72,8 +72,11 @@ export async function survey(
       else if (file.blob.modified < before) note(found.strays, file);
     }
     const waiting = held.length > 0 ? (await readReviews(state)).map(({ id }) => id) : [];
-    const forgotten = held.filter(({ id, blob }) => blob.modified < straysBefore && !waiting.includes(id));
-    for (const file of forgotten) note(found.expired, file);
+    for (const file of held.filter(({ id }) => !waiting.includes(id))) {
+      // Other files were mounted when it was approved.
+      if (existing.has(file.id)) note(found.returned, file);
+      else if (file.blob.modified < straysBefore) note(found.expired, file);
+    }
     for (const file of quarantined) {
       if (existing.has(file.id)) note(found.returned, file);
       else if (buried.has(file.id)) note(found.buried, file);

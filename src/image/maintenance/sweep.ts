@@ -42,7 +42,8 @@ export interface SweepOptions {
  */
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
-  if (!lease) throw new AppError('conflict', inEnglish('A cleanup is already running.'));
+  if (!lease)
+    throw new AppError('conflict', inEnglish('A cleanup is already running.'), { retryAfterMs: 500 });
   try {
     return await sweepAlone(options, lease, AbortSignal.any([signal, lease.lost]));
   } finally {

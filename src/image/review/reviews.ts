@@ -86,7 +86,7 @@ export function createReviews({
   function demand(held: readonly ImageRecord[], id: string): ImageRecord {
     const image = held.find((one) => one.id === id);
     if (image) return image;
-    throw new AppError('not_found', inEnglish('This picture is not in review.'));
+    throw notHeld();
   }
 
   /** The file first: an interrupted change is repeated by the next attempt. */
@@ -109,6 +109,21 @@ export function createReviews({
   async function refuse(image: ImageRecord): Promise<void> {
     await discard(image, (await blobs.stat(heldKey(image))) === null);
     await blobs.remove(heldKey(image));
+  }
+
+  async function withdraw(id: string): Promise<boolean> {
+    let isThere = false;
+    await change(async (held) => {
+      const image = held.find((one) => one.id === id);
+      if (!image) return held;
+      await refuse(image);
+      isThere = true;
+      return without(held, id);
+    }).catch((error: unknown) => {
+      // Without its file, the entry that stays in a full store leads to nothing.
+      if (!isThere || !(error instanceof AppError) || error.code !== 'storage_full') throw error;
+    });
+    return isThere;
   }
 
   return {
@@ -136,27 +151,17 @@ export function createReviews({
     },
 
     async decide(id, verdict) {
+      if (verdict === 'block') {
+        if (await withdraw(id)) return;
+        throw notHeld();
+      }
       await change(async (held) => {
-        const image = demand(held, id);
-        await (verdict === 'allow' ? letThrough(image) : refuse(image));
+        await letThrough(demand(held, id));
         return without(held, id);
       });
     },
 
-    async withdraw(id) {
-      let isThere = false;
-      await change(async (held) => {
-        const image = held.find((one) => one.id === id);
-        if (!image) return held;
-        await refuse(image);
-        isThere = true;
-        return without(held, id);
-      }).catch((error: unknown) => {
-        // Without its file, the entry that stays in a full store leads to nothing.
-        if (!isThere || !(error instanceof AppError) || error.code !== 'storage_full') throw error;
-      });
-      return isThere;
-    },
+    withdraw,
 
     async removeExpired() {
       const isOver = ({ expiresAt }: ImageRecord) => expiresAt !== null && expiresAt <= clock.now();
@@ -172,3 +177,5 @@ export function createReviews({
     },
   };
 }
+
+const notHeld = () => new AppError('not_found', inEnglish('This picture is not in review.'));

@@ -1,6 +1,6 @@
-import { mkdir, statfs } from 'node:fs/promises';
 import { AppError } from '../../errors.ts';
 import { cachedFor } from '../../lib/answer-cache.ts';
+import { freeBytesOf } from '../../lib/storage-full.ts';
 import type { ImageStore } from '../store.ts';
 
 /** How long an answer about the disk is used, in ms. */
@@ -103,10 +103,4 @@ export function createQuota(options: QuotaOptions): Quota {
       }
     },
   };
-}
-
-async function freeBytesOf(folder: string): Promise<number> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
 }

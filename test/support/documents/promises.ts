@@ -39,7 +39,7 @@ export const PROMISES: readonly Promised[] = [
     notRun: 'it needs a place for backups; test/faults/backup-drill.test.ts runs both',
   },
   {
-    command: /^mv picpool\.db-schema9 /,
+    command: /^rm -f picpool\.db-wal /,
     notRun:
       'it needs a copy of an older version; test/adapters/sqlite-upgrade.suite.ts makes one and opens it',
   },

@@ -1,10 +1,35 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 
 /** The processes whose parent is this one; Linux only. */
 export async function childrenOf(pid: number): Promise<number[]> {
   const all = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const parents = await Promise.all(all.map((one) => parentOf(one)));
   return all.filter((_, index) => parents[index] === pid);
+}
+
+/** Whether the process, or one that it has started, and nobody else, listens on the port; Linux only. */
+export async function listens(pid: number, port: number): Promise<boolean> {
+  const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8')));
+  const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const sockets = new Set<string>();
+  for (const line of tables.join('').split('\n')) {
+    const [, local, , state, , , , , , inode] = line.trim().split(/\s+/);
+    if (local?.endsWith(end) && state === LISTENS) sockets.add(`socket:[${inode}]`);
+  }
+  return holds(pid, sockets);
+}
+
+/** A state in Linux's tables of sockets. */
+const LISTENS = '0A';
+
+async function holds(pid: number, sockets: ReadonlySet<string>): Promise<boolean> {
+  if (sockets.size === 0) return false;
+  const folder = `/proc/${pid}/fd`;
+  const files = await readdir(folder).catch(() => []);
+  const targets = await Promise.all(files.map((file) => readlink(`${folder}/${file}`).catch(() => '')));
+  if (targets.some((target) => sockets.has(target))) return true;
+  const children = await childrenOf(pid);
+  return (await Promise.all(children.map((child) => holds(child, sockets)))).includes(true);
 }
 
 /** True while the process is there and not a zombie. */

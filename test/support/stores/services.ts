@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
 import { freePort } from '../free-port.ts';
+import { listens } from '../servers/processes.ts';
 
 /** A real server that a test may stop, hold up and start again. */
 export interface Service {
@@ -109,11 +110,24 @@ export async function find(program: string, source: string): Promise<string> {
   throw new Error(`${program} is missing; install ${source}`);
 }
 
+/** Another program had the port first. */
+class PortTaken extends Error {}
+
 /**
  * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. `endWith`: the signal by which
- * it ends without a word to anybody, with its children.
+ * it ends without a word to anybody, with its children. If another program takes the port first, it is started on another.
  */
-export async function startProgram(
+export async function startProgram(...how: Parameters<typeof startOnce>): ReturnType<typeof startOnce> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await startOnce(...how);
+    } catch (error) {
+      if (!(error instanceof PortTaken) || tries === 3) throw error;
+    }
+  }
+}
+
+async function startOnce(
   args: (port: number, folder: string) => string[],
   ready: (port: number) => Promise<void>,
   prepare: (folder: string, port: number) => Promise<unknown> = async () => {},
@@ -141,9 +155,11 @@ export async function startProgram(
       child = null;
     });
     await until(async () => {
-      if (ended) throw new Error(`${program} ended: ${output}`);
-      return accepts(port);
+      if (!ended) return isOurs(started.pid ?? 0, port);
+      if (await accepts(port)) throw new PortTaken(output);
+      throw new Error(`${program} ended: ${output}`);
     }).catch((cause) => {
+      if (cause instanceof PortTaken) throw cause;
       throw new Error(`${program} does not listen on port ${port}: ${output}`, { cause });
     });
     await ready(port);
@@ -173,6 +189,11 @@ export async function startProgram(
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What accepts connections there may be somebody else's. */
+async function isOurs(pid: number, port: number): Promise<boolean> {
+  return (await accepts(port)) && (process.platform !== 'linux' || (await listens(pid, port)));
 }
 
 function accepts(port: number): Promise<boolean> {

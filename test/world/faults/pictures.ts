@@ -153,8 +153,8 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
       change(`${IMAGE}/review/reviews.ts`, '    await blobs.remove(heldKey(image));\n  }', '  }'),
       change(
         `${IMAGE}/maintenance/survey.ts`,
-        'blob.modified < straysBefore && !waiting',
-        'blob.modified < straysBefore && waiting',
+        '      else if (file.blob.modified < straysBefore) note(found.expired, file);\n    }',
+        '    }',
       ),
     ],
   },

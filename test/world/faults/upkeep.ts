@@ -203,8 +203,8 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         `${IMAGE}/maintenance/survey.ts`,
-        'blob.modified < straysBefore && !waiting',
-        'blob.modified < straysBefore && waiting',
+        '      else if (file.blob.modified < straysBefore) note(found.expired, file);\n    }',
+        '    }',
       ),
     ],
   },

@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test';
+import { createServer, type Server } from 'node:net';
+import { command, find, startProgram } from '../support/stores/services.ts';
+
+test('a program whose port another takes first is started on another, and nobody else is taken for it', async () => {
+  const redis = await find('redis-server', "Debian's package redis-server");
+  const others: Server[] = [];
+  const ports: number[] = [];
+  const service = await startProgram(
+    (port) => [redis, '--port', `${port}`, '--bind', '127.0.0.1', '--save', ''],
+    async () => {},
+    async (_, port) => {
+      ports.push(port);
+      if (others.length === 2) return;
+      const other = createServer((socket) => socket.end('-not yours\r\n'));
+      others.push(other);
+      await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    },
+  );
+  expect(service.port).toBe(ports[2] ?? 0);
+  expect(await command(service.port, 'PING')).toBe('+PONG\r\n');
+  await service.stop();
+  for (const other of others) other.close();
+});
