@@ -216,13 +216,16 @@ export async function runPool(
 
   /** What a gateway learns: each site has a proxy of its own, so that whatever is mixed up shows. */
   async function learn(self: Mortal, sites: PoolCopy['sites'], exchange: () => Promise<void>): Promise<void> {
+    const share = () =>
+      exchange().catch((error: unknown) => tell(`${self.name} does not exchange: ${error}`));
+    await share();
     while (self.isAlive && !isCalm) {
       await pause(MINUTE);
       for (let count = 0; count < 40; count++) {
         const site = `site${whole(0, 2 * MOST_SITES)}.example`;
         sites.observe(site, `socks5://${site}:1`, happens(0.5));
       }
-      await exchange().catch((error: unknown) => tell(`${self.name} does not exchange: ${error}`));
+      await share();
       // Looking each minute would cost as much as the rest of the world.
       for (const site of happens(0.3) ? sites.names() : []) {
         for (const proxy of sites.facts(site)?.pairs.keys() ?? []) {
@@ -283,16 +286,20 @@ export async function runPool(
 
   /** What copies learn at the same moment, all of them know once each has shared it. */
   async function learnAtOnce(): Promise<void> {
+    const exchangeAll = async (turns: number) => {
+      for (let turn = 0; turn < turns; turn++) {
+        await Promise.all(copies.map(({ exchange }) => exchange()));
+        await pause(MINUTE);
+      }
+    };
+    // What they have learnt before takes the places of what others have.
+    await exchangeAll(MOST_TURNS);
     const learnt = copies.flatMap(({ name, sites }) => {
       const own = Array.from({ length: 20 }, (_, number) => `${number}.${name}.example`);
       for (const site of own) sites.observe(site, `socks5://${site}:1`, true);
       return own;
     });
-    // What they have learnt before comes first, in some turns.
-    for (let turn = 0; turn < MOST_TURNS; turn++) {
-      await Promise.all(copies.map(({ exchange }) => exchange()));
-      await pause(MINUTE);
-    }
+    await exchangeAll(copies.length + 1);
     for (const { name, sites } of copies)
       for (const site of learnt) if (!sites.knows(site)) broken.add(`${name} knows nothing of ${site}`);
   }
