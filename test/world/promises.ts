@@ -160,17 +160,21 @@ export async function lostFiles({ ledger, records, files }: Stores): Promise<str
 
 function fileless(
   images: readonly ImageRecord[],
-  { pictures, events, disaster }: Ledger,
+  { pictures, events, failures, disaster }: Ledger,
   isThere: (key: string) => boolean,
 ): string[] {
   const isSpoilt = (at: number) => isDuring(disaster, at - MARGIN_MS, at + MARGIN_MS);
   const doubtful = new Set([...pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
   // What records of earlier have ended is in those that are put back.
   for (const { type, id, at } of events) if (type === 'removed' && isSpoilt(at)) doubtful.add(id);
-  return images
-    .filter(({ id, createdAt }) => !doubtful.has(id) && !isSpoilt(createdAt))
-    .filter((image) => !isThere(originalKey(image)))
-    .map(({ filename }) => `the record of ${filename} has no file`);
+  return (
+    images
+      .filter(({ id, createdAt }) => !doubtful.has(id) && !isSpoilt(createdAt))
+      // What is taken back of an upload that failed is looked at by itself.
+      .filter(({ filename }) => !failures.some(({ name }) => name === filename))
+      .filter((image) => !isThere(originalKey(image)))
+      .map(({ filename }) => `the record of ${filename} has no file`)
+  );
 }
 
 /** Files have their records, except those in quarantine and those that just came. */
