@@ -77,6 +77,16 @@ describe.each([
     }
   });
 
+  test('what a copy learns before it knows what others do is shared, however much that is', async () => {
+    const [one, late] = [createCopy(), createCopy()];
+    for (let index = 0; index < MOST_SITES; index++) one.sites.observe(`site${index}.example`, 'p', true);
+    while (one.sites.hasNews) await one.exchange();
+    late.sites.observe('own.example', 'q', true);
+    await late.exchange();
+    await one.exchange();
+    for (const { pair } of [one, late]) expect(pair('own.example', 'q')).toEqual({ good: 1, bad: 0 });
+  });
+
   test('nothing counts twice in repeated exchanges', async () => {
     const [one, two] = [createCopy(), createCopy()];
     for (let round = 0; round < 3; round++) {

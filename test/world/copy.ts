@@ -51,8 +51,8 @@ export interface Copy extends Mortal {
   stop(): Promise<void>;
   /** It takes no more requests, because it is being ended in order. */
   isLeaving: boolean;
-  /** When it could not write down what it had begun, so that nobody else knows of it. */
-  unnoted: number[];
+  /** When it could not write down what it had begun with which pictures, so that nobody else knows of it. */
+  unnoted: { at: number; ids: readonly string[] }[];
   /** When it last could not write who has viewed what. */
   unwrittenAt: number;
   /** It was, and has written everything. */
@@ -85,6 +85,10 @@ const HASHER: PasswordHasher = {
   verify: async (password, encoded) => encoded === `plain$${password}`,
 };
 
+/** How the keys begin of notes about pictures with which something was begun. */
+const UNFINISHED = 'image-unfinished:';
+const idsIn = (note: string): string[] => JSON.parse(note).images.map(({ id }: { id: string }) => id);
+
 const web = await openTestWeb();
 
 /** Starts a copy. It may die before it has started. */
@@ -92,7 +96,6 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
   const { name, skewMs, records, files, seams, limits, alone } = options;
   const log: Log = (level, message, facts) => {
     if (message === 'accesses not written') copy.unwrittenAt = trueTime();
-    if (message === 'unfinished work not noted') copy.unnoted.push(trueTime());
     options.log(level, message, facts);
   };
   const death = new AbortController();
@@ -119,7 +122,15 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
   const started = as(copy, async () => {
     const images = seams.around('images', records.images);
     const blobs = seams.around('files', files.blobs);
-    const state = seams.around('state', options.leases.state(records.state));
+    const values = seams.around('state', options.leases.state(records.state));
+    const state = {
+      ...values,
+      set: (key: string, value: string) =>
+        values.set(key, value).catch((cause: unknown) => {
+          if (key.startsWith(UNFINISHED)) copy.unnoted.push({ at: trueTime(), ids: idsIn(value) });
+          throw cause;
+        }),
+    };
     const locks = options.leases.locks(
       alone ? createLocalLocks(records.lastToken) : records.locks(seams.ask),
     );

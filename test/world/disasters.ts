@@ -19,12 +19,14 @@ interface Replaceable {
 
 /** Draws what happens in a world whose trouble begins and ends then. */
 export function drawDisaster(begin: number, end: number): Disaster {
-  const from = between(begin + 5 * MINUTE, begin + 0.7 * (end - begin));
+  // Where the operator is long away, what seems to be left over is removed meanwhile.
+  const isLong = happens(0.3);
+  const from = between(begin + 5 * MINUTE, begin + (isLong ? 0.2 : 0.7) * (end - begin));
   return {
     store: oneOf(['records', 'files']),
     found: happens(0.5) ? null : between(begin, from),
     from,
-    until: Math.min(end, from + MINUTE * 10 ** between(0, 2.4)),
+    until: isLong ? end : Math.min(end, from + MINUTE * 10 ** between(0, 2.4)),
   };
 }
 

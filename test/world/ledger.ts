@@ -85,6 +85,8 @@ export interface Ledger {
   failures: Failure[];
   events: { type: ImageEvent['type']; id: string; at: number }[];
   messages: Message[];
+  /** Pictures with which something was begun that could not be written down, by a copy that died within a minute. */
+  forgotten: Set<string>;
   /** Broken promises, as sentences. */
   broken: Set<string>;
   examined: Examined;

@@ -73,6 +73,8 @@ async function simplify(found: Result<Record<string, unknown>>): Promise<void> {
   const trouble = (found.options.trouble ?? {}) as Record<string, number>;
   const simpler: Record<string, unknown>[] = [
     { deathEveryMs: 1e12 },
+    { halfway: 0 },
+    { bursts: 0 },
     { jumpMs: 0 },
     { copies: 1 },
     { copies: 2 },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createLastToken } from '../../adapters/sqlite/fences.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
@@ -10,9 +11,9 @@ import { createSites, MOST_SITES } from '../../src/proxy/targets/sites.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
 import { strikeAgain } from './bursts.ts';
-import { between, bytes, chance, happens, resetChance, whole } from './chance.ts';
+import { between, bytes, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { createRecordsModel, type RecordsModel } from './records-model.ts';
-import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
+import { CALM, type Course, createSeams, dieHalfway, killNowAndThen } from './seams.ts';
 import { as, HOUR, MINUTE, type Mortal, passUntil, pause, resetTime, SECOND, trueTime } from './time.ts';
 import type { Result } from './world.ts';
 
@@ -24,12 +25,17 @@ const LATE_MS = 10 * MINUTE;
 /** A working proxy is checked within this time if there is no trouble. */
 const STALE_MS = 85 * MINUTE;
 
+/** So often two copies exchange what they know until nothing is left of what they have learnt: fifty sites at a time. */
+const MOST_TURNS = 2 * (MOST_SITES / 50 + 1);
+
 /** What a seed decides about its world. */
 export interface PoolOptions extends Course {
   copies: number;
   intervalMs: number;
   /** Listed proxies of each kind. */
   listed: number;
+  /** Most checks at once. */
+  concurrency: number;
   /** How long no judge for TLS answers, from the beginning on. */
   halfBlindMs: number;
 }
@@ -44,10 +50,12 @@ function drawOptions(): PoolOptions {
     quietMs: 3 * intervalMs,
     trouble: { refused: part(), lost: part(), late: part(), hangs: part(), death: part() / 20 },
     deathEveryMs: happens(0.5) ? between(20, 60) * MINUTE : Number.POSITIVE_INFINITY,
+    halfway: happens(0.5) ? whole(1, 4) : 0,
     deadMs: between(1, 60) * SECOND,
     jumpMs: happens(0.3) ? Math.round((happens(0.7) ? 1 : -1) * MINUTE * 10 ** between(0, 6)) : 0,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
     listed: whole(30, 150),
+    concurrency: oneOf([4, 20]),
     halfBlindMs: happens(0.3) ? 9 * intervalMs : 0,
     copies: happens(0.5) ? 1 : 2,
     bursts: rate > 0 && happens(0.6) ? whole(1, 4) : 0,
@@ -58,6 +66,8 @@ function drawOptions(): PoolOptions {
 interface PoolCopy extends Mortal {
   service: ProxyService;
   sites: ReturnType<typeof createSites>;
+  /** Shares what it has learnt of sites. */
+  exchange(): Promise<void>;
   /** Ends it in order. */
   stop(): Promise<void>;
 }
@@ -72,7 +82,7 @@ interface Truth {
 
 /** Lets a server that has run for long have learnt of as many sites as are kept, so that each new one takes the place of another. */
 async function learnBefore(records: RecordsModel): Promise<void> {
-  const sites = createSites({ random: chance });
+  const sites = createSites({ random: chance, shared: true });
   const { state } = records;
   const shared = createSharedSites({
     ...{ sites, state, locks: createLocalLocks(records.lastToken), isKept: () => false, now: Date.now },
@@ -97,6 +107,8 @@ export async function runPool(
   const records = createRecordsModel(trueTime, () => bytes(8).toString('hex'));
   const database: Database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const store = createSqliteProxies(database, { random: chance });
+  const lastOfProxies = createLastToken(database);
+  const lastToken = () => Math.max(records.lastToken(), lastOfProxies());
   const seams = createSeams(tell, (copy) => {
     copy.isAlive = false;
   });
@@ -160,7 +172,7 @@ export async function runPool(
     const self: Mortal = { name, isAlive: true, skewMs: 0 };
     return as(self, () => {
       const state = seams.around('state', records.state);
-      const locks = options.copies === 1 ? createLocalLocks(records.lastToken) : records.locks(seams.ask);
+      const locks = options.copies === 1 ? createLocalLocks(lastToken) : records.locks(seams.ask);
       const service = createProxyService({
         store: seams.around('proxies', store),
         ...{ state, locks, checker, random: chance, clock: systemClock },
@@ -188,29 +200,34 @@ export async function runPool(
         refreshIntervalMs: options.intervalMs,
         refreshOnStart: life === 1,
         refreshBudgetMs: 20 * SECOND,
-        concurrency: 20,
+        concurrency: options.concurrency,
         checksPerHour: 20_000,
         deadRetentionMs: 7 * 24 * HOUR,
         maxPool: 10_000,
       });
-      const sites = createSites({ random: chance });
+      const sites = createSites({ random: chance, shared: true });
       const shared = createSharedSites({ sites, state, locks, isKept: () => false, now: Date.now });
       service.start();
       void learn(self, sites, shared.exchange);
-      return Object.assign(self, { service, sites, stop: () => as(self, () => service.stop()) });
+      const exchange = () => as(self, shared.exchange);
+      return Object.assign(self, { service, sites, exchange, stop: () => as(self, () => service.stop()) });
     });
   }
 
   /** What a gateway learns: each site has a proxy of its own, so that whatever is mixed up shows. */
   async function learn(self: Mortal, sites: PoolCopy['sites'], exchange: () => Promise<void>): Promise<void> {
+    const share = () =>
+      exchange().catch((error: unknown) => tell(`${self.name} does not exchange: ${error}`));
+    await share();
     while (self.isAlive && !isCalm) {
       await pause(MINUTE);
       for (let count = 0; count < 40; count++) {
         const site = `site${whole(0, 2 * MOST_SITES)}.example`;
         sites.observe(site, `socks5://${site}:1`, happens(0.5));
       }
-      await exchange().catch((error: unknown) => tell(`${self.name} does not exchange: ${error}`));
-      for (const site of sites.names()) {
+      await share();
+      // Looking each minute would cost as much as the rest of the world.
+      for (const site of happens(0.3) ? sites.names() : []) {
         for (const proxy of sites.facts(site)?.pairs.keys() ?? []) {
           examined.sites++;
           if (proxy !== `socks5://${site}:1`) broken.add(`${site} has results of ${proxy}`);
@@ -246,12 +263,15 @@ export async function runPool(
       seams.burst = burst;
     },
   });
+  void dieHalfway(options, seams, ['state.set', 'state.setFenced']);
   await passUntil(begin + options.chaosMs);
   isCalm = true;
   seams.trouble = CALM;
+  seams.lastStep = null;
   await passUntil(begin + options.chaosMs + 2 * MINUTE);
   tell('all trouble is over');
   seams.latencyMs = null;
+  void learnAtOnce();
   await passUntil(begin + options.chaosMs + options.quietMs);
 
   // A copy that starts knows nothing but what is written down, perhaps by a wrong clock.
@@ -263,6 +283,26 @@ export async function runPool(
   database.close();
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 12);
   return { seed, options, broken: [...broken], trace, hash, made: truths.size, examined };
+
+  /** What copies learn at the same moment, all of them know once each has shared it. */
+  async function learnAtOnce(): Promise<void> {
+    const exchangeAll = async (turns: number) => {
+      for (let turn = 0; turn < turns; turn++) {
+        await Promise.all(copies.map(({ exchange }) => exchange()));
+        await pause(MINUTE);
+      }
+    };
+    // What they have learnt before takes the places of what others have.
+    await exchangeAll(MOST_TURNS);
+    const learnt = copies.flatMap(({ name, sites }) => {
+      const own = Array.from({ length: 20 }, (_, number) => `${number}.${name}.example`);
+      for (const site of own) sites.observe(site, `socks5://${site}:1`, true);
+      return own;
+    });
+    await exchangeAll(copies.length + 1);
+    for (const { name, sites } of copies)
+      for (const site of learnt) if (!sites.knows(site)) broken.add(`${name} knows nothing of ${site}`);
+  }
 
   async function lookBack(last: PoolCopy): Promise<void> {
     const unended = `the world does not end for ${last.name}`;
@@ -298,7 +338,8 @@ export async function runPool(
         broken.add(`${ip} is listed, and has not worked for ${staleMs / MINUTE} min`);
       }
     }
-    for (const { ip } of await store.due(now - LATE_MS, 3, 'alive'))
+    const late = items.filter(({ status, nextCheck }) => status === 'alive' && nextCheck < now - LATE_MS);
+    for (const { ip } of late.slice(0, 3))
       broken.add(`${ip} is listed, and its check is overdue by ${LATE_MS / MINUTE} min`);
     broken.delete(unended);
   }

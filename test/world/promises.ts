@@ -1,6 +1,6 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
-import { originalKey } from '../../src/image/records/blob-keys.ts';
+import { originalKey, strayKey } from '../../src/image/records/blob-keys.ts';
 import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
 import type { FilesModel } from './files-model.ts';
@@ -36,16 +36,10 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   const images = await records.images.recent({ offset: 0, limit: 100_000 });
   const byId = new Map(images.map((image) => [image.id, image]));
   const counted = await records.state.get('image-version-bytes');
-  const doubtful = new Set([...ledger.pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
-  // By the records of earlier it was idle, or used up, which the right ones do not know.
-  for (const { type, id, at } of ledger.events)
-    if (type === 'removed' && isDuring(ledger.disaster, at, at)) doubtful.add(id);
-  const isCertain = ({ id, createdAt }: ImageRecord) =>
-    !doubtful.has(id) && !isDuring(ledger.disaster, createdAt - MARGIN_MS, createdAt + MARGIN_MS);
   ledger.examined.counted += images.length;
   const broken = [
     ...ledger.broken,
-    ...fileless(images.filter(isCertain), files),
+    ...fileless(images, ledger, (key) => files.files.has(key)),
     ...((await isLeftToOperator(outcome))
       ? []
       : [
@@ -77,7 +71,7 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
 /** A copy that could not write down what it had to take back, or died while it still stored it, knows it alone. */
 const isForgotten = ({ by, at, hasLeft }: Failure) =>
   by?.isAlive === false &&
-  ((hasLeft && (by.diedAt ?? at) < at + MINUTE) || by.unnoted.some((time) => Math.abs(time - at) < MINUTE));
+  ((hasLeft && (by.diedAt ?? at) < at + MINUTE) || by.unnoted.some((one) => Math.abs(one.at - at) < MINUTE));
 
 /** What failed is taken back within this time, also if the copy that was to do so has died. */
 const TAKEN_BACK_MS = 13 * MINUTE;
@@ -158,11 +152,29 @@ export async function isLeftToOperator({ ledger: { disaster }, records, files }:
   return spoilt || missed < 0 || missed > 1;
 }
 
-/** Records have their files. */
-function fileless(images: readonly ImageRecord[], { files }: FilesModel): string[] {
-  return images
-    .filter((image) => !files.has(originalKey(image)))
-    .map(({ filename }) => `the record of ${filename} has no file`);
+/** Records have their files; in quarantine, a file has not been put back yet. */
+export async function lostFiles({ ledger, records, files }: Stores): Promise<string[]> {
+  const images = await records.images.recent({ offset: 0, limit: 100_000 });
+  return fileless(images, ledger, (key) => files.files.has(key) || files.files.has(strayKey(key)));
+}
+
+function fileless(
+  images: readonly ImageRecord[],
+  { pictures, events, failures, disaster }: Ledger,
+  isThere: (key: string) => boolean,
+): string[] {
+  const isSpoilt = (at: number) => isDuring(disaster, at - MARGIN_MS, at + MARGIN_MS);
+  const doubtful = new Set([...pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
+  // What records of earlier have ended is in those that are put back.
+  for (const { type, id, at } of events) if (type === 'removed' && isSpoilt(at)) doubtful.add(id);
+  return (
+    images
+      .filter(({ id, createdAt }) => !doubtful.has(id) && !isSpoilt(createdAt))
+      // What is taken back of an upload that failed is looked at by itself.
+      .filter(({ filename }) => !failures.some(({ name }) => name === filename))
+      .filter((image) => !isThere(originalKey(image)))
+      .map(({ filename }) => `the record of ${filename} has no file`)
+  );
 }
 
 /** Files have their records, except those in quarantine and those that just came. */
@@ -202,7 +214,10 @@ export function miscounted(counted: string | null, { files }: FilesModel): strin
 }
 
 /** Each picture that came and went was announced. */
-function untold({ pictures, events, examined }: Ledger, byId: ReadonlyMap<string, ImageRecord>): string[] {
+function untold(
+  { pictures, events, examined, forgotten }: Ledger,
+  byId: ReadonlyMap<string, ImageRecord>,
+): string[] {
   const told = (type: string) => new Set(events.filter((one) => one.type === type).map(({ id }) => id));
   const [stored, removed] = [told('stored'), told('removed')];
   const broken: string[] = [];
@@ -210,7 +225,7 @@ function untold({ pictures, events, examined }: Ledger, byId: ReadonlyMap<string
     if (isDoubtful) continue;
     examined.told++;
     if (!inReview && !stored.has(id)) broken.push(`nobody was told of ${name} (${id})`);
-    if (stored.has(id) && !byId.has(id) && !removed.has(id))
+    if (stored.has(id) && !byId.has(id) && !removed.has(id) && !forgotten.has(id))
       broken.push(`nobody was told that ${name} (${id}) is gone`);
   }
   return broken;

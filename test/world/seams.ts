@@ -1,6 +1,6 @@
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { type Burst, troubleIn } from './bursts.ts';
-import { between, chance, happens } from './chance.ts';
+import { between, chance, happens, oneOf } from './chance.ts';
 import { as, current, later, MINUTE, type Mortal, pause, SECOND, trueTime } from './time.ts';
 
 /** How often what goes wrong at a seam, as probabilities of one call. All 0: nothing does. */
@@ -29,6 +29,8 @@ export interface Course {
   bursts: number;
   /** Time between deaths of copies; infinite: none dies but at a seam. */
   deathEveryMs: number;
+  /** How often a copy dies as soon as a store has done one of several steps. */
+  halfway: number;
   /** How long a copy stays dead. */
   deadMs: number;
   /** How far the clock of a copy jumps, and for how long; 0: not. */
@@ -58,6 +60,19 @@ export async function killNowAndThen(
   }
 }
 
+/** Lets copies die as soon as a store has done the first of two steps, so that the second never comes. */
+export async function dieHalfway(
+  { halfway, chaosMs }: Course,
+  seams: Seams,
+  steps: readonly string[],
+): Promise<void> {
+  const until = trueTime() + 0.9 * chaosMs;
+  for (let count = 0; count < halfway; count++) {
+    await pause((chaosMs / (halfway + 1)) * 2 * chance());
+    if (trueTime() < until) seams.lastStep = oneOf(steps);
+  }
+}
+
 /** A copy that has not ended by then is killed. */
 const GRACE_MS = 30_000;
 
@@ -70,6 +85,8 @@ const ASTRAY_MS = 30_000;
 export interface Seams {
   trouble: Trouble;
   burst: Burst | null;
+  /** After this step the copy dies that has taken it. */
+  lastStep: string | null;
   /** What has no space left: nothing can be added there, but removed. */
   full: 'records' | 'files' | null;
   /** Latency of most calls, in ms; `null`: every answer comes at once, and nothing goes wrong. */
@@ -82,7 +99,7 @@ export interface Seams {
 
 /** @param trace called with what happens, in order; @param kill ends a copy. */
 export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) => void): Seams {
-  const seams: Seams = { trouble: CALM, burst: null, full: null, latencyMs: 1, around, ask };
+  const seams: Seams = { trouble: CALM, burst: null, lastStep: null, full: null, latencyMs: 1, around, ask };
 
   /** Does the work in nobody's name: what is on its way arrives even if its sender has died. */
   function arrive<T>(afterMs: number, work: () => Promise<T>): Promise<PromiseSettledResult<T>> {
@@ -130,7 +147,8 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
     }
     if (fate < refused + hangs + lost + late) await pause(between(100, 4000));
     else if (happens(0.5)) await pause(wayMs());
-    if (copy && happens(death)) {
+    if (copy && (seams.lastStep === name || happens(death))) {
+      if (seams.lastStep === name) seams.lastStep = null;
       tell('dies');
       kill(copy);
       return forever();

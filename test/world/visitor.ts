@@ -11,9 +11,9 @@ const FAVOURITES = 2;
 export function createVisitor(user: User, { ledger }: { ledger: Ledger }) {
   let album: Album | undefined;
   const seen = new Set<Picture>();
-  const all = () => [...ledger.pictures.values()];
+  const pictures = () => [...ledger.pictures.values()];
   const favourites = () =>
-    all().filter((picture) => picture.isFavourite && mustStay(picture, trueTime(), ledger));
+    pictures().filter((picture) => picture.isFavourite && mustStay(picture, trueTime(), ledger));
 
   return {
     /** Views the favourites, and sees to it that there are some, in an album. */
@@ -25,18 +25,25 @@ export function createVisitor(user: User, { ledger }: { ledger: Ledger }) {
       for (const picture of own) await user.view(picture, 1);
       if (album) await user.lookAtAlbum(album);
     },
-    /** Looks at what must be there for the last time: nobody would see later that it was removed too early. */
-    async lookForLast(): Promise<void> {
+    /**
+     * Looks at what must be there for the last time: nobody would see later that it was removed too early. Without `all`, at what only
+     * later views have kept.
+     */
+    async lookForLast(all: boolean): Promise<void> {
       const isLast = (one: Picture) =>
-        mustStay(one, trueTime(), ledger) && !mustStay(one, trueTime() + 2 * MINUTE, ledger);
-      for (const picture of all().filter((one) => !seen.has(one) && isLast(one))) {
+        (all || one.writtenAt > one.sentAt) &&
+        mustStay(one, trueTime(), ledger) &&
+        !mustStay(one, trueTime() + 2 * MINUTE, ledger);
+      for (const picture of pictures().filter((one) => !seen.has(one) && isLast(one))) {
         seen.add(picture);
         await user.view(picture, 1);
       }
     },
     /** Views what nobody has viewed for an hour, which the server then has to write down. */
     async viewOld(): Promise<void> {
-      const old = all().filter((one) => trueTime() - one.notedAt > HOUR && mustStay(one, trueTime(), ledger));
+      const old = pictures().filter(
+        (one) => trueTime() - one.notedAt > HOUR && mustStay(one, trueTime(), ledger),
+      );
       await Promise.all(old.slice(-6).map((picture) => user.view(picture, 1)));
     },
     /** Views smaller versions of favourites, one after the other: what is counted for them is exact then. */

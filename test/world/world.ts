@@ -16,15 +16,23 @@ import {
   isLeftToOperator,
   keptFailures,
   keptRemovals,
+  lostFiles,
   lostViews,
   miscounted,
 } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
-import { CALM, type Course, createSeams, killNowAndThen } from './seams.ts';
+import { CALM, type Course, createSeams, dieHalfway, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
 import { DAY, HOUR, later, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
-import { createUser } from './users.ts';
+import { createUser, type User } from './users.ts';
 import { createVisitor } from './visitor.ts';
+
+/** What is done before something else that must follow. */
+const STEPS = [
+  ...['images.insert', 'images.remove', 'images.removeIdle', 'images.removeEnded', 'images.endView'],
+  ...['images.change', 'files.put', 'files.move', 'files.remove', 'albums.replace'],
+  ...['state.set', 'state.setFenced', 'audit.append', 'audit.advance'],
+];
 
 /** What a seed decides about its world. */
 export interface Options extends Course {
@@ -84,6 +92,7 @@ function drawOptions(): Options {
       death: happens(0.5) ? part() / 20 : 0,
     },
     deathEveryMs: happens(0.5) ? between(10, 90) * MINUTE : Number.POSITIVE_INFINITY,
+    halfway: happens(0.5) ? whole(1, 4) : 0,
     deadMs: happens(0.8) ? between(1, 60) * SECOND : between(5, 40) * MINUTE,
     jumpMs,
     jumpForMs: Math.round(between(1, 60) * MINUTE),
@@ -96,9 +105,12 @@ function drawOptions(): Options {
   };
 }
 
-const isCalmCourse = ({ trouble, bursts, deathEveryMs, chaosMs, jumpMs, disaster, full }: Options) =>
-  Object.values(trouble).every((share) => share === 0) &&
-  !(bursts > 0 || deathEveryMs < chaosMs * 10 || jumpMs !== 0 || disaster || full);
+/** Whether nothing goes wrong but clients who leave. */
+function isCalmCourse(options: Options): boolean {
+  const { trouble, bursts, halfway, deathEveryMs, chaosMs, jumpMs, disaster, full } = options;
+  if (Object.values(trouble).some((share) => share > 0) || deathEveryMs < chaosMs * 10) return false;
+  return bursts === 0 && halfway === 0 && jumpMs === 0 && !disaster && full === null;
+}
 
 /** Lets one world live from its seed to its end. `changes`: what is different from what the seed decides. */
 export async function runWorld(seed: number, changes: Partial<Options> = {}): Promise<Result> {
@@ -122,6 +134,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     failures: [],
     events: [] as { type: ImageEvent['type']; id: string; at: number }[],
     messages: [] as Message[],
+    forgotten: new Set<string>(),
     broken: new Set<string>(),
     examined: nothing(),
     disaster: null as Disaster | null,
@@ -174,6 +187,9 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
         },
       }).catch((error: unknown) => {
         tell(`${name} does not start: ${error}`);
+        // It may have noted that it ran, so that there were two pauses.
+        if (running === 0) ledger.pauses.push({ from: stoppedAt, to: trueTime() });
+        if (running === 0) stoppedAt = trueTime();
         return null;
       });
       if (started) {
@@ -182,6 +198,8 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
         if (running++ === 0) ledger.pauses.push({ from: stoppedAt, to: trueTime() });
         await new Promise((resolve) => started.died.addEventListener('abort', resolve));
         if (--running === 0) stoppedAt = trueTime();
+        for (const { at, ids } of started.unnoted)
+          for (const id of trueTime() - at < MINUTE ? ids : []) ledger.forgotten.add(id);
         tell(`${name} is dead`);
       }
       await pause(isCalm ? SECOND : options.deadMs);
@@ -227,8 +245,10 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     trace: tell,
   };
   const visitor = createVisitor(createUser('visitor', around), around);
+  const people: User[] = [];
   async function live(name: string): Promise<void> {
     const user = createUser(name, around);
+    people.push(user);
     while (!isCalm) {
       await pause(between(0, 3) * MINUTE);
       if (!isCalm) await user.act();
@@ -242,7 +262,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       await visitor.keepUp();
       while (trueTime() < at + 20 * MINUTE) {
         await pause(MINUTE);
-        if (isCalm && !hasEnded) await visitor.lookForLast();
+        if (!hasEnded) await visitor.lookForLast(isCalm);
       }
     }
   }
@@ -271,7 +291,15 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       // Nobody stays away because of it.
       if (burst?.part === 'records') later(SECOND, () => void visitor.viewOld());
     },
+    approaches: (part) => void (part === 'records' && visitor.viewOld()),
+    arrives(part) {
+      if (part === 'records') for (const user of people) void user.upload();
+    },
+    restart(names) {
+      for (const copy of copies) if (copy?.name.startsWith(names)) copy.isAlive = false;
+    },
   });
+  void dieHalfway(options, seams, STEPS);
   void killNowAndThen(options, () => (isCalm ? null : copies[whole(0, options.copies - 1)]));
   void jumpOnce();
   if (options.disaster) void strikeOnce();
@@ -279,6 +307,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   await passUntil(begin + options.chaosMs);
   isCalm = true;
   seams.trouble = CALM;
+  seams.lastStep = null;
   for (const copy of copies) if (copy) copy.skewMs = 0;
   ledger.timelySince = Math.min(ledger.timelySince, trueTime() + GRACE_MS);
   tell('all trouble is over');
@@ -286,6 +315,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   await passUntil(begin + options.chaosMs + 5 * MINUTE);
   for (const look of [lostViews, keptFailures, keptRemovals])
     for (const promise of await look(ledger, records)) ledger.broken.add(promise);
+  for (const promise of await lostFiles({ ledger, records, files })) ledger.broken.add(promise);
   seams.latencyMs = null;
   await passUntil(begin + options.chaosMs + options.quietMs);
   hasEnded = true;
@@ -321,7 +351,8 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
 
   let broken = ['the world does not end'];
   void lookBack().then((found) => {
-    broken = [...found, ...unexamined(ledger.examined, ledger.pictures.size)];
+    // What was stored in the wrong place all the time was not promised.
+    broken = [...found, ...(options.disaster ? [] : unexamined(ledger.examined, ledger.pictures.size))];
   });
   await passUntil(trueTime() + 30 * MINUTE);
   for (const copy of copies) copy.isAlive = false;

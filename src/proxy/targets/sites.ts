@@ -153,6 +153,8 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions): 
       const facts = copyOf(shared);
       const fresh = news.get(site);
       if (fresh) addSiteNews(facts, fresh);
+      // What others know takes no place of what this copy has yet to tell.
+      for (const own of news.keys()) if (sites.has(own)) touch(sites, own, MOST_SITES, newSite);
       touch(sites, site, MOST_SITES, newSite, ownerOf);
       sites.set(site, facts);
     },
