@@ -172,6 +172,8 @@ function fileless(
       .filter(({ id, createdAt }) => !doubtful.has(id) && !isSpoilt(createdAt))
       // What is taken back of an upload that failed is looked at by itself.
       .filter(({ filename }) => !failures.some(({ name }) => name === filename))
+      // What has expired in review, by records of earlier, is removed without a word.
+      .filter(({ expiresAt }) => expiresAt === null || expiresAt > trueTime())
       .filter((image) => !isThere(originalKey(image)))
       .map(({ filename }) => `the record of ${filename} has no file`)
   );
