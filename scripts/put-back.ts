@@ -73,7 +73,10 @@ async function look(
   }
 }
 
-const named = (args: readonly string[]) => args.join(' ').replace(/\{.*\}/, (json) => `'${json}'`);
+/** Returns arguments as they are typed into a shell. */
+function named(args: readonly string[]): string {
+  return args.join(' ').replace(/\{.*\}/, (json) => `'${json}'`);
+}
 
 async function run(
   args: readonly string[],
