@@ -1,5 +1,6 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
+import { mostUnasked } from '../../src/image/maintenance/survey.ts';
 import { originalKey, strayKey } from '../../src/image/records/blob-keys.ts';
 import { brokenOf } from './albums.ts';
 import { isDuring } from './disasters.ts';
@@ -179,7 +180,7 @@ function fileless(
   );
 }
 
-/** Files have their records, except those in quarantine and those that just came. */
+/** Files have their records, except those in quarantine, those that just came, and more than are removed without the operator. */
 function strays(images: readonly ImageRecord[], { files }: FilesModel, now: number): string[] {
   const broken: string[] = [];
   const named = new Set(images.map(({ id }) => id));
@@ -188,7 +189,7 @@ function strays(images: readonly ImageRecord[], { files }: FilesModel, now: numb
     if (!id || key.includes('/') || named.has(id) || now - modified < STRAY_MS) continue;
     broken.push(`the file ${key} has no record`);
   }
-  return broken;
+  return broken.length > mostUnasked(files.size) ? [] : broken;
 }
 
 /** What waits for the administrator is known, so that it can be decided on. */
