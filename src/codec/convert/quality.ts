@@ -50,7 +50,7 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     sample: 72,
     tiles: [48, 144],
     wanted: 1.97,
-    rise: 22.4,
+    rise: 18,
     steps: 2,
     bounds: [44, 86],
     least: 35,
