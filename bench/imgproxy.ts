@@ -60,8 +60,8 @@ try {
   const pid = other.pid ?? 0;
   while (!(await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.ok) await Bun.sleep(50);
   const [wanted] = await turn(server.pid, upload);
-  let [low, high] = [70, 94];
-  while (high - low > 3) {
+  let [low, high] = [64, 96];
+  while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     const [bytes] = await turn(pid, (name) => fetched(name, middle));
     if (bytes < wanted) low = middle;
