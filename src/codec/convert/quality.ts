@@ -15,8 +15,9 @@ interface Encoder {
   sample: number;
   tiles: readonly [least: number, most: number];
   /**
-   * How much a sample differs if its picture has a SSIMULACRA2 of 74.5, and by how much more quality a difference needs that is e times as large.
-   * Medians of photos of cameras, by `bun bench/quality.ts tune`.
+   * How much a sample differs if its picture has a SSIMULACRA2 of 74.5, the median of photos of cameras, and by how much more quality a
+   * difference needs that is e times as large: about that median or less, so that a second look does not overshoot.
+   * `bun bench/quality.ts tune` prints both medians.
    */
   wanted: number;
   rise: number;
