@@ -1,8 +1,7 @@
 /**
  * One visible quality for WebP, JPEG and AVIF: makes the tables of src/codec/convert/quality.ts from photos, or judges them on others.
  * `bun bench/quality.ts tune|judge|drawings FOLDER SCORER [COUNT]`. `drawings` compares PNG files of 0.2 to 2.5 megapixels that compress well with fixed qualities.
- * FOLDER: JPEG photos of 1 to 12 megapixels, of which those with an even checksum of their name
- * tune and the others judge. SCORER: a program that reads lines of `ORIGINAL<TAB>PICTURE<TAB>WIDTH<TAB>HEIGHT`, files of RGB with 8 bits, and prints SSIMULACRA2 for
+ * FOLDER: JPEG photos of 1 to 12 megapixels; those that judge must not be those that tuned. SCORER: a program that reads lines of `ORIGINAL<TAB>PICTURE<TAB>WIDTH<TAB>HEIGHT`, files of RGB with 8 bits, and prints SSIMULACRA2 for
  * each, such as 20 lines of Rust around the crate `fast-ssim2`.
  */
 import { spawn } from 'node:child_process';
@@ -17,7 +16,7 @@ import { ENCODERS, type Lossy, sampleOf } from '../src/codec/convert/quality.ts'
 import { takenWith } from '../src/codec/decoders/exif.ts';
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
-const [LEAST, AIM, MOST] = [72, 74.7, 77];
+const [LEAST, AIM, MOST] = [72, 74.5, 77];
 /** A blank picture, which looks like itself at any quality, is left out. */
 const BLANK = 95;
 const FORMATS = Object.keys(ENCODERS) as Lossy[];
@@ -70,13 +69,11 @@ const sorted = (values: readonly number[]) => [...values].sort((a, b) => a - b);
 const at = (values: readonly number[], share: number) =>
   sorted(values)[Math.floor(values.length * share)] ?? Number.NaN;
 
-const wanted = mode === 'tune' ? 0 : 1;
 const paths: string[] = [];
 for (const name of (await readdir(photos, { recursive: true })).sort(
   (a, b) => Bun.hash.crc32(a) - Bun.hash.crc32(b),
 )) {
-  if (!/\.jpe?g$/i.test(name) || Bun.hash.crc32(name) % 2 !== wanted || paths.length >= Number(count))
-    continue;
+  if (!/\.jpe?g$/i.test(name) || paths.length >= Number(count)) continue;
   const {
     width = 0,
     height = 0,
@@ -95,6 +92,7 @@ else await judge();
 program.kill();
 await rm(folder, { recursive: true });
 
+/** Prints what the median photo needs. */
 async function tune(): Promise<void> {
   const rows: Record<Lossy, Row[]> = { webp: [], jpeg: [], avif: [] };
   for (const path of paths) {
@@ -106,60 +104,51 @@ async function tune(): Promise<void> {
     for (const format of FORMATS) {
       const sample = sampleOf({ data, ...info }, format);
       if (!sample) continue;
-      const points: [quality: number, score: number][] = [];
-      for (const quality of TRIED[format])
-        points.push([
-          quality,
-          await scoreOf(await encode(sharp(data, { raw: info }), format, quality, pixels)),
-        ]);
-      const [low, middle, high] = points as [[number, number], [number, number], [number, number]];
-      if (low[1] > BLANK) continue;
-      const made = await encode(sharp(sample.data, { raw: sample }), format, ENCODERS[format].sample, pixels);
-      const difference = differenceOf(sample, (await raw(sharp(made))).data);
-      const [from, to] = middle[1] > AIM ? [low, middle] : [middle, high];
-      const slope = Math.max(0.25, (to[1] - from[1]) / (to[0] - from[0]));
-      const [least, most] = ENCODERS[format].bounds;
-      const quality = Math.min(most, Math.max(least, from[0] + (AIM - from[1]) / slope));
-      rows[format].push({ factor: Math.log(difference), quality, slope });
+      const scores: number[] = [];
+      const differences: number[] = [];
+      for (const quality of TRIED[format]) {
+        scores.push(await scoreOf(await encode(sharp(data, { raw: info }), format, quality, pixels)));
+        const made = encode(sharp(sample.data, { raw: sample }), format, quality, Number.POSITIVE_INFINITY);
+        differences.push(Math.log(differenceOf(sample, (await raw(sharp(await made))).data)));
+      }
+      if ((scores[0] ?? BLANK) > BLANK) continue;
+      const { bounds, sample: first } = ENCODERS[format];
+      const quality = Math.min(bounds[1], Math.max(bounds[0], between(scores, TRIED[format], AIM)));
+      const [wanted, seen] = [quality, first].map((one) => between(TRIED[format], differences, one));
+      const rise = (quality - first) / ((seen ?? 0) - (wanted ?? 0));
+      rows[format].push({
+        quality,
+        wanted: Math.exp(wanted ?? 0),
+        ...(Math.abs(quality - first) > 2 && { rise }),
+      });
     }
   }
   for (const format of FORMATS) {
-    const model = fitted(rows[format]).map((value) => Number(value.toPrecision(4)));
-    const usual = at(
-      rows[format].map(({ quality }) => quality),
-      0.5,
-    );
+    const middle = (of: (row: Row) => number | undefined) =>
+      at(
+        rows[format].flatMap((row) => of(row) ?? []),
+        0.5,
+      ).toPrecision(3);
     console.log(
-      `${format}: [${model.join(', ')}], from ${rows[format].length} photos; median quality ${usual.toFixed(1)}`,
+      `${format}, ${rows[format].length} photos: wanted ${middle((row) => row.wanted)}, rise ${middle((row) => row.rise)}, usual ${middle((row) => row.quality)}`,
     );
   }
 }
 
-/** The logarithm of a sample's difference, the quality that its picture needs, and how the score rises with that. */
+/** The quality that a photo needs, how much its sample then differs, and how fast that falls, unless it is too near to tell. */
 interface Row {
-  factor: number;
   quality: number;
-  slope: number;
+  wanted: number;
+  rise?: number;
 }
 
-/** Returns start and rise of a line: least squares of the error in score, in which far outliers count little. */
-function fitted(rows: readonly Row[]): [start: number, rise: number] {
-  let [start, rise] = [0, 0];
-  for (let round = 0; round < 10; round++) {
-    let [all, x, y, xx, xy] = [0, 0, 0, 0, 0];
-    for (const { factor, quality, slope } of rows) {
-      const error = round === 0 ? 0 : (start + rise * factor - quality) * slope;
-      const weight = slope ** 2 / (1 + error ** 2 / 2.5 ** 2);
-      all += weight;
-      x += weight * factor;
-      y += weight * quality;
-      xx += weight * factor ** 2;
-      xy += weight * factor * quality;
-    }
-    rise = (all * xy - x * y) / (all * xx - x * x);
-    start = (y - rise * x) / all;
-  }
-  return [start, rise];
+/** Returns the value at `place` of the line through three points. */
+function between(places: readonly number[], values: readonly number[], place: number): number {
+  const from = place < (places[1] ?? 0) ? 0 : 1;
+  const [x, y] = [places, values].map((all) => all.slice(from, from + 2)) as [number[], number[]];
+  const [left = 0, right = 0] = x;
+  const [low = 0, high = 0] = y;
+  return low + ((place - left) * (high - low)) / (right - left);
 }
 
 async function judge(): Promise<void> {

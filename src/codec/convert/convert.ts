@@ -160,9 +160,8 @@ async function keptAs(
   // Many viewers do not read the colours of a picture that our own code has to draw.
   const isUsual = typeof source.input === 'string' || job.format === 'auto';
   const mayStay = isWhole && isUsual && format === kindOf(source) && (job.stripExif || isPlain(source));
-  const frame = source.upright.width * source.upright.height;
-  const pixels = { frame, all: animated ? frame * source.frames : frame };
-  const asked = { format, animated, keepsExif: !job.stripExif, pixels };
+  const pixels = source.upright.width * source.upright.height;
+  const asked = { format, frames: animated ? source.frames : 1, keepsExif: !job.stripExif, pixels };
   const data = mayStay ? await keptFile(job.input, asked, sharp) : null;
   return data && { data, ...source.upright, quality: null };
 }
@@ -184,7 +183,8 @@ async function convertWhole(
   const pixels = isTaken ? await pixelsOf(picture, source.kind) : null;
   if (follows)
     encoding.quality = await qualityFor(pixels, format, async (sample, quality) => {
-      const encoded = await encode(sharp(sample.data, { raw: sample }), { ...encoding, quality }).toBuffer();
+      const quick = { ...encoding, quality, pixels: Number.POSITIVE_INFINITY };
+      const encoded = await encode(sharp(sample.data, { raw: sample }), quick).toBuffer();
       return sharp(encoded, INPUT).raw().toBuffer();
     });
   const encodable = pixels && job.stripExif ? sharp(pixels.data, { raw: pixels }) : picture;

@@ -7,15 +7,18 @@ import { INPUT } from './source.ts';
 
 /** Pixels that are drawn at most to look at a file: some four seconds of CPU. */
 const MOST_DRAWN = 3e8;
-/** Larger pictures are not looked at: what was drawn is still in memory when they are encoded once more, which then fails. */
-const MOST_PIXELS = 5e7;
+/** Pixels that are drawn at once: they are still in memory when a picture is encoded once more, which fails with more. */
+const MOST_AT_ONCE = 5e7;
+/** Changes of bytes that are tried. Now and then, arithmetic codes draw the same after one of them. */
+const MASKS = [0xff, 0x55, 0xaa, 0x0f];
 
 interface Asked {
   format: Format;
-  animated: boolean;
+  /** How many are kept. */
+  frames: number;
   keepsExif: boolean;
-  /** Of one frame, and of all. */
-  pixels: { frame: number; all: number };
+  /** Of one frame. */
+  pixels: number;
 }
 
 /**
@@ -24,30 +27,47 @@ interface Asked {
  */
 export async function keptFile(
   path: string,
-  { format, animated, keepsExif, pixels }: Asked,
+  { format, frames, keepsExif, pixels }: Asked,
   sharp: SharpConstructor,
 ): Promise<Buffer | null> {
-  let left = MOST_DRAWN - 2 * pixels.all;
-  if (pixels.all > MOST_PIXELS) return null;
+  const atOnce = Math.min(frames, Math.floor(MOST_AT_ONCE / pixels));
+  // A decoder begins with the first frame each time.
+  let left = MOST_DRAWN - pixels * frames * (1 + Math.ceil(frames / atOnce));
+  if (atOnce === 0 || left < 0) return null;
   const file = await readFile(path);
   const bare = bareFile(file, format, keepsExif);
   if (!bare || bare.file.length > file.length) return null;
-  const drawn = async (picture: Buffer, failOn: 'error' | 'warning', all: boolean) => {
-    const drawing = sharp(picture, { ...INPUT, failOn, animated: all })
-      .ensureAlpha()
-      .raw()
-      .toBuffer();
-    return drawing.then((data) => createHash('sha256').update(data).digest('hex')).catch(() => null);
+  const drawn = async (picture: Buffer, failOn: 'error' | 'warning', count: number) => {
+    const hash = createHash('sha256');
+    for (let page = 0; page < count; page += atOnce) {
+      const part = { page, pages: Math.min(atOnce, count - page) };
+      const drawing = sharp(picture, { ...INPUT, failOn, ...(count > 1 && part) })
+        .ensureAlpha()
+        .raw()
+        .toBuffer();
+      const data = await drawing.catch(() => null);
+      if (data === null) return null;
+      hash.update(data);
+    }
+    return hash.digest('hex');
   };
-  const shown = await drawn(bare.shown ?? bare.file, 'warning', animated);
-  if (shown === null || shown !== (await drawn(file, 'error', animated))) return null;
+  const shown = await drawn(bare.shown ?? bare.file, 'warning', frames);
+  if (shown === null || shown !== (await drawn(file, 'error', frames))) return null;
   // EXIF where no viewer looked for it would turn the picture now.
   if (((await sharp(bare.file, INPUT).metadata()).orientation ?? 1) !== 1) return null;
+  const shows = async (other: (mask: number) => Buffer, whole: string | null) => {
+    for (const mask of MASKS) {
+      left -= pixels;
+      if (left < 0) return false;
+      if ((await drawn(other(mask), 'warning', 1)) !== whole) return true;
+    }
+    return false;
+  };
   for (const { picture, changed } of bare.trials?.() ?? []) {
-    left -= pixels.frame * (changed.length + (picture === bare.file ? 0 : 1));
-    if (left < 0) return null;
-    const whole = picture === bare.file ? shown : await drawn(picture, 'warning', false);
-    for (const other of changed) if ((await drawn(other, 'warning', false)) === whole) return null;
+    const isFile = picture === bare.file;
+    left -= isFile ? 0 : pixels;
+    const whole = isFile ? shown : await drawn(picture, 'warning', 1);
+    for (const other of changed) if (!(await shows(other, whole))) return null;
   }
   return bare.file;
 }

@@ -11,14 +11,18 @@ interface Encoder {
   drawing: number;
   /** The median of what photos need, for pictures that are too small for a sample. */
   usual: number;
-  /** At which a sample is encoded, and how many tiles that has. */
+  /** At which a sample is encoded first, and how many tiles that has. */
   sample: number;
   tiles: readonly [least: number, most: number];
   /**
-   * Quality for SSIMULACRA2 of 74.7 if a sample differs by 1, and how it rises with the logarithm of the difference. Fitted by
-   * `bun bench/quality.ts tune` to photos of cameras.
+   * How much a sample differs if its picture has a SSIMULACRA2 of 74.5, the median of photos of cameras, and by how much more quality a
+   * difference needs that is e times as large: about that median or less, so that a second look does not overshoot.
+   * `bun bench/quality.ts tune` prints both medians.
    */
-  model: readonly [base: number, rise: number];
+  wanted: number;
+  rise: number;
+  /** Encodings of the sample, each at the quality that the last one led to. */
+  steps: number;
   /** Quality is chosen within these bounds, whatever the model says. */
   bounds: readonly [least: number, most: number];
   /** With which a file is at least made as small as its source, unless that has the same format. */
@@ -34,17 +38,21 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     usual: 83,
     sample: 80,
     tiles: [24, 40],
-    model: [71.46, 13.17],
+    wanted: 2.02,
+    rise: 18,
+    steps: 1,
     bounds: [60, 92],
     least: 30,
     power: 0.8,
   },
   jpeg: {
     drawing: 82,
-    usual: 75,
+    usual: 74,
     sample: 72,
     tiles: [48, 144],
-    model: [56.15, 22.05],
+    wanted: 1.97,
+    rise: 18,
+    steps: 2,
     bounds: [44, 86],
     least: 35,
     power: 0.85,
@@ -54,7 +62,9 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     usual: 59,
     sample: 57,
     tiles: [32, 48],
-    model: [38.41, 24.77],
+    wanted: 2.17,
+    rise: 18,
+    steps: 2,
     bounds: [35, 70],
     least: 28,
     power: 2.2,
@@ -109,11 +119,16 @@ export async function qualityFor(
   format: Lossy,
   encoded: (sample: Pixels, quality: number) => Promise<Uint8Array>,
 ): Promise<number> {
-  const { usual, sample: quality, model, bounds } = ENCODERS[format];
+  const { usual, sample: first, wanted, rise, steps, bounds } = ENCODERS[format];
   const sample = picture && sampleOf(picture, format);
   if (!sample) return usual;
-  const difference = differenceOf(sample, await encoded(sample, quality));
-  return Math.round(Math.min(bounds[1], Math.max(bounds[0], model[0] + model[1] * Math.log(difference))));
+  let quality = first;
+  for (let step = 0; step < steps; step++) {
+    const difference = differenceOf(sample, await encoded(sample, quality));
+    const asked = quality + rise * Math.log(difference / wanted);
+    quality = Math.round(Math.min(bounds[1], Math.max(bounds[0], asked)));
+  }
+  return quality;
 }
 
 const MOST_TRIES = 3;

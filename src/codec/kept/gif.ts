@@ -10,11 +10,12 @@ export function bareGif(file: Buffer): Buffer | null {
   const parts = [Buffer.from('GIF89a'), file.subarray(6, 11), Buffer.alloc(2), table];
   const shared = new Set<number>();
   let control: Buffer | null = null;
-  let [loops, isFirst] = [false, true];
+  let [loops, right, bottom] = [false, 0, 0];
   for (let at = 13 + table.length; ; ) {
     const label = file.readUInt8(at);
     if (label === TRAILER) {
-      if (!blacken(table, shared)) return null;
+      // Of some sizes of the screen, decoders believe only what frames cover.
+      if (right < sides[0] || bottom < sides[1] || !blacken(table, shared)) return null;
       return Buffer.concat([...parts, Buffer.from([TRAILER])]);
     }
     if (label === EXTENSION) {
@@ -30,10 +31,9 @@ export function bareGif(file: Buffer): Buffer | null {
       at = end;
     } else if (label === IMAGE) {
       const [left, top, width, height] = [1, 3, 5, 7].map((place) => file.readUInt16LE(at + place)) as Sides;
-      // What is outside the screen is never seen. Some decoders take the size of the first frame for that of the screen.
-      const isAll = width === sides[0] && height === sides[1];
-      if (left + width > sides[0] || top + height > sides[1] || (isFirst && !isAll)) return null;
-      isFirst = false;
+      // What is outside the screen is never seen.
+      if (left + width > sides[0] || top + height > sides[1]) return null;
+      [right, bottom] = [Math.max(right, left + width), Math.max(bottom, top + height)];
       const start = at + 10 + tableBytes(file.readUInt8(at + 9));
       const { data, end } = blocksAt(file, start + 1);
       const used = new Set<number>();

@@ -98,7 +98,7 @@ export function bareJpeg(file: Buffer, keepsExif: boolean): Bare | null {
     *trials() {
       for (const scan of scans) {
         const changed = changedScan(parts[scan] as Buffer, scans.length > 1);
-        yield { picture: whole, changed: [written(parts.with(scan, changed))] };
+        yield { picture: whole, changed: [() => written(parts.with(scan, changed))] };
       }
     },
   };
@@ -158,5 +158,5 @@ function changedScan(scan: Buffer, isOfSeveral: boolean): Buffer {
   if (isOfSeveral) return scan.subarray(0, end - 1);
   return scan[end - 1] === 0
     ? Buffer.concat([scan.subarray(0, end - 1), Buffer.from([0xfe])])
-    : withOtherEnd(scan.subarray(0, end), 1);
+    : withOtherEnd(scan.subarray(0, end), 0xff, 1);
 }

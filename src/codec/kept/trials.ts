@@ -7,15 +7,18 @@ export interface Bare {
   trials?: () => Iterable<Trial>;
 }
 
-/** Copies of a still picture with other bytes at the end of a part of its data. If one is drawn like it, there are bytes behind its pixels. */
+/**
+ * A still picture, and for each part of its data a copy with other bytes at the end of that part. If it is drawn like the copy whatever bits
+ * `mask` changes, there are bytes behind its pixels.
+ */
 export interface Trial {
   picture: Buffer;
-  changed: Buffer[];
+  changed: ((mask: number) => Buffer)[];
 }
 
-/** Returns the data with that many other bytes before `end`. */
-export function withOtherEnd(data: Buffer, count: number, end = data.length): Buffer {
+/** Returns the data with these bits changed in that many bytes before `end`. */
+export function withOtherEnd(data: Buffer, mask: number, count: number, end = data.length): Buffer {
   const changed = Buffer.from(data);
-  for (let at = Math.max(0, end - count); at < end; at++) changed[at] = ~changed.readUInt8(at);
+  for (let at = Math.max(0, end - count); at < end; at++) changed[at] = changed.readUInt8(at) ^ mask;
   return changed;
 }

@@ -59,7 +59,10 @@ export function bareWebp(file: Buffer, keepsExif: boolean): Bare | null {
       for (const [index, { picture }] of frames.entries()) {
         const still = (chunks: readonly Chunk[]) =>
           webpOf(chunks, isTransparent(chunks) ? ALPHA : 0, sizes[index] as Sides);
-        yield { picture: still(picture), changed: [...changedEnds(picture)].map(still) };
+        yield {
+          picture: still(picture),
+          changed: [...changedEnds(picture)].map((end) => (mask) => still(end(mask))),
+        };
       }
     },
   };
@@ -157,15 +160,15 @@ function partitionsOf(data: Buffer): number {
   return 1 << bits(2);
 }
 
-/** Returns the picture with other bytes at the end of each part of its data, in turn. */
-function* changedEnds(picture: readonly Chunk[]): Generator<Chunk[]> {
+/** Returns for each part of the picture's data how to change bytes at its end. */
+function* changedEnds(picture: readonly Chunk[]): Generator<(mask: number) => Chunk[]> {
   for (const { type, data } of picture) {
-    const instead = (changed: Buffer) =>
-      picture.map((one) => (one.type === type ? { type, data: changed } : one));
+    const instead = (count: number, end?: number) => (mask: number) =>
+      picture.map((one) => (one.type === type ? { type, data: withOtherEnd(data, mask, count, end) } : one));
     if (type === 'VP8 ') {
-      yield instead(withOtherEnd(data, SLACK_BYTES, 10 + firstPart(data)));
-      yield instead(withOtherEnd(data, SLACK_BYTES));
-    } else if (type === 'VP8L' || (data.readUInt8(0) & 3) !== 0) yield instead(withOtherEnd(data, 1));
+      yield instead(SLACK_BYTES, 10 + firstPart(data));
+      yield instead(SLACK_BYTES);
+    } else if (type === 'VP8L' || (data.readUInt8(0) & 3) !== 0) yield instead(1);
   }
 }
 
