@@ -45,8 +45,8 @@ export const longSteps: Record<string, Step> = {
     ...['--parallel=4', '--timings=test/timings.json'],
     ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
   ),
-  // Two at a time, so that a slow test shows the fault and not the load of others.
-  [`${FAULTS} on bun`]: bunTests(80, '--parallel=2', FAULTS),
+  // Three at a time, most of which wait, so that a slow test shows the fault and not the load of others.
+  [`${FAULTS} on bun`]: bunTests(80, '--parallel=3', FAULTS),
 };
 
 function check(reads: string, least: number, find: () => Promise<Findings>): Step {
