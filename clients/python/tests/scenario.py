@@ -274,9 +274,34 @@ def with_requests():
 
 def with_scrapy():
     import scrapy
+    from picpool.for_scrapy import PicpoolMiddleware
     from scrapy.crawler import CrawlerProcess
 
     pages = []
+    unused = []
+
+    class Unused(GatewayRotation):
+        def give_back(self, lease, **_):
+            unused.append(lease.error)
+
+    class Pool(PicpoolMiddleware):
+        @classmethod
+        def from_crawler(cls, crawler):
+            return cls(crawler, Unused(None, "http://127.0.0.1:9"), lambda _: False)
+
+    class Near:
+        def process_request(self, request):
+            if request.url.endswith("kept"):
+                return scrapy.http.TextResponse(request.url, flags=["cached"])
+            raise scrapy.exceptions.IgnoreRequest
+
+    class Idle(scrapy.Spider):
+        name = "idle"
+        start_urls = ["http://site.test/kept", "http://site.test/ignored"]
+        custom_settings = {"DOWNLOADER_MIDDLEWARES": {Pool: 560, Near: 950}}
+
+        def parse(self, response):
+            pages.append(response.url)
 
     class Spider(scrapy.Spider):
         name = "pages"
@@ -310,9 +335,11 @@ def with_scrapy():
 
         process = CrawlerProcess({"LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "DOWNLOAD_DELAY": 0})
         before = reports()
-        for spider in (Spider, Picky, ByGateway):
+        for spider in (Spider, Picky, ByGateway, Idle):
             process.crawl(spider)
         process.start()
+    check("scrapy: what never reaches a proxy says nothing of it", "http://site.test/kept" in pages and unused == [])
+    pages.remove("http://site.test/kept")
     check("scrapy: a page by the one that works", any("tinyproxy" in page for page in pages))
     check("scrapy: a ban is tried elsewhere", "for 127.2.0.9" in pages and len(pages) == 3)
     newest = reports()[0]
