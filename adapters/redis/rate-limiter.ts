@@ -68,11 +68,6 @@ export function createLimiterAlone(url: string): RateLimiter & { close(): Promis
 
   return {
     take: async (key, bucket, cost) => (await limiter()).take(key, bucket, cost),
-    async close() {
-      await opening?.then(
-        (connection) => connection.close(),
-        () => {},
-      );
-    },
+    close: async () => (await opening?.catch(() => null))?.close(),
   };
 }

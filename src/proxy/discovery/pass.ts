@@ -1,6 +1,5 @@
 import type { StateStore } from '../../lib/state.ts';
 import { mix } from './key.ts';
-import { NO_SOURCE } from './rows.ts';
 
 /** Whether an entry of a list is due: never tried, tried only in an earlier pass, or already tried. */
 type Novelty = 'new' | 'again' | 'tried';
@@ -57,7 +56,7 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   /** The position up to which another process has tried everything, whose filter is not available here. */
   let before = 0;
   /** The lists that were read since. */
-  const read = new Set<number>();
+  const read = new Set<number | undefined>();
   /** The first position of an entry that is still due although its turn has come. */
   let firstOpen = 1;
   /** The pass that this process has ended. A clock that was set back would make it the later one. */
@@ -68,7 +67,7 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   const placeOf = (key: number) => mix(key, saved.seed ^ 0x5bd1e995) / 2 ** 32;
 
   return {
-    noveltyOf(key, list = NO_SOURCE) {
+    noveltyOf(key, list) {
       if (running.has(key) || tried.has(key)) return 'tried';
       if (before > 0 && placeOf(key) < before && !read.has(list)) {
         tried.add(key);
