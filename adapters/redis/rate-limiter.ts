@@ -1,3 +1,4 @@
+import { once } from '../../src/lib/once.ts';
 import type { Bucket, RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
 import { openRedis, type RedisConnection, script } from './connection.ts';
@@ -59,28 +60,14 @@ export function createRedisRateLimiter(
  */
 export function createLimiterAlone(url: string): RateLimiter & { close(): Promise<void> } {
   parseRedisUrl(url);
-  let opened: RateLimiter | null = null;
-  let opening: Promise<RedisConnection> | null = null;
-
-  async function open(): Promise<RateLimiter> {
-    opening ??= openRedis(url);
-    try {
-      opened = createRedisRateLimiter(await opening);
-      return opened;
-    } catch (error) {
-      opening = null;
-      throw error;
-    }
-  }
+  let opening: Promise<RedisConnection> | undefined;
+  const limiter = once(async () => {
+    opening = openRedis(url);
+    return createRedisRateLimiter(await opening);
+  });
 
   return {
-    take: (key, bucket, cost) =>
-      opened ? opened.take(key, bucket, cost) : open().then((limiter) => limiter.take(key, bucket, cost)),
-    async close() {
-      await opening?.then(
-        (connection) => connection.close(),
-        () => {},
-      );
-    },
+    take: async (key, bucket, cost) => (await limiter()).take(key, bucket, cost),
+    close: async () => (await opening?.catch(() => null))?.close(),
   };
 }

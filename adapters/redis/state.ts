@@ -30,7 +30,7 @@ export function createRedisState(redis: RedisConnection): StateStore {
     setFenced: async (key, value, token) =>
       (await redis.run('safe', SET_FENCED, [values], [key, value, token])) === 1,
     async remove(key) {
-      await redis.call('safe', 'HDEL', values, key);
+      await redis.call('safe', 'HDEL', values, key, `${key}#token`);
     },
     async keys() {
       const fields = (await redis.call('safe', 'HKEYS', values)) as string[];

@@ -11,7 +11,7 @@ export function createSqliteState(database: Database): StateStore {
   const upsert = database.prepare(
     'INSERT INTO state VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   );
-  const erase = database.prepare('DELETE FROM state WHERE key = ?');
+  const erase = database.prepare('DELETE FROM state WHERE key IN (?, ?)');
   const names = database.prepare<{ key: string }>(`SELECT key FROM state WHERE ${IS_VALUE}`);
   const read = (key: string) => select.get(key)?.value ?? null;
 
@@ -32,7 +32,7 @@ export function createSqliteState(database: Database): StateStore {
         return true;
       }),
     async remove(key) {
-      database.freeing(() => erase.run(key));
+      database.freeing(() => erase.run(key, tokenKey(key)));
       await database.onDisk();
     },
     keys: async () => names.all().map(({ key }) => key),

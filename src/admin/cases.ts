@@ -2,7 +2,7 @@ import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
-import { holding, type Locks } from '../lib/locks.ts';
+import { holding, type Locks, refusedHolder } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
@@ -50,7 +50,7 @@ export interface Cases {
 }
 
 interface CasesOptions {
-  state: Pick<StateStore, 'get' | 'set' | 'remove' | 'keys'>;
+  state: Pick<StateStore, 'get' | 'setFenced' | 'remove' | 'keys'>;
   locks: Locks;
   limiter: RateLimiter;
   audit: Pick<Audit, 'act' | 'carry' | 'about'>;
@@ -80,7 +80,7 @@ export function createCases(options: CasesOptions): Cases {
 
   const openKeys = async () => (await state.keys()).filter((key) => key.startsWith(KEY));
 
-  const locked = <T>(work: (demandHeld: () => void) => Promise<T>, name = 'reports'): Promise<T> =>
+  const locked = <T>(work: (demandHeld: () => number) => Promise<T>, name = 'reports'): Promise<T> =>
     holding({ locks, name, clock }, work);
 
   async function demandCalm(key: string, bucket: typeof IN_ALL): Promise<void> {
@@ -88,19 +88,21 @@ export function createCases(options: CasesOptions): Cases {
     if (!allowed) throw new AppError('rate_limited', 'Too many reports; try again later.', { retryAfterMs });
   }
 
+  /** A change that was given up may come late, and take back what others have reported meanwhile. */
+  async function write(one: Case, token: number): Promise<void> {
+    if (!(await state.setFenced(KEY + one.subject, JSON.stringify(one), token))) throw refusedHolder();
+  }
+
   audit.carry(DECIDE, ({ subject, details }) =>
     locked(async (demandHeld) => {
       const known = await read(subject);
-      demandHeld();
+      const token = demandHeld();
       const decided = new Set(details?.receipts as string[]);
       const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
       if (known === null || receipts.length === 0) return state.remove(KEY + subject);
       // Reported again meanwhile: nobody has looked at that.
       const reports = known.reports.slice(decided.size);
-      return state.set(
-        KEY + subject,
-        JSON.stringify({ ...known, reports, receipts, count: receipts.length }),
-      );
+      return write({ ...known, reports, receipts, count: receipts.length }, token);
     }),
   );
 
@@ -119,8 +121,7 @@ export function createCases(options: CasesOptions): Cases {
         one.receipts.push(sha256(secret));
         if (one.reports.length < MOST_TEXTS)
           one.reports.push({ ...report, text: report.text.slice(0, MAX_TEXT) });
-        demandHeld();
-        await state.set(KEY + subject, JSON.stringify(one));
+        await write(one, demandHeld());
         if (known === null) onOpened(one);
       });
       return `${subject.replace(' ', '-')}-${secret}`;

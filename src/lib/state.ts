@@ -13,7 +13,7 @@ export interface StateStore {
    * set it before. Atomic.
    */
   setFenced(key: string, value: string, token: number): Promise<boolean>;
-  /** Removes the value, if there is one. */
+  /** Removes the value and its token, if there are any. */
   remove(key: string): Promise<void>;
   /** Returns the names of all values, in any order. */
   keys(): Promise<string[]>;

@@ -217,6 +217,15 @@ test('a time to wait may be a date, and one that is over a minute away is left t
   expect(calls).toBe(1);
 });
 
+test.each(['1.5', '-5', '+5'])(
+  'a wait of %s is none, although JavaScript reads a date in it',
+  async (wait) => {
+    const fetch = () => new Response('', { status: 503, headers: { 'retry-after': wait } });
+    const picpool = createPicpool('http://localhost', { fetch, retries: 0 });
+    expect(await picpool.stats().catch((error: PicpoolError) => error.retryAfter)).toBe(null);
+  },
+);
+
 test('events go on after a reverse proxy whose server is away, and end at a page of another program', async () => {
   const answers = [
     stream('retry: 1\nid: 1\ndata: {"checked":1}\n\n'),
@@ -279,9 +288,14 @@ test('a report, which nobody needs, holds its sender up for 5 seconds at most', 
   const picpool = createPicpool('http://localhost', { fetch: () => Response.json({ success: true }) });
   await picpool.report({ id: 1 }, { ok: true });
   await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
+  const hasty = createPicpool('http://localhost', {
+    fetch: () => Response.json({ success: true }),
+    timeoutMs: 1000,
+  });
+  await hasty.report({ id: 1 }, { ok: true });
   const limits = timers.mock.calls.map(([, ms]) => ms);
   timers.mockRestore();
-  expect(limits).toEqual([5000, 5000]);
+  expect(limits).toEqual([5000, 5000, 1000]);
 });
 
 test('a proxy is written as clients take it', () => {

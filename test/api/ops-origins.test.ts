@@ -31,6 +31,19 @@ describe('other origins', () => {
     expect(asked.headers.get('access-control-allow-methods')).toContain('DELETE');
   });
 
+  test('may send the headers that the JavaScript client sends, also when its events go on', async () => {
+    const { headers } = await server.send('/api/refresh/events', preflight('https://app.example'));
+    const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(/, ?/);
+    for (const name of [
+      'authorization',
+      'content-type',
+      'x-image-password',
+      'x-delete-token',
+      'last-event-id',
+    ])
+      expect(allowed).toContain(name);
+  });
+
   test('that are named can also read kept answers', async () => {
     for (let turn = 0; turn < 3; turn++) {
       const { headers } = await server.send('/api/v1/proxies', from('https://app.example'));

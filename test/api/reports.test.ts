@@ -220,6 +220,33 @@ test('a report that comes while its case is being decided is a case of its own',
   database.close();
 });
 
+test('a report is not undone by an earlier one that the store carries out late', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const [real, locks] = [createSqliteState(database), createLocalLocks()];
+  let late: (() => Promise<unknown>) | undefined;
+  const first = (work: () => Promise<unknown>): Promise<never> | null => {
+    if (late) return null;
+    late = work;
+    return Promise.reject(new Error('no answer'));
+  };
+  const state: typeof real = {
+    ...real,
+    set: (...args) => first(() => real.set(...args)) ?? real.set(...args),
+    setFenced: (...args) => first(() => real.setFenced(...args)) ?? real.setFenced(...args),
+  };
+  const cases = createCases({
+    ...{ state, locks, clock: systemClock, random: randomBytes, onOpened() {} },
+    audit: testAudit(database, { state: real, locks, now: Date.now }),
+    limiter: createLocalRateLimiter({ now: Date.now }),
+  });
+  const one = { reason: 'spam', text: '', contact: '' } as const;
+  await expect(cases.report('image aaaaaaaaaaaa', one, '192.0.2.1')).rejects.toThrow('no answer');
+  const receipt = await cases.report('image aaaaaaaaaaaa', one, '192.0.2.2');
+  await late?.();
+  expect(await cases.stateOf(receipt)).toBe('open');
+  database.close();
+});
+
 test('a picture that stays is told so, and can be reported again', async () => {
   const image = await upload();
   const receipt = await receiptOf(await report({ image: image.id, reason: 'spam' }, '192.0.2.30'));

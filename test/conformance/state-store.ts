@@ -31,6 +31,13 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     assert.equal(await store.getOrSet('key', 'other'), 'other');
   });
 
+  test('nothing is left of a value that the holder of a lease has set, and that was removed', async (store) => {
+    await store.setFenced('case', 'value', 1_763_000_000_000_000);
+    await store.remove('case');
+    assert.equal(await store.get('case'), null);
+    assert.equal(await store.setFenced('case', 'another', 1), true);
+  });
+
   test('all names are listed', async (store) => {
     assert.deepEqual(await store.keys(), []);
     for (const key of ['a', 'A', 'a:b', '']) await store.set(key, 'value');

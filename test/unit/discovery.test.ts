@@ -135,6 +135,29 @@ test('after a restart, what was tried is not tried again, and what comes into a 
   await first.close();
 });
 
+test('a list that cannot be read after a restart is not tried again when it can be', async () => {
+  const list = await openCrowded(60);
+  pool.service.start();
+  await hour();
+  const [first, { store, state, locks }] = [pool, pool];
+  const stopped = first.service.stop();
+  await first.clock.advance(20_000);
+  await stopped;
+  const lists: Record<string, string[] | Error> = {
+    list: new Error('HTTP status 502'),
+    other: list.slice(0, 1),
+  };
+  const never = { maxPool: 6, refreshOnStart: false, checksPerHour: 3600, refreshIntervalMs: 1000 * HOUR };
+  pool = await createPool(lists, { ...never, turns: 2, store, state, locks });
+  pool.service.start();
+  await hour();
+  lists.list = list.toReversed();
+  lists.other = [];
+  await hour();
+  expect(pool.network.asked.length).toBeLessThan(3);
+  await first.close();
+});
+
 test('entries that no judge can decide wait behind those that can be, and come again', async () => {
   const list = await openCrowded(300, { concurrency: 20, refreshBudgetMs: 0 });
   const isUndecided = (url: string) => list.indexOf(url) % 3 === 0;

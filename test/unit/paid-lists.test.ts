@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { exitOf, unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createPaidUpstreams, type PaidUpstreams } from '../../src/proxy/pool/paid.ts';
-import type { CheckResult, Dialled } from '../../src/proxy/proxy.ts';
+import type { CheckResult, Dialled, Protocol } from '../../src/proxy/proxy.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 import { proxyKeyOf } from '../../src/proxy/targets/site.ts';
@@ -23,11 +23,14 @@ let now: number;
 let list: string | null;
 let exits: string[];
 let checked: Dialled[];
-let broken: boolean;
+let broken: Extract<CheckResult, { verdict: 'dead' }>['error'] | null;
+/** No judge can decide it. */
+let undecidable: Protocol | null;
 let hasWitness: boolean;
 let paid: PaidUpstreams;
 beforeEach(() => {
-  [now, list, exits, checked, broken, hasWitness] = [0, '', ['198.51.100.1'], [], false, true];
+  [now, list, exits, checked, hasWitness] = [0, '', ['198.51.100.1'], [], true];
+  [broken, undecidable] = [null, null];
   paid = createPaidUpstreams({
     sources: [OWN, { ...OWN, name: 'free', url: 'file:///free.txt', logins: false }],
     readSource: createSourceReader({
@@ -43,7 +46,9 @@ beforeEach(() => {
       judges: () => judgeState('up'),
       async check(proxy): Promise<CheckResult> {
         checked.push(proxy);
-        if (broken || proxy.protocol.startsWith('socks')) return { verdict: 'dead', error: 'timeout' };
+        if (proxy.protocol === undecidable) return { verdict: 'unknown', error: 'judge_down' };
+        if (broken || proxy.protocol.startsWith('socks'))
+          return { verdict: 'dead', error: broken ?? 'timeout' };
         return {
           verdict: 'alive',
           ...ALIVE,
@@ -103,7 +108,7 @@ test('one that is doubted is soon checked again, and leaves when it has failed',
   await begin('http://u:p@p.example.test:80\n', 2);
   const [before, key] = [paid.version(), 'http://p.example.test:80#'];
   now += MINUTE;
-  broken = true;
+  broken = 'timeout';
   paid.doubt(`${key}unknown`);
   const [first] = paid.alive();
   if (!first) throw new Error('nothing works');
@@ -125,6 +130,19 @@ test('what was proven stays while no witness is available, but nothing new is be
     'http p.example.test',
     'https p.example.test',
   ]);
+});
+
+test.each([
+  ['http', 'unreachable'],
+  ['https', 'timeout'],
+] as const)('an upstream that has failed leaves while %s cannot be decided: %s', async (protocol, error) => {
+  if (protocol === 'https') undecidable = protocol;
+  await begin('http://u:p@p.example.test:80\n', protocol === 'https' ? 1 : 2);
+  [undecidable, broken] = [protocol, error];
+  const count = checked.length;
+  now += 61 * MINUTE;
+  await until(() => checked.length >= count + 2);
+  await until(() => paid.alive().length === 0);
 });
 
 test('a list that cannot be read takes nothing away, and one that is shorter does', async () => {

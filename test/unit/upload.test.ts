@@ -93,6 +93,9 @@ describe('a form', () => {
     ['a path', '; filename="C:\\fakepath\\cat.png"', 'cat.png'],
     ['an escaped quote', '; filename="a\\"b.png"', 'a"b.png'],
     ['a name as .NET and PowerShell encode it', '; filename="=?utf-8?B?dMO8LnBuZw==?="', 'tü.png'],
+    ['a name whose code has a slash', '; filename="=?utf-8?B?5Li/LnBuZw==?="', '丿.png'],
+    ['a path that they encode', '; filename="=?utf-8?B?Li4vLi4vZXZpbC5wbmc=?="', 'evil.png'],
+    ['a path of Unix', '; filename="shots/cat.png"', 'cat.png'],
     [
       'a name that they encode twice',
       `; filename="=?utf-8?B?dMO8LnBuZw==?="; filename*=utf-8''t%C3%BC.png`,

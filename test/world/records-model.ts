@@ -357,6 +357,7 @@ function createState(data: () => Data): StateStore {
     },
     async remove(key) {
       data().state.delete(key);
+      data().tokens.delete(key);
     },
     keys: async () => [...data().state.keys()],
   };

@@ -3,7 +3,8 @@ export interface PicpoolOptions {
   /** A token of the server, or `ADMIN_TOKEN`, which is sent with every call. */
   token?: string;
   /**
-   * Time until an answer must begin, in ms. Default: 30 s. Uploads and streams are only limited by their `signal`.
+   * Time until an answer must begin, in ms. Default: 30 s, and 5 s for reports, which never wait longer. Uploads and streams
+   * are only limited by their `signal`.
    */
   timeoutMs?: number;
   /** How often a GET that was answered with 429 or 503 is retried, if it has to wait a minute at most. Default: twice. */
@@ -182,7 +183,9 @@ export function errorFrom(status: number, text: string, retryAfter: string | nul
 
 /** Reads `Retry-After`: seconds, or a date, as something in between may send it. */
 function secondsOf(text: string): number | null {
-  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000);
+  if (/^\d+$/.test(text)) return Number(text);
+  // Without letters it is not a date of HTTP, although engines find one in `1.5`.
+  const seconds = /[a-z]/i.test(text) ? Math.ceil((Date.parse(text) - Date.now()) / 1000) : Number.NaN;
   return Number.isNaN(seconds) ? null : Math.max(0, seconds);
 }
 

@@ -83,6 +83,7 @@ const REPORT_MS = 5000;
 
 export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
   const http = createHttp(server, options);
+  const reportMs = Math.min(REPORT_MS, options.timeoutMs || REPORT_MS);
   const proxyPage = async (filter: ProxyFilter, more: Query) =>
     (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more } })).proxies;
   const opened = (password: string | undefined) =>
@@ -110,13 +111,13 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     testProxy: ({ ip, port, protocol }) =>
       http.json('/api/test_proxy_quick', { method: 'POST', json: { ip, port, protocol } }),
     async report({ id }, report) {
-      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report, timeoutMs: REPORT_MS });
+      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report, timeoutMs: reportMs });
     },
     reportGateway: (report, token) =>
       http.json('/api/gateway/report', {
         method: 'POST',
         json: report,
-        timeoutMs: REPORT_MS,
+        timeoutMs: reportMs,
         ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
       }),
     async refresh() {

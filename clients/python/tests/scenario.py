@@ -84,9 +84,13 @@ def sync_client():
             with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as screenshot:
                 piped = picpool.upload(screenshot.stdout, format="gif")
             named = picpool.upload(os.fsdecode(path), format="gif")
+        with tempfile.SpooledTemporaryFile() as spooled:
+            spooled.write(GIF)
+            kept = picpool.upload(spooled, format="gif")
+        check("an upload of a spooled file, which before Python 3.11 has no seekable()", kept["filename"] == "image")
         check("an upload of a pipe", piped["filename"] == "image")
         check("an upload of a file whose name is not UTF-8", named["filename"] == "caf?.gif")
-        for image in (piped, named):
+        for image in (piped, named, kept):
             picpool.delete_image(image["id"], token=image["delete_token"])
     away = refused(lambda: Picpool("http://127.0.0.1:9").stats())
     check("a server that is away", away.status == 0 and away.code == "network")
@@ -114,7 +118,8 @@ def waits():
     taking.report(1, True)
     taking.report_gateway("site.test", True, session="abc")
     check("a report, which nobody needs, waits for 5 seconds at most", limits == [5, 5])
-    check("a wait that is none", refused(answering(lambda _: httpx.Response(429, headers=[(b"Retry-After", b"\xb2")])).refresh).retry_after is None)
+    for none in (b"\xb2", b"1 Jan 2020 00:00:00 +99999999999999999999"):
+        check("a wait that is none", refused(answering(lambda _: httpx.Response(429, headers=[(b"Retry-After", none)])).refresh).retry_after is None)
 
 
 async def async_client():
@@ -269,9 +274,34 @@ def with_requests():
 
 def with_scrapy():
     import scrapy
+    from picpool.for_scrapy import PicpoolMiddleware
     from scrapy.crawler import CrawlerProcess
 
     pages = []
+    unused = []
+
+    class Unused(GatewayRotation):
+        def give_back(self, lease, **_):
+            unused.append(lease.error)
+
+    class Pool(PicpoolMiddleware):
+        @classmethod
+        def from_crawler(cls, crawler):
+            return cls(crawler, Unused(None, "http://127.0.0.1:9"), lambda _: False)
+
+    class Near:
+        def process_request(self, request):
+            if request.url.endswith("kept"):
+                return scrapy.http.TextResponse(request.url, flags=["cached"])
+            raise scrapy.exceptions.IgnoreRequest
+
+    class Idle(scrapy.Spider):
+        name = "idle"
+        start_urls = ["http://site.test/kept", "http://site.test/ignored"]
+        custom_settings = {"DOWNLOADER_MIDDLEWARES": {Pool: 560, Near: 950}}
+
+        def parse(self, response):
+            pages.append(response.url)
 
     class Spider(scrapy.Spider):
         name = "pages"
@@ -305,9 +335,11 @@ def with_scrapy():
 
         process = CrawlerProcess({"LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "DOWNLOAD_DELAY": 0})
         before = reports()
-        for spider in (Spider, Picky, ByGateway):
+        for spider in (Spider, Picky, ByGateway, Idle):
             process.crawl(spider)
         process.start()
+    check("scrapy: what never reaches a proxy says nothing of it", "http://site.test/kept" in pages and unused == [])
+    pages.remove("http://site.test/kept")
     check("scrapy: a page by the one that works", any("tinyproxy" in page for page in pages))
     check("scrapy: a ban is tried elsewhere", "for 127.2.0.9" in pages and len(pages) == 3)
     newest = reports()[0]

@@ -148,6 +148,8 @@ function createParser(contentType: string, maxBytes: number, names: readonly str
   try {
     return new Busboy({
       headers: { 'content-type': contentType },
+      // A slash may be part of a name's code.
+      preservePath: true,
       isPartAFile: (name, _type, filename) =>
         filename !== undefined || (name !== undefined && names.includes(name)),
       limits: {

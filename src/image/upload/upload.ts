@@ -76,11 +76,11 @@ export async function receiveUpload(
     const { files, fields } = isForm
       ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store, beforePicture })
       : await readWithoutParts(body, contentType, shape, store);
-    if (files.length === 1 && files[0]?.stored.size === 0) throw noImage(shape.names[0], files[0].filename);
     const cleaned = files.map(({ filename, stored }) => ({
       ...stored,
       filename: filename === null ? null : cleanFilename(filename),
     }));
+    if (cleaned.length === 1 && cleaned[0]?.size === 0) throw noImage(shape.names[0], cleaned[0].filename);
     return { files: cleaned, fields, dispose };
   } catch (error) {
     await dispose();

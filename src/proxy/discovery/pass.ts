@@ -11,7 +11,8 @@ type Novelty = 'new' | 'again' | 'tried';
  * filter wrongly takes for tried is found by the next pass.
  */
 export interface Pass {
-  noveltyOf(key: number): Novelty;
+  /** `list`: the index of the list that names it. */
+  noveltyOf(key: number, list?: number): Novelty;
   /** Returns the key's position in the pass, from 0 to 1. */
   placeOf(key: number): number;
   /** Records that a check of the key begins. Until it ends the key counts as tried. */
@@ -31,12 +32,12 @@ export interface Pass {
   /** Saves the position. */
   save(): Promise<void>;
   /**
-   * Continues at the position of another copy of the server that has tried entries meanwhile. Whatever the lists name
-   * before it counts as tried, until `listsRead`.
+   * Continues at the position of another copy of the server that has tried entries meanwhile. Whatever a list names
+   * before it counts as tried, until `listRead`.
    */
   catchUp(): Promise<void>;
-  /** Called when the lists were read: what they name later is new, wherever its position is. */
-  listsRead(): void;
+  /** Called when a list was read to its end: what it names later is new, wherever its position is. */
+  listRead(list: number): void;
 }
 
 interface SavedPass {
@@ -54,6 +55,8 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   let hasBegun = false;
   /** The position up to which another process has tried everything, whose filter is not available here. */
   let before = 0;
+  /** The lists that were read since. */
+  const read = new Set<number | undefined>();
   /** The first position of an entry that is still due although its turn has come. */
   let firstOpen = 1;
   /** The pass that this process has ended. A clock that was set back would make it the later one. */
@@ -64,9 +67,9 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
   const placeOf = (key: number) => mix(key, saved.seed ^ 0x5bd1e995) / 2 ** 32;
 
   return {
-    noveltyOf(key) {
+    noveltyOf(key, list) {
       if (running.has(key) || tried.has(key)) return 'tried';
-      if (before > 0 && placeOf(key) < before) {
+      if (before > 0 && placeOf(key) < before && !read.has(list)) {
         tried.add(key);
         return 'tried';
       }
@@ -120,10 +123,9 @@ export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () =>
       }
       saved = theirs;
       before = theirs.place;
+      read.clear();
     },
-    listsRead() {
-      before = 0;
-    },
+    listRead: (list) => void read.add(list),
   };
 }
 

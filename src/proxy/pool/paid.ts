@@ -183,7 +183,7 @@ async function readOwn(
 
 /**
  * Checks an upstream with each protocol that it may speak. What cannot be decided stays as it was. `error`: of the last
- * failure, `unknown` if nothing works and a judge was missing.
+ * failure, `unknown` if nothing works or worked before, and a judge was missing.
  */
 async function examine(
   upstream: Known,
@@ -202,7 +202,7 @@ async function examine(
     const result = await checker.check({ ...place, protocol }, signal);
     if (result.verdict === 'dead') {
       error = result.error;
-      if (SURELY_DEAD.includes(error)) break;
+      if (SURELY_DEAD.includes(error)) return { works, error };
     } else if (result.verdict === 'unknown' || result.proof === 'echoed') {
       undecided.push(protocol);
       if (result.verdict === 'unknown') isUnknown = true;
@@ -219,5 +219,5 @@ async function examine(
     }
   }
   works.push(...upstream.works.filter(({ protocol }) => undecided.includes(protocol)));
-  return { works, error: isUnknown && works.length === 0 ? 'unknown' : error };
+  return { works, error: isUnknown && upstream.works.length === 0 && works.length === 0 ? 'unknown' : error };
 }

@@ -48,13 +48,15 @@ interface PoolReadingOptions {
 }
 
 export function createPoolReading({ store, latencies, history }: PoolReadingOptions): PoolReading {
-  /** Yields the most dependable of the matches with the same exit address, in the order. */
-  async function* unique(filter: ProxyFilter, order: Sort | 'random'): AsyncGenerator<ProxyRecord[]> {
+  /** Returns the most dependable of the matches with the same exit address, the most dependable first. */
+  async function exits(filter: ProxyFilter): Promise<ProxyRecord[]> {
     const isFirst = createExitFilter();
-    const chosen = new Set<number>();
-    for await (const batch of store.stream(filter)) {
-      for (const { id } of batch.filter(isFirst)) chosen.add(id);
-    }
+    return (await Array.fromAsync(store.stream(filter), (batch) => batch.filter(isFirst))).flat();
+  }
+
+  /** Yields the same in another order. */
+  async function* inOrder(filter: ProxyFilter, order: Sort | 'random', found?: ProxyRecord[]) {
+    const chosen = new Set((found ?? (await exits(filter))).map(({ id }) => id));
     for await (const batch of store.stream(filter, order)) yield batch.filter(({ id }) => chosen.has(id));
   }
 
@@ -73,13 +75,20 @@ export function createPoolReading({ store, latencies, history }: PoolReadingOpti
       const { uniqueExit, ranked, order, filter } = query;
       if (!uniqueExit || ranked || order === 'dependable') return exportProxies(store, query);
       // The most dependable of each exit, and only then the order.
-      return exportProxies(store, { ...query, uniqueExit: false, ranked: unique(filter, order) });
+      return exportProxies(store, { ...query, uniqueExit: false, ranked: inOrder(filter, order) });
     },
     version: () => store.version(),
 
     async unique({ filter, sort, offset, limit }) {
-      const found = (await Array.fromAsync(unique(filter, sort))).flat();
-      return { items: found.slice(offset, offset + limit), total: found.length };
+      const found = await exits(filter);
+      const end = offset + limit;
+      if (sort === 'dependable') return { items: found.slice(offset, end), total: found.length };
+      const items: ProxyRecord[] = [];
+      for await (const batch of inOrder(filter, sort, found)) {
+        for (const record of batch) items.push(record);
+        if (items.length >= end) break;
+      }
+      return { items: items.slice(offset, end), total: found.length };
     },
 
     stats: async () => statsOf(await store.summary()),

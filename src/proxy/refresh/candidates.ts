@@ -83,7 +83,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
       const key = keyOf(kind, ip, port);
       if (kind === 'any' ? PROTOCOLS.some((one) => seen.has(keyOf(one, ip, port))) : seen.has(key))
         return false;
-      const novelty = isNews ? 'new' : pass.noveltyOf(key);
+      const novelty = isNews ? 'new' : pass.noveltyOf(key, source);
       if (novelty === 'tried' || (end < 1 && pass.placeOf(key) >= end)) return false;
       if (!named.add(key)) return false;
       (novelty === 'new' ? fresh : again).add({ key, kind, ip, port, source, country });

@@ -79,7 +79,8 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
     progress.state = isBad(report) ? 'failed' : 'done';
     progress.error = report.error;
     readings.push({ source, progress, report, fresh: progress.fresh });
-    if (report.error !== null) log('warn', 'list not read', { source: source.name, error: report.error });
+    if (report.error === null) pass.listRead(index);
+    else log('warn', 'list not read', { source: source.name, error: report.error });
   }
 
   function ask(index: number, source: Source, progress: SourceProgress): Promise<SourceReport> {

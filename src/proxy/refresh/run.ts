@@ -137,7 +137,6 @@ async function goThroughStages(options: RoundOptions, round: Round, inStage: InS
   await pass.catchUp();
   noteYields(options, round);
   const candidates = await inStage(job, 'fetch', () => fetchLists(options, round));
-  pass.listsRead();
   await book.save();
   const queue = await createQueue({
     fresh: candidates.fresh,

@@ -42,22 +42,20 @@ export function createFormats(language: string, justNow: string): Formats {
   const ages = once(() => new Intl.RelativeTimeFormat(language, { numeric: 'auto' }));
   const countries = once(() => new Intl.DisplayNames([language], { type: 'region' }));
   const list = once(() => new Intl.ListFormat(language, { type: 'disjunction' }));
-  const units = new Map<string, Intl.NumberFormat>();
+  const inUnit = (unit: string) =>
+    once(() => new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }));
+  const units = {
+    second: inUnit('second'),
+    minute: inUnit('minute'),
+    hour: inUnit('hour'),
+    day: inUnit('day'),
+  };
   const times = (options: Intl.DateTimeFormatOptions) =>
     once(() => new Intl.DateTimeFormat(language, { timeZone: 'UTC', hourCycle: 'h23', ...options }));
   const date = times({ dateStyle: 'medium' });
   const dateTime = times({ dateStyle: 'medium', timeStyle: 'short' });
   const day = times({ month: 'short', day: 'numeric' });
   const time = times({ hour: '2-digit', minute: '2-digit' });
-
-  function unitFormat(unit: string): Intl.NumberFormat {
-    let known = units.get(unit);
-    if (!known) {
-      known = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' });
-      units.set(unit, known);
-    }
-    return known;
-  }
 
   return {
     number: (value) => number().format(value),
@@ -71,7 +69,7 @@ export function createFormats(language: string, justNow: string): Formats {
     },
     duration(ms) {
       const [value, unit] = inUnits(ms);
-      return unitFormat(unit).format(value);
+      return units[unit]().format(value);
     },
     date: (ms) => date().format(ms),
     dateTime: (ms) => dateTime().format(ms),

@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from io import IOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import quote
@@ -111,7 +112,7 @@ def _seconds(wait: str) -> Optional[float]:
         return float(wait)
     try:
         return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
 
 
@@ -197,7 +198,7 @@ def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, 
     else:
         name = getattr(picture, "name", None)
         # httpx takes the length of a pipe for 0.
-        if not isinstance(picture, bytes) and not picture.seekable():
+        if isinstance(picture, IOBase) and not picture.seekable():
             content = picture.read()
     # Pipes and temporary files are named by the number of their descriptor.
     name = filename or (os.path.basename(name) if isinstance(name, str) else "image")

@@ -56,7 +56,8 @@ class PicpoolMiddleware:
 
     def process_response(self, request: Any, response: Any) -> Any:
         lease: Optional[Lease] = request.meta.get("picpool_lease")
-        if lease is None:
+        # Scrapy's cache marks what it has kept, for which no proxy was used.
+        if lease is None or "cached" in response.flags:
             return response
         reason = f"status {status_of(response)}"
         banned = self._is_ban(response)
@@ -74,8 +75,11 @@ class PicpoolMiddleware:
         return again or response
 
     def process_exception(self, request: Any, exception: Exception) -> None:
+        from scrapy.exceptions import IgnoreRequest
+
         lease: Optional[Lease] = request.meta.get("picpool_lease")
-        if lease is not None:
+        # Other middlewares drop requests that no proxy has seen.
+        if lease is not None and not isinstance(exception, IgnoreRequest):
             lease.failed(f"{type(exception).__name__}: {exception}")
             self._end(request)
 
