@@ -1,15 +1,19 @@
 import { randomFillSync } from 'node:crypto';
-import { rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, statSync, truncateSync, unlinkSync } from 'node:fs';
 
-/** Enough for the log of some fifty deletions, each of which frees a file. */
+/** A write takes some 50 KB of the log, which is then reused, and seldom a page of the database. */
 const BYTES = 4 * 1024 * 1024;
+/** What only deletions may use, in bytes. */
+export const FOR_DELETIONS = BYTES / 4;
 /** How often the server tries to reserve the space again, in ms. */
 const PAUSE_MS = 60_000;
 
-/** Disk space reserved for deletions, which also need some on a disk that is completely full. */
+/** Disk space for deletions and acts of moderators, which also need some on a disk that is completely full. */
 export interface Reserve {
-  /** Releases the space for the next write. Returns false if there was none. */
-  release(): boolean;
+  /** Releases the space for the next write. Returns false if there was none, or not more than `least` bytes. */
+  release(least?: number): boolean;
+  /** Takes back at once what the write has left. */
+  retake(): void;
   /** Reserves the space again if it was released a while ago, and the disk has room. */
   renew(): void;
 }
@@ -17,10 +21,24 @@ export interface Reserve {
 /** Opens the reserve, a file beside the database at `path` that the first `renew` creates. */
 export function openReserve(path: string): Reserve {
   const file = `${path}-reserve`;
+  const sizeNow = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let triedAt = Number.NEGATIVE_INFINITY;
+
+  /** Returns false if the disk has not room for all. */
+  function grow(missing: number): boolean {
+    try {
+      // Not zeros, which would take no space on a compressing file system.
+      appendFileSync(file, randomFillSync(Buffer.allocUnsafe(missing)), { mode: 0o600 });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   return {
-    release() {
+    release(least = 0) {
       triedAt = performance.now();
+      if (sizeNow() <= least) return false;
       try {
         unlinkSync(file);
         return true;
@@ -28,17 +46,15 @@ export function openReserve(path: string): Reserve {
         return false;
       }
     },
+    retake: () => void grow(Math.max(0, BYTES - sizeNow())),
     renew() {
       if (performance.now() - triedAt < PAUSE_MS) return;
       triedAt = performance.now();
-      if (statSync(file, { throwIfNoEntry: false })?.size === BYTES) return;
-      try {
-        // Not zeros, which would take no space on a compressing file system.
-        writeFileSync(file, randomFillSync(Buffer.allocUnsafe(BYTES)), { mode: 0o600 });
-      } catch {
-        // An incomplete file would only waste space.
-        rmSync(file, { force: true });
-      }
+      const size = sizeNow();
+      if (size >= BYTES || grow(BYTES - size)) return;
+      // The last bytes of the disk are not only for deletions.
+      if (size > 0) truncateSync(file, size);
+      else rmSync(file, { force: true });
     },
   };
 }
