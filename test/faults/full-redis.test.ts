@@ -34,6 +34,7 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     const { id } = await upload(server);
     const limited = await fetch(`${server.url}/api/upload?max_views=2`, { method: 'POST', body: PNG });
     const { raw_url: rawUrl } = await json<{ raw_url: string }>(limited);
+    const shown = await upload(server);
     // Nobody has opened it for a while.
     const idle = await upload(server);
     await command(port, 'ZADD', '{picpool:images}:idle', '1000', idle.id);
@@ -52,6 +53,8 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     expect((await fetch(`${server.url}/api/admin/blocks`, block)).status).toBe(200);
     const unblock = `${server.url}/api/admin/blocks?network=192.0.2.1`;
     expect((await fetch(unblock, { method: 'DELETE', headers })).status).toBe(200);
+    const hide = { method: 'PATCH', headers, body: JSON.stringify({ visibility: 'unlisted' }) };
+    expect((await fetch(`${server.url}/api/image/${shown.id}`, hide)).status).toBe(200);
     const told = (await readFile(acts, 'utf8')).split('\n').filter((line) => line.includes('192.0.2.1'));
     expect(told.map((line) => JSON.parse(line).what)).toEqual(['block.add', 'block.remove']);
     const log = await (await fetch(`${server.url}/api/admin/log`, { headers })).text();

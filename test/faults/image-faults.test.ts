@@ -138,6 +138,8 @@ describe.if(canMount)('a disk that', () => {
           expect((await act('DELETE', 'tokens/filler')).status).toBe(200);
           const log = await (await act('GET', 'log')).text();
           for (const subject of ['network 192.0.2.1', 'token filler']) expect(log).toContain(subject);
+          const hidden = { method: 'PATCH', headers, body: JSON.stringify({ visibility: 'unlisted' }) };
+          expect((await fetch(`${server.url}/api/image/${stored[0]?.id}`, hidden)).status).toBe(200);
           // Moderators never use up what users need to delete, however much they do...
           for (let host = 2; host < 152; host++)
             expect((await act('POST', 'blocks', { network: `192.0.2.${host}` })).status).toBe(200);
