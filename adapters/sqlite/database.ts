@@ -298,14 +298,13 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): O
 
   /** The log holds a page once for each write: in the database it takes its space once. */
   function emptyLog(): void {
-    // A reader that is slow keeps the log, and must not hold up the event loop.
+    // A slow reader keeps the log, and must not hold up the event loop.
     wait(STILL_BUSY_TIMEOUT_MS);
     try {
       cached('PRAGMA wal_checkpoint(TRUNCATE)').all();
     } catch {
       // The database has no room for all of it.
     }
-    wait(BUSY_TIMEOUT_MS);
   }
 
   return {

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import { appendFileSync, rmSync, statSync, truncateSync, unlinkSync } from 'node:fs';
+import { appendFileSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /** A write takes some 50 KB of the log, which is then reused, and seldom a page of the database. */
 const BYTES = 4 * 1024 * 1024;
@@ -10,11 +11,11 @@ const PAUSE_MS = 60_000;
 
 /** Disk space for deletions and acts of moderators, which also need some on a disk that is completely full. */
 export interface Reserve {
-  /** Releases the space for the next write. Returns false if there was none, or not more than `least` bytes. */
+  /** Releases the space for the next write. Returns false if there is none, or not more than `least` bytes. */
   release(least?: number): boolean;
   /** Takes back at once what the write has left. */
   retake(): void;
-  /** Reserves the space again if it was released a while ago, and the disk has room. */
+  /** Reserves the space again if it was released a while ago, and the disk has room for all. */
   renew(): void;
 }
 
@@ -24,14 +25,15 @@ export function openReserve(path: string): Reserve {
   const sizeNow = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let triedAt = Number.NEGATIVE_INFINITY;
 
-  /** Returns false if the disk has not room for all. */
-  function grow(missing: number): boolean {
+  function take(isWhole: boolean): void {
     try {
+      const missing = BYTES - sizeNow();
+      const { bavail, bsize } = statfsSync(dirname(path));
+      if (missing <= 0 || (isWhole && missing > bavail * bsize)) return;
       // Not zeros, which would take no space on a compressing file system.
       appendFileSync(file, randomFillSync(Buffer.allocUnsafe(missing)), { mode: 0o600 });
-      return true;
     } catch {
-      return false;
+      // What fits stays.
     }
   }
 
@@ -39,22 +41,14 @@ export function openReserve(path: string): Reserve {
     release(least = 0) {
       triedAt = performance.now();
       if (sizeNow() <= least) return false;
-      try {
-        unlinkSync(file);
-        return true;
-      } catch {
-        return false;
-      }
+      rmSync(file, { force: true });
+      return true;
     },
-    retake: () => void grow(Math.max(0, BYTES - sizeNow())),
+    retake: () => take(false),
     renew() {
       if (performance.now() - triedAt < PAUSE_MS) return;
       triedAt = performance.now();
-      const size = sizeNow();
-      if (size >= BYTES || grow(BYTES - size)) return;
-      // The last bytes of the disk are not only for deletions.
-      if (size > 0) truncateSync(file, size);
-      else rmSync(file, { force: true });
+      take(true);
     },
   };
 }
