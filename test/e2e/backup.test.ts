@@ -373,11 +373,13 @@ test('after a migration, commands refuse the old stores, backups as well, which 
   for (const words of [['token', 'list'], backup]) expect((await run(...words)).code).toBe(0);
 }, 180_000);
 
-test('a database whose header is destroyed counts as damaged', async () => {
+test('a database whose header is destroyed counts as damaged, whatever command finds it', async () => {
   const folder = await place('header');
   await writeFile(join(folder, 'picpool.db'), Buffer.alloc(8192, 1));
-  const { code, stderr } = await cli(['serve', '--port', '0'], { env: { ...SETTINGS, DATA_DIR: folder } });
-  expect([code, stderr]).toEqual([3, expect.stringContaining('is damaged')]);
+  for (const words of [['serve', '--port', '0'], ['backup', await place('of-damaged')], ['log']]) {
+    const { code, stderr } = await cli(words, { env: { ...SETTINGS, DATA_DIR: folder } });
+    expect([code, stderr]).toEqual([3, expect.stringContaining('is damaged')]);
+  }
 }, 60_000);
 
 test('a database of a newer version ends the start for good, so that no service tries again for ever', async () => {
