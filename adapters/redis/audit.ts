@@ -2,7 +2,7 @@ import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * A Redis whose memory is full accepts an act because its script begins by deleting, even if there is nothing to delete.
+ * A Redis whose memory is full accepts an act because its scripts begin by deleting, even if there is nothing to delete.
  * KEYS of every script: records (ID to JSON without stage), times and days (IDs by them), open (IDs by their stage and
  * then backwards by time), subjects (`subject`, a line feed, ID).
  */
@@ -17,6 +17,7 @@ return 1`);
 
 /** ARGV: id, stage. */
 const ADVANCE = script(`
+redis.call('HDEL', KEYS[1], '')
 if tonumber(ARGV[2]) == 0 then return redis.call('ZREM', KEYS[4], ARGV[1]) end
 return redis.call('ZADD', KEYS[4], 'XX', 'LT', ARGV[2] * 1e13 - (redis.call('ZSCORE', KEYS[2], ARGV[1]) or 0), ARGV[1])`);
 

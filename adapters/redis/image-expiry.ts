@@ -33,6 +33,8 @@ local image = decode(text)
 local before = visibility(image)
 image = decode(ARGV[3])
 local after = visibility(image)
+-- Deleted first, so that a picture can be hidden in a Redis whose memory is full.
+redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 countVisible(before, -1)
 countVisible(after, 1)

@@ -18,13 +18,12 @@ export function createSqliteAudit(database: Database): AuditStore {
   const drop = database.prepare<{ id: string }>('DELETE FROM audit WHERE day < ? AND stage = 0 RETURNING id');
 
   return {
-    /** Releases the space reserved for deletions, in which the act itself is then written. */
     async append({ id, at, day, subject, text }, stage) {
-      database.freeing(() => insert.run(id, at, day, subject, stage, text));
+      database.urgent(() => insert.run(id, at, day, subject, stage, text));
       await database.onDisk();
     },
     async advance(id, stage) {
-      database.freeing(() => advance.run(stage, id));
+      database.urgent(() => advance.run(stage, id));
       await database.onDisk();
     },
     list: async ({ limit, after, subject }) =>

@@ -10,7 +10,7 @@ import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate, migrateFile } from './migrate.ts';
 import { watchPresence } from './presence.ts';
-import type { Reserve } from './reserve.ts';
+import { FOR_DELETIONS, type Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
 /** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
@@ -34,6 +34,8 @@ export interface Database {
   transaction<T>(work: () => T): T;
   /** Like `transaction`, for work that removes something: if the disk is full, it uses the reserved space. */
   freeing<T>(work: () => T): T;
+  /** The same for what moderators do, which must not wait until there is space: leaves deletions a part of it. */
+  urgent<T>(work: () => T): T;
   /** Runs the work on one snapshot, unaffected by other processes' writes. */
   snapshot<T>(work: () => T): T;
   /** Resolves when everything committed would survive a power failure. */
@@ -278,19 +280,38 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): O
 
   const transaction = <T>(work: () => T) => inside(beginWriting, work);
 
+  function withReserve<T>(work: () => T, least?: number): T {
+    reserve?.renew();
+    try {
+      return transaction(work);
+    } catch (error) {
+      const isFull = error instanceof AppError && error.code === 'storage_full';
+      if (!isFull || inTransaction || !reserve?.release(least)) throw error;
+      try {
+        emptyLog();
+        return transaction(work);
+      } finally {
+        reserve.retake();
+      }
+    }
+  }
+
+  /** The log holds a page once for each write: in the database it takes its space once. */
+  function emptyLog(): void {
+    // A slow reader keeps the log, and must not hold up the event loop.
+    wait(STILL_BUSY_TIMEOUT_MS);
+    try {
+      cached('PRAGMA wal_checkpoint(TRUNCATE)').all();
+    } catch {
+      // The database has no room for all of it.
+    }
+  }
+
   return {
     prepare: <Row>(sql: string) => toStatement<Row>(cached(sql)),
     transaction,
-    freeing(work) {
-      reserve?.renew();
-      try {
-        return transaction(work);
-      } catch (error) {
-        const isFull = error instanceof AppError && error.code === 'storage_full';
-        if (!isFull || inTransaction || !reserve?.release()) throw error;
-        return transaction(work);
-      }
-    },
+    freeing: (work) => withReserve(work),
+    urgent: (work) => withReserve(work, FOR_DELETIONS),
     snapshot: (work) => inside(() => run('BEGIN'), work),
     readAside: async <Row>(sql: string, ...values: SqliteValue[]) =>
       toStatement<Row>(cached(sql)).all(...values),

@@ -94,7 +94,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     ...expiry,
 
     async change(id, change) {
-      const changed = database.transaction(() => rows.change(id, change));
+      const changed = database.urgent(() => rows.change(id, change));
       if (changed) await database.onDisk();
       return changed;
     },

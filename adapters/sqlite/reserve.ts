@@ -1,44 +1,54 @@
 import { randomFillSync } from 'node:crypto';
-import { rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 
-/** Enough for the log of some fifty deletions, each of which frees a file. */
+/** A write takes some 50 KB of the log, which is then reused, and seldom a page of the database. */
 const BYTES = 4 * 1024 * 1024;
+/** What only deletions may use, in bytes. */
+export const FOR_DELETIONS = BYTES / 4;
 /** How often the server tries to reserve the space again, in ms. */
 const PAUSE_MS = 60_000;
 
-/** Disk space reserved for deletions, which also need some on a disk that is completely full. */
+/** Disk space for deletions and acts of moderators, which also need some on a disk that is completely full. */
 export interface Reserve {
-  /** Releases the space for the next write. Returns false if there was none. */
-  release(): boolean;
-  /** Reserves the space again if it was released a while ago, and the disk has room. */
+  /** Releases the space for the next write. Returns false if there is none, or not more than `least` bytes. */
+  release(least?: number): boolean;
+  /** Takes back at once what the write has left. */
+  retake(): void;
+  /** Reserves the space again if it was released a while ago, and the disk has room for all. */
   renew(): void;
 }
 
 /** Opens the reserve, a file beside the database at `path` that the first `renew` creates. */
 export function openReserve(path: string): Reserve {
   const file = `${path}-reserve`;
+  const sizeNow = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   let triedAt = Number.NEGATIVE_INFINITY;
+
+  function take(isWhole: boolean): void {
+    try {
+      const missing = BYTES - sizeNow();
+      const { bavail, bsize } = statfsSync(dirname(path));
+      if (missing <= 0 || (isWhole && missing > bavail * bsize)) return;
+      // Not zeros, which would take no space on a compressing file system.
+      appendFileSync(file, randomFillSync(Buffer.allocUnsafe(missing)), { mode: 0o600 });
+    } catch {
+      // What fits stays.
+    }
+  }
+
   return {
-    release() {
+    release(least = 0) {
       triedAt = performance.now();
-      try {
-        unlinkSync(file);
-        return true;
-      } catch {
-        return false;
-      }
+      if (sizeNow() <= least) return false;
+      rmSync(file, { force: true });
+      return true;
     },
+    retake: () => take(false),
     renew() {
       if (performance.now() - triedAt < PAUSE_MS) return;
       triedAt = performance.now();
-      if (statSync(file, { throwIfNoEntry: false })?.size === BYTES) return;
-      try {
-        // Not zeros, which would take no space on a compressing file system.
-        writeFileSync(file, randomFillSync(Buffer.allocUnsafe(BYTES)), { mode: 0o600 });
-      } catch {
-        // An incomplete file would only waste space.
-        rmSync(file, { force: true });
-      }
+      take(true);
     },
   };
 }

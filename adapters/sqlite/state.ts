@@ -16,7 +16,7 @@ export function createSqliteState(database: Database): StateStore {
   const read = (key: string) => select.get(key)?.value ?? null;
 
   async function write<T>(work: () => T): Promise<T> {
-    const result = database.transaction(work);
+    const result = database.urgent(work);
     await database.onDisk();
     return result;
   }

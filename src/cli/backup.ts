@@ -26,7 +26,7 @@ with every kind of stores, and copies only images that TARGET does not have; wha
 with its SHA-256 and read back. Smaller versions of images are made again on request. The backup holds
 secrets: keys, and hashes of tokens and passwords.
 Exit code 0: the backup is complete; 4: it has all that the stores have, but these have lost files, which
-standard error names; 1: it is incomplete, or was not made.
+standard error names; 1: it is incomplete, or was not made; 3: the database is damaged.
 
   picpool backup /var/backups/picpool --keep 14`,
   options: {

@@ -1,3 +1,5 @@
+import { AppError, ConfigError } from '../errors.ts';
+
 /**
  * The exit codes of the program. `damaged`: the database is, or only a newer version can read it, so that starting again
  * would not help. `lost`: a backup is made, but the stores have lost files. `interrupted`: what shells report for a program
@@ -16,6 +18,13 @@ export class CommandError extends Error {
     this.name = 'CommandError';
     this.exitCode = exitCode;
   }
+}
+
+/** Returns with which code a command ends that failed with the error. */
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof CommandError) return error.exitCode;
+  if (error instanceof ConfigError) return EXIT.usage;
+  return error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed;
 }
 
 /** A fault in the command line itself. */

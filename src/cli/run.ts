@@ -9,7 +9,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
 import type { Surroundings } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import { CommandError, EXIT, type ExitCode, exitCodeOf } from './exit.ts';
 import { withSecretFiles } from './secret-files.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -29,7 +29,7 @@ ${Object.entries(COMMANDS)
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
 standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
-line or settings, 130 interrupted.
+line or settings, 3 damaged database, 4 a backup of stores that have lost files, 130 interrupted.
 `;
 
 /** Runs the command that the arguments name, and ends the program with its exit code. */
@@ -95,10 +95,8 @@ async function dispatch(
       const topic = first.startsWith('-') ? '' : `${first} `;
       const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${topic}--help.` : '';
       terminal.say(`picpool: ${error.message}${hint}`);
-      return error.exitCode;
-    }
-    terminal.say(`picpool: ${sentenceOf(error)}`);
-    return error instanceof ConfigError ? EXIT.usage : EXIT.failed;
+    } else terminal.say(`picpool: ${sentenceOf(error)}`);
+    return exitCodeOf(error);
   }
 }
 

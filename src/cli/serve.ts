@@ -2,7 +2,7 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
-import { AppError, ConfigError, withCause } from '../errors.ts';
+import { withCause } from '../errors.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger, type Facts } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
@@ -15,7 +15,7 @@ import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
-import { EXIT } from './exit.ts';
+import { EXIT, exitCodeOf } from './exit.ts';
 import { value } from './options.ts';
 
 /** Signals that ask for a graceful shutdown. */
@@ -63,8 +63,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const refuse = (error: unknown): never => {
     if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause: withCause(error) });
     else process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
-    if (error instanceof ConfigError) process.exit(EXIT.usage);
-    process.exit(error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed);
+    process.exit(exitCodeOf(error));
   };
   const server = await start(runtime, config, log, env).catch(refuse);
   const { promise: signalled, resolve } = Promise.withResolvers<string>();

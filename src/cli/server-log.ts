@@ -28,6 +28,9 @@ const BLOCKED = {
   phash: (text: string) => /^[\da-f]{16}$/.test(text),
 };
 
+/** About one token. */
+const MOST_ACTS = 500;
+
 type Block = Partial<Record<keyof typeof BLOCKED, string>>;
 
 /** What the log of a server says about deletions and blocks. */
@@ -36,7 +39,7 @@ export interface Told {
   removed: Set<string>;
   /** IDs of albums that a moderator removed. */
   albums: Set<string>;
-  /** When tokens were revoked last, by name, as ISO 8601. */
+  /** Names of tokens that were revoked, by the IDs of the acts. */
   revoked: Map<string, string>;
   /** The latest about each block, by its JSON; `null`: it was lifted. */
   blocks: Map<string, { block: Block; reason: string | null; time: string }>;
@@ -49,7 +52,7 @@ export interface Told {
 
 /**
  * Reads logs that were written with `LOG_FORMAT=json`, oldest first. Other lines are skipped, and what happened before
- * `since`, in ISO 8601.
+ * `since`, in ISO 8601: all that follows a later line counts, because the clock may have been set back.
  * @throws {CommandError} if one cannot be read, or has no line of a server.
  */
 export async function readServerLogs(paths: readonly string[], since: string): Promise<Told> {
@@ -59,11 +62,12 @@ export async function readServerLogs(paths: readonly string[], since: string): P
   };
   /** By their IDs. */
   const acts = new Map<unknown, Record<string, unknown>>();
+  const before = { line: since, act: since };
   for (const path of paths) {
     let lines = 0;
     try {
       for await (const line of createInterface({ input: createReadStream(path) }))
-        if (note(line, since, told, acts)) lines++;
+        if (note(line, before, told, acts)) lines++;
     } catch (error) {
       throw new CommandError(`The log ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
     }
@@ -76,21 +80,32 @@ export async function readServerLogs(paths: readonly string[], since: string): P
   return told;
 }
 
-/** Reports whether a server wrote the line. Acts are only collected: a later line may say that one was refused. */
-function note(line: string, since: string, told: Told, acts: Map<unknown, Record<string, unknown>>): boolean {
+/**
+ * Reports whether a server wrote the line. Acts are only collected: a later line may say that one was refused. `before`:
+ * the time until which lines are skipped; none from the first one on that is not.
+ */
+function note(
+  line: string,
+  before: { line: string; act: string },
+  told: Told,
+  acts: Map<unknown, Record<string, unknown>>,
+): boolean {
   const text = line.trim();
   const act = ACT.exec(text);
   const [, json, time = ''] = act === null ? (LINE.exec(text) ?? []) : ['', text, act[1]];
   if (json === undefined) return false;
   if (time < told.first) told.first = time;
   if (time > told.last) told.last = time;
+  const kind = act === null ? 'line' : 'act';
+  if (time < before[kind]) return true;
+  before[kind] = '';
   if (act !== null) {
     const facts = parsed(json);
-    if (time >= since) acts.set(facts.id, facts);
+    acts.set(facts.id, facts);
     return true;
   }
   // Parsing each line of a large log would take minutes.
-  if (time < since || !/"message":"(?:image |block )/.test(json)) return true;
+  if (!/"message":"(?:image |block )/.test(json)) return true;
   const { removed } = told;
   const facts = parsed(json);
   const { message, id, reason } = facts;
@@ -123,15 +138,16 @@ function noteBlock(
   told.blocks.set(key, { block, reason: reason === null ? null : why, time });
 }
 
-function noteAct({ what, subject, why, verdict, time }: Record<string, unknown>, told: Told): void {
-  const [kind = '', value = ''] = typeof subject === 'string' ? subject.split(' ') : [];
+function noteAct({ id, what, subject, why, verdict, time }: Record<string, unknown>, told: Told): void {
+  // Tokens of older versions have spaces in their names.
+  const [, kind = '', value = ''] = /^(\S+) (.+)$/.exec(String(subject)) ?? [];
   if (what === 'block.add' || what === 'block.remove') {
     noteBlock(
       { name: kind, value, reason: what === 'block.add' ? (why ?? '') : null, time: String(time) },
       told,
     );
   } else if (what === 'token.revoke') {
-    if (String(time) > (told.revoked.get(value) ?? '')) told.revoked.set(value, String(time));
+    told.revoked.set(String(id), value);
   } else if (DELETING.has(String(what)) || (what === 'report.decide' && verdict === 'delete')) {
     if (ID_PATTERN.test(value)) (kind === 'album' ? told.albums : told.removed).add(value);
   }
@@ -160,7 +176,7 @@ function parsed(json: string): Record<string, unknown> {
  */
 export async function replay(
   { removed, albums, revoked, blocks }: Told,
-  { images, albums: stored, state, locks, blobs }: Stores,
+  { images, albums: stored, state, locks, blobs, audit }: Stores,
 ): Promise<{ images: number; tokens: number; blocks: number }> {
   const discard = async () => {};
   const reviews = createReviews({ state, locks, blobs, images, clock: systemClock, onStored() {}, discard });
@@ -171,15 +187,16 @@ export async function replay(
   }
   for (const id of albums) await stored.remove(id);
   const tokens = createTokens({ state, random: randomBytes, now: Date.now });
-  // A later one may have the same name.
-  const leaked = (await tokens.list()).filter(
-    ({ name, createdAt }) => new Date(createdAt).toISOString() < (revoked.get(name) ?? ''),
-  );
-  for (const { name } of leaked) await tokens.revoke(name);
+  let leaked = 0;
+  for (const [id, name] of revoked) {
+    const known = await audit.list({ subject: `token ${name}`, limit: MOST_ACTS });
+    // What was revoked before the backup is not in it: one that is has the same name.
+    if (!known.some((act) => act.id === id) && (await tokens.revoke(name))) leaked++;
+  }
   const list = createBlocks({ state, locks, now: Date.now });
   for (const { block, reason } of blocks.values()) {
     if (reason === null) await list.remove(block);
     else await list.add(block, reason);
   }
-  return { images: gone, tokens: leaked.length, blocks: blocks.size };
+  return { images: gone, tokens: leaked, blocks: blocks.size };
 }

@@ -21,13 +21,20 @@ afterAll(async () => {
 
 test('while Redis is at its limit of memory, uploads get 507, views are counted, and users, moderators and the cleanup can act', async () => {
   const port = Number(new URL(redis.url).port);
-  const settings = { METADATA_URL: redis.url, IMAGE_RETENTION: '1s', ADMIN_TOKEN: 'the-administrator' };
+  const acts = join(folder, 'acts.jsonl');
+  const settings = {
+    METADATA_URL: redis.url,
+    IMAGE_RETENTION: '1s',
+    ADMIN_TOKEN: 'the-administrator',
+    AUDIT_LOG: acts,
+  };
   const server = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings });
   const headers = { authorization: 'Bearer the-administrator', 'content-type': 'application/json' };
   try {
     const { id } = await upload(server);
     const limited = await fetch(`${server.url}/api/upload?max_views=2`, { method: 'POST', body: PNG });
     const { raw_url: rawUrl } = await json<{ raw_url: string }>(limited);
+    const shown = await upload(server);
     // Nobody has opened it for a while.
     const idle = await upload(server);
     await command(port, 'ZADD', '{picpool:images}:idle', '1000', idle.id);
@@ -44,6 +51,12 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     expect((await fetch(rawUrl)).status).toBe(200);
     const block = { method: 'POST', headers, body: JSON.stringify({ network: '192.0.2.1' }) };
     expect((await fetch(`${server.url}/api/admin/blocks`, block)).status).toBe(200);
+    const unblock = `${server.url}/api/admin/blocks?network=192.0.2.1`;
+    expect((await fetch(unblock, { method: 'DELETE', headers })).status).toBe(200);
+    const hide = { method: 'PATCH', headers, body: JSON.stringify({ visibility: 'unlisted' }) };
+    expect((await fetch(`${server.url}/api/image/${shown.id}`, hide)).status).toBe(200);
+    const told = (await readFile(acts, 'utf8')).split('\n').filter((line) => line.includes('192.0.2.1'));
+    expect(told.map((line) => JSON.parse(line).what)).toEqual(['block.add', 'block.remove']);
     const log = await (await fetch(`${server.url}/api/admin/log`, { headers })).text();
     for (const subject of ['network 192.0.2.1', `image ${id}`]) expect(log).toContain(subject);
     // The server has to have run for as long as pictures are kept.

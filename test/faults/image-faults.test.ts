@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { attack } from '../support/clients/hostile-uploads.ts';
@@ -129,7 +129,8 @@ describe.if(canMount)('a disk that', () => {
           expect(list.total).toBe(stored.length);
           // To the last byte, for what was refused has given its space back.
           const disk = `/proc/${server.pid}/root${folder}`;
-          spawnSync('sh', ['-c', `cat /dev/zero >'${disk}/filler'; cat /dev/zero >'${disk}/more'`]);
+          const fill = (name: string) => spawnSync('sh', ['-c', `cat /dev/zero >'${disk}/${name}'`]);
+          for (const name of ['filler', 'more']) fill(name);
           expect((await upload(server, await transparent())).status).toBe(507);
           expect((await fetch(`${server.url}/i/${stored[0]?.id}.png?w=320`)).status).toBe(200);
           // Nobody escapes a block by filling the disk, and the log has it.
@@ -137,12 +138,23 @@ describe.if(canMount)('a disk that', () => {
           expect((await act('DELETE', 'tokens/filler')).status).toBe(200);
           const log = await (await act('GET', 'log')).text();
           for (const subject of ['network 192.0.2.1', 'token filler']) expect(log).toContain(subject);
+          const hidden = { method: 'PATCH', headers, body: JSON.stringify({ visibility: 'unlisted' }) };
+          expect((await fetch(`${server.url}/api/image/${stored[0]?.id}`, hidden)).status).toBe(200);
+          // Moderators never use up what users need to delete, however much they do...
+          for (let host = 2; host < 152; host++)
+            expect((await act('POST', 'blocks', { network: `192.0.2.${host}` })).status).toBe(200);
+          // ...and once little is reserved, they leave it to users.
+          await truncate(join(disk, 'picpool.db-reserve'), 2 ** 20);
+          fill('rest');
+          expect((await act('POST', 'blocks', { network: '192.0.2.200' })).status).toBe(507);
           for (const { id } of stored.splice(0, 3)) {
             const answer = await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' });
             expect([answer.status, (await fetch(`${server.url}/i/${id}.png`)).status]).toEqual([200, 404]);
+            // Another program takes what it has freed.
+            spawnSync('sh', ['-c', `cat /dev/zero >>'${disk}/rest'`]);
           }
           for (const image of stored) await read(server, image);
-          for (const name of ['filler', 'more']) await rm(join(disk, name));
+          for (const name of ['filler', 'more', 'rest']) await rm(join(disk, name));
           // How much is free is believed for a moment.
           const small = await transparent();
           await until(async () => (await upload(server, small)).status === 201);
