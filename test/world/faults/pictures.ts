@@ -143,7 +143,11 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
   {
     name: 'a change of what is in review that is done late is the last word',
     changes: [
-      change('src/image/review/reviews.ts', 'demandHeld())))', 'demandHeld() && Number.MAX_SAFE_INTEGER)))'),
+      change(
+        'src/image/review/reviews.ts',
+        '!(await state.setFenced(KEY, JSON.stringify(changed), demandHeld()))',
+        'demandHeld() < 0 || (await (state as StateStore).set(KEY, JSON.stringify(changed)))',
+      ),
     ],
     proof: 'images',
   },
