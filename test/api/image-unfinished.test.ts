@@ -93,6 +93,31 @@ describe('a removal whose answer is lost', () => {
       await expectGone(world, image.raw_url);
     }));
 
+  test('is told if the store carries it out while it is being finished', () => {
+    let isAway = true;
+    return withHost(
+      async (world) => {
+        const { host } = world;
+        const { id, raw_url, delete_token } = await host.upload(png);
+        const headers = { 'x-delete-token': delete_token };
+        expect((await host.send(`/api/delete/${id}`, { method: 'DELETE', headers })).status).toBe(503);
+        isAway = false;
+        await host.service.removeEnded();
+        await expectGone(world, raw_url);
+      },
+      ({ images }) => ({
+        images: {
+          ...images,
+          async remove(id) {
+            if (isAway) throw away();
+            await images.remove(id);
+            return images.remove(id);
+          },
+        },
+      }),
+    );
+  });
+
   test('by the cleanup is finished', () =>
     withHost(async (world) => {
       const { host, lose } = world;

@@ -107,9 +107,9 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
       if (isDone && current !== null) onChanged(current);
       return isDone || isSettled;
     }
-    if (current === null) await onRemoved(image);
-    else if (kind === 'deletion') await remove(image);
-    else return isSettled;
+    // If it has just gone, because the store did late what it was asked for before, that is told the next time.
+    if (current !== null) return kind === 'deletion' ? remove(image) : isSettled;
+    await onRemoved(image);
     return true;
   }
 
