@@ -1,6 +1,7 @@
 // @ts-check
 import { announce, ask, byId, language, make, say } from './dom.js';
-import { changeAlbum, readAlbums, removeAlbum, timeOf } from './mine.js';
+import { recall } from './kept.js';
+import { changeAlbum, findAlbum, removeAlbum, timeOf } from './mine.js';
 
 /**
  * A picture of the album, as the API lists it.
@@ -12,7 +13,7 @@ const actions = byId('album-actions', HTMLElement);
 const tools = byId('album-tools', HTMLElement);
 const results = byId('results', HTMLElement);
 const { album: id = '', api = '', home = '/' } = tools.dataset;
-const mine = readAlbums().find((one) => one.id === id);
+const mine = findAlbum(id);
 
 /** Key under which the upload page keeps a token for uploads. */
 const TOKEN_KEY = 'picpool-token';
@@ -41,7 +42,7 @@ function send(...change) {
  * @param {object} [body]
  */
 async function sendNow(method, path, body) {
-  const upload = localStorage.getItem(TOKEN_KEY);
+  const upload = recall(TOKEN_KEY);
   const headers = {
     'content-type': 'application/json',
     'x-album-token': mine?.token ?? '',
@@ -53,12 +54,19 @@ async function sendNow(method, path, body) {
     keepalive: true,
     ...(body && { body: JSON.stringify(body) }),
   });
-  const note = document.getElementById('album-note');
-  if (!note || method === 'GET') return answer;
-  note.className = answer.fault === null ? 'small muted' : 'fault';
-  note.textContent = answer.fault ?? say('saved');
-  announce(note.textContent);
+  if (method !== 'GET') tell(answer.fault);
   return answer;
+}
+
+/**
+ * Shows what went wrong, or that all is saved.
+ * @param {string | null} fault
+ */
+function tell(fault) {
+  const note = byId('album-note', HTMLElement);
+  note.className = fault === null ? 'small muted' : 'fault';
+  note.textContent = fault ?? say('saved');
+  announce(note.textContent);
 }
 
 /** @returns {Promise<{ pictures: Picture[], album: { title?: string, cover?: string }, fault: string | null }>} */
@@ -82,7 +90,8 @@ async function open() {
   ]);
   const { title = '', cover } = album;
   edit.disabled = false;
-  if (fault !== null) return announce(fault);
+  actions.querySelector('.fault')?.remove();
+  if (fault !== null) return actions.append(make('p', { class: 'fault', role: 'alert' }, fault));
   changeAlbum(id, { title, count: pictures.length });
   const name = make('input', { id: 'album-name', value: title, maxlength: '200', autocomplete: 'off' });
   name.addEventListener('change', () => void rename(name.value.trim()));
@@ -250,17 +259,21 @@ async function remove(item, query) {
   changeAlbum(id, { count: tools.querySelectorAll('.ordering > li').length });
 }
 
+/** Links for guests that this page has made, by ID. @type {Record<string, string>} */
+const made = {};
+
 /** Makes a link for guests, which only this browser keeps. */
 async function invite() {
   const { body, fault } = await send('POST', '/invites', {});
   if (fault !== null) return;
-  changeAlbum(id, { invites: { ...linksOfInvites(), [body.id]: body.url } });
+  made[body.id] = body.url;
+  if (!changeAlbum(id, { invites: linksOfInvites() })) tell(say('inviteNotKept'));
   showInvites((await send('GET', '/invites')).body?.invites ?? []);
   /** @type {HTMLElement | null} */ (tools.querySelector('.invites li:last-child button'))?.focus();
 }
 
 function linksOfInvites() {
-  return readAlbums().find((one) => one.id === id)?.invites ?? {};
+  return { ...findAlbum(id)?.invites, ...made };
 }
 
 /** @param {readonly { id: string, max: number, used: number, expires_at: string }[]} invites */

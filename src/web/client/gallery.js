@@ -1,5 +1,6 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
+import { keep, recall } from './kept.js';
 import { shareRow } from './share.js';
 
 const results = byId('results', HTMLElement);
@@ -247,18 +248,16 @@ addEventListener('pagehide', () => {
   all.forEach((item, index) => {
     if (start !== -1 && index >= start && Math.abs(index - here) > KEPT_WHOLE) item.replaceChildren();
   });
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML }));
-  } catch {
-    // Too much to keep: a returning visitor starts with the first pictures.
-  }
+  // If it is too much to keep, a returning visitor starts with the first pictures.
+  const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
+  keep(KEPT, state, 'sessionStorage');
 });
 
 addEventListener('pageshow', ({ persisted }) => persisted && watchAgain());
 
 const [entry] = performance.getEntriesByType('navigation');
 if (entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward') {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
+  const kept = JSON.parse(recall(KEPT, 'sessionStorage') ?? 'null');
   if (kept?.url === location.href) {
     const page = new DOMParser().parseFromString(kept.html, 'text/html');
     results.replaceChildren(...page.body.childNodes);

@@ -1,10 +1,11 @@
 // @ts-check
+import { recall } from './kept.js';
 
 /** Key under which this browser keeps the token. */
 const TOKEN_KEY = 'picpool-token';
 const PLACEHOLDER = 'YOUR-TOKEN';
 
-const token = localStorage.getItem(TOKEN_KEY);
+const token = recall(TOKEN_KEY);
 if (token) {
   for (const input of document.querySelectorAll('input'))
     input.value = input.value.replace(PLACEHOLDER, token);

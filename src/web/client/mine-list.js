@@ -1,6 +1,6 @@
 // @ts-check
 import { byId, language, make, say } from './dom.js';
-import { forgetMine, readAlbums, readMine } from './mine.js';
+import { findMine, forgetMine, readAlbums, readMine } from './mine.js';
 import { CHANGED, checkPicture, takeOut } from './removal.js';
 import { chooseIn, tickBox } from './ticks.js';
 import { ASIDE, deleteSoon, GONE, gone } from './undo.js';
@@ -72,7 +72,7 @@ function copyOf(url, name) {
  */
 export async function checkMine() {
   for (const { dataset } of list.querySelectorAll('li')) {
-    const image = readMine().find(({ id }) => id === dataset.id);
+    const image = findMine(dataset.id);
     if (image) await checkPicture(image);
   }
 }
@@ -140,7 +140,7 @@ function itemWith(id) {
 
 document.addEventListener(CHANGED, (event) => {
   const { detail: id } = /** @type {CustomEvent<string>} */ (event);
-  const image = readMine().find((one) => one.id === id);
+  const image = findMine(id);
   if (image) itemWith(id)?.replaceWith(itemOf(image));
 });
 
@@ -172,8 +172,7 @@ document.addEventListener(ASIDE, (event) => {
 
 chooseIn(list, byId('chosen-mine', HTMLElement), {
   [say('delete')]: (items) => {
-    const ids = items.map(({ dataset }) => dataset.id);
-    deleteSoon(readMine().filter(({ id }) => ids.includes(id)));
+    deleteSoon(items.flatMap(({ dataset }) => findMine(dataset.id) ?? []));
   },
 });
 

@@ -1,19 +1,12 @@
 // @ts-check
+import { recall } from './kept.js';
 
 /** The key that the API page uses for it. */
 const TOKEN_KEY = 'picpool-token';
 
 // The server shows the panel to its administrator, but a browser does not send the token when it opens a page.
-const token = tokenOfThisTab();
+const token = recall(TOKEN_KEY, 'sessionStorage');
 if (token && !document.getElementById('open-panel')) void fetchPanel(token);
-
-function tokenOfThisTab() {
-  try {
-    return sessionStorage.getItem(TOKEN_KEY);
-  } catch {
-    return null;
-  }
-}
 
 /** @param {string} token */
 async function fetchPanel(token) {

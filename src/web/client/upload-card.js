@@ -169,6 +169,14 @@ export class UploadCard {
   }
 
   /**
+   * Shows what the visitor must know as long as the card is there.
+   * @param {string} words
+   */
+  warn(words) {
+    this.actions.after(make('p', { class: 'small warned wrap', role: 'alert' }, words));
+  }
+
+  /**
    * Shows that an action on a stored picture failed.
    * @param {string} words
    */

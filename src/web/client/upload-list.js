@@ -4,7 +4,7 @@ import { copyBy, copyLater } from './copy.js';
 import { announce, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
 import { chosenForm, formMenu, textOf } from './link-forms.js';
-import { addMine, MINE_KEY, readMine } from './mine.js';
+import { addMine, onOthersChange, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { checkPicture, takeOut } from './removal.js';
 import { bodyOf, keepReadable, LinkedFile, sendFile } from './sending.js';
@@ -108,7 +108,7 @@ function uploadOf(form, file) {
     upload.state = 'done';
     const takesFocus = uploads.length === 1 && mayTakeFocus(card.element);
     card.done(image, form.dataset.listed !== undefined, () => deleteSoon([image]));
-    if (!addMine(image)) card.complain(say('notKept', { url: image.delete_url }));
+    if (!addMine(image)) card.warn(say('notKept', { url: image.delete_url }));
     settled(
       upload,
       image.review
@@ -363,7 +363,7 @@ addEventListener('online', () => {
   for (const { why, retry } of inState('failed')) if (why === say('connectionLost')) retry?.();
 });
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
-addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
+onOthersChange(checkAll);
 const lists = byId('lists', HTMLDetailsElement);
 /** Most visits do without it. */
 const loadMoving = () => void import('./move.js');
