@@ -74,7 +74,7 @@ describe('what a browser keeps', () => {
           }
         }, tag);
       await Promise.all([write(page, 'a'), write(other, 'b')]);
-      expect(await mineOf(page)).toHaveLength(100);
+      await waitForMine(page, 100);
     });
   });
 
@@ -236,6 +236,87 @@ test('an album says why it cannot be edited', async () => {
       await page.route('**/api/albums/**', (route) => route.abort());
       await page.getByRole('button', { name: 'Edit album' }).click();
       await page.locator('main').getByText('The server cannot be reached.').waitFor({ timeout: 5000 });
+    },
+    { expected: SPOILT },
+  );
+});
+
+test('several pictures from a form belong to the browser like one', async () => {
+  await visit('/gallery', async (page) => {
+    await page.setInputFiles('form[data-paste] input', ['shared.png', 'too.png'].map(file));
+    await page.locator('form[data-paste]').evaluate((form: HTMLFormElement) => form.submit());
+    await page.getByRole('heading', { name: '2 pictures' }).waitFor();
+    await waitForMine(page, 2);
+    await page.goto(server.url);
+    await page.getByRole('button', { name: 'Delete shared.png' }).waitFor();
+  });
+});
+
+test('changes of a picture are saved even after the network was cut between two steps of one', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await page.goto(await makeAlbum(page));
+      await page.locator('.tile').first().click();
+      await page.getByText('Edit', { exact: true }).click();
+      await page.route('**/i/*', (route) =>
+        route.request().method() === 'POST' ? route.abort() : route.continue(),
+      );
+      await page.getByLabel('Who can see it').selectOption('protected');
+      await page.getByLabel('Password', { exact: true }).fill('secret');
+      const failed = page.waitForEvent('requestfailed');
+      await page.keyboard.press('Enter');
+      await failed;
+      const saved = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+      await page.getByLabel('Title').fill('Harbour');
+      await page.keyboard.press('Enter');
+      expect((await saved).status()).toBe(200);
+      await page.unroute('**/i/*');
+      await page.getByLabel('Password', { exact: true }).fill('another');
+      await page.keyboard.press('Enter');
+      await page.locator('#picture-facts').getByText('Anyone with the password').waitFor();
+    },
+    { expected: SPOILT },
+  );
+});
+
+test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {
+  await visit('/', async (page) => {
+    await choose(page, 'chosen.png');
+    await online(page);
+    await page.reload();
+    await page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' }).check();
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await choose(other, 'other.png');
+    await page.locator('#mine').getByText('other.png').waitFor();
+    const tick = page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' });
+    expect(await tick.isChecked()).toBe(true);
+    expect(await tick.evaluate((box) => box === document.activeElement)).toBe(true);
+    await page.getByRole('button', { name: 'Delete chosen.png' }).click();
+    await choose(other, 'third.png');
+    await page.locator('#mine').getByText('third.png').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('button', { name: 'Delete chosen.png' }).waitFor();
+  });
+});
+
+test('the gallery says once that the server is away, and not after it is back', async () => {
+  await visit(
+    '/gallery',
+    async (page) => {
+      const field = page.getByRole('searchbox');
+      await page.route('**/gallery?q=*', (route) => route.abort());
+      for (const text of ['a', 'ab']) {
+        const failed = page.waitForEvent('requestfailed');
+        await field.fill(text);
+        await failed;
+        await page.locator('#results .banner').first().waitFor();
+      }
+      expect(await page.locator('#results .banner').count()).toBe(1);
+      await page.unroute('**/gallery?q=*');
+      await field.fill('abc');
+      await page.locator('#results .banner').waitFor({ state: 'detached' });
     },
     { expected: SPOILT },
   );

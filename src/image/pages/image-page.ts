@@ -179,20 +179,10 @@ function exposureText(seconds: number): string {
 function created(site: Site, page: ImagePage): Html | null {
   const { image, deleteLink, notes } = page;
   if (deleteLink === null) return null;
-  const { id, filename, maxViews } = image;
-  const links = linksTo(page);
-  const expires = expiresOf(image);
   const { pictures } = site.words;
-  const mine = {
-    id,
-    filename,
-    url: links.url,
-    raw_url: links.raw_url,
-    protected: visibilityOf(image) === 'protected' || maxViews !== null,
-    delete_token: new URL(deleteLink).searchParams.get('token'),
-    expires_at: expires === null ? null : new Date(expires).toISOString(),
-  };
-  return html`<section class="banner good" aria-labelledby="created" data-mine="${JSON.stringify(mine)}">
+  const token = new URL(deleteLink).searchParams.get('token') ?? '';
+  const mine = mineOf(page.origin + page.basePath, image, token);
+  return html`<section class="banner good" aria-labelledby="created" data-mine="${mine}">
 <h2 id="created">${icon('check')}${pictures.online}</h2>
 ${notes.map((note) => html`<p>${note}</p>`)}
 <p>${pictures.keepDeleteLink}</p>
@@ -295,6 +285,22 @@ ${field('title', pictures.title, title ?? '', filename)}${field('alt', pictures.
 ${maxViews !== null && html`<p class="small">${pictures.viewsOf(viewsLeft ?? 0, maxViews)}</p>`}
 <p class="small muted" role="status"></p>
 </form></details></template>`;
+}
+
+/** Returns what a script keeps about a picture of this browser, as JSON. */
+export function mineOf(base: string, image: ImageRecord, token: string, inReview = false): string {
+  const { url, raw_url } = linksOf(base, image);
+  const expires = expiresOf(image);
+  return JSON.stringify({
+    id: image.id,
+    filename: image.filename,
+    url,
+    raw_url,
+    protected: visibilityOf(image) === 'protected' || image.maxViews !== null,
+    delete_token: token,
+    expires_at: expires === null ? null : new Date(expires).toISOString(),
+    ...(inReview && { review: true }),
+  });
 }
 
 /** Returns when it expires, in ms since 1970; `null` if nobody has said when, or never. */

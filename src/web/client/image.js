@@ -4,8 +4,8 @@ import { finishPage, manage } from './manage.js';
 import { addMine, findMine, removeMine } from './mine.js';
 
 // Pictures uploaded by form, or from the menu of a phone, also belong to this browser.
-const made = document.querySelector('[data-mine]');
-if (made instanceof HTMLElement) addMine(JSON.parse(made.dataset.mine ?? '{}'));
+for (const made of document.querySelectorAll('[data-mine]'))
+  addMine(JSON.parse(made.getAttribute('data-mine') ?? '{}'));
 
 // The browser that uploaded it may change it, and delete it even if its address has changed.
 const link = document.querySelector('a[data-delete]');
