@@ -92,10 +92,10 @@ function showPanel(mine) {
       }
     // With its new password, this browser may still see it.
     if (fault === null && change.password)
-      await fetch(location.pathname, {
+      await fetch(new URL(mine.url, location.href).pathname, {
         method: 'POST',
         body: new URLSearchParams({ password: change.password }),
-      });
+      }).catch(() => {});
     if (fault === null) await refresh();
   }
 }
