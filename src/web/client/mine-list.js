@@ -18,20 +18,37 @@ const albums = byId('my-albums', HTMLElement);
 const albumList = byId('my-albums-list', HTMLUListElement);
 /** @type {Mine[]} */
 let hidden = [];
+/** IDs of pictures that the page already shows. @type {readonly string[]} */
+let elsewhere = [];
+/** What each item shows. @type {WeakMap<Element, string>} */
+const shownBy = new WeakMap();
 
 /**
  * Shows what this browser has uploaded, newest first.
- * @param {readonly string[]} [elsewhere] IDs of pictures that the page already shows
+ * @param {readonly string[]} [others] IDs of pictures that the page already shows
  */
-export function showMine(elsewhere = []) {
+export function showMine(others = elsewhere) {
+  elsewhere = others;
   const mine = readMine().filter(({ id, deleting }) => !deleting && !elsewhere.includes(id));
   const shown = more.hidden && list.childElementCount > FIRST ? mine : mine.slice(0, FIRST);
   hidden = mine.slice(shown.length);
   section.hidden = mine.length === 0;
-  list.replaceChildren(...shown.map(itemOf));
+  showItems(shown);
   more.hidden = hidden.length === 0;
   more.textContent = say('showAll', { count: mine.length });
   showAlbums();
+}
+
+/**
+ * Items that stay are not touched: one may be chosen, or have the focus.
+ * @param {readonly Mine[]} images
+ */
+function showItems(images) {
+  const known = new Map([...list.children].map((item) => [shownBy.get(item), item]));
+  const items = images.map((image) => known.get(JSON.stringify(image)) ?? itemOf(image));
+  for (const item of known.values()) if (!items.includes(item)) item.remove();
+  for (const [place, item] of items.entries())
+    if (list.children[place] !== item) list.insertBefore(item, list.children[place] ?? null);
 }
 
 /** Shows the albums that this browser has made. Their tokens are stored with them. */
@@ -88,6 +105,7 @@ function itemOf(image) {
     ...(stateOf(image) === null ? [] : [make('span', { class: 'small state' }, stateOf(image) ?? '')]),
     make('span', { class: 'chips' }, copyOf(image.url, image.filename), ...editOf(image), removalOf(image)),
   );
+  shownBy.set(item, JSON.stringify(image));
   return item;
 }
 
@@ -163,7 +181,7 @@ document.addEventListener(GONE, (event) => {
 document.addEventListener(ASIDE, (event) => {
   const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
   const item = itemWith(id);
-  if (!item) return;
+  if (!item) return aside || showMine();
   if (aside) return putAway(item, false);
   item.hidden = false;
   section.hidden = false;
