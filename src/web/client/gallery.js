@@ -1,6 +1,7 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
 import { keep, recall } from './kept.js';
+import { fetchPage, REPLACED } from './page-parts.js';
 import { shareRow } from './share.js';
 
 const results = byId('results', HTMLElement);
@@ -109,9 +110,7 @@ async function load(url, asked) {
   const place = results.firstElementChild;
   if (link?.href === url) link.textContent = say('loading');
   try {
-    const answer = await fetch(url, { headers: { accept: 'text/html' } });
-    if (!answer.ok) throw new Error(String(answer.status));
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const page = await fetchPage(url);
     // A filter may have replaced all of it meanwhile.
     if (!place?.isConnected) return true;
     const first = page.querySelector('a.shot');
@@ -235,7 +234,7 @@ results.addEventListener('keydown', (event) => {
 document.querySelector('footer')?.addEventListener('focusout', () => requestAnimationFrame(loadNear));
 addEventListener('online', watchAgain);
 
-document.addEventListener('replaced', () => {
+document.addEventListener(REPLACED, () => {
   reserve();
   watchAgain();
 });

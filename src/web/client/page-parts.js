@@ -12,11 +12,12 @@ export const REPLACED = 'parts-replaced';
  */
 export async function fetchPage(url, init) {
   const headers = { accept: 'text/html', ...init?.headers };
-  const answer = await fetch(url, { ...init, headers }).catch((error) => {
+  const lost = (/** @type {unknown} */ error) => {
     throw init?.signal?.aborted ? error : new Error(faultIn(0, null));
-  });
+  };
+  const answer = await fetch(url, { ...init, headers }).catch(lost);
   if (!answer.ok) throw new Error(faultIn(answer.status, await answer.json().catch(() => null)));
-  return new DOMParser().parseFromString(await answer.text(), 'text/html');
+  return new DOMParser().parseFromString(await answer.text().catch(lost), 'text/html');
 }
 
 /** Attributes by which an element is found again after its part was replaced. */

@@ -1,5 +1,6 @@
 // @ts-check
-import { announce, byId, faultIn } from './dom.js';
+import { announce, byId, make } from './dom.js';
+import { fetchPage, replaceFrom } from './page-parts.js';
 
 const PAUSE_MS = 250;
 
@@ -7,43 +8,34 @@ const PAUSE_MS = 250;
 let asking = null;
 
 /**
- * Fetches another state of this page and replaces parts by it, because only the server renders them.
+ * Shows another state of this page in place. Of concurrent calls only the latest counts.
  * @param {string} url
  * @param {string[]} ids of the parts
  */
-export async function replaceParts(url, ids) {
+async function replaceParts(url, ids) {
   asking?.abort();
   const current = new AbortController();
   asking = current;
-  const parts = ids.map((id) => byId(id, HTMLElement));
-  for (const part of parts) part.setAttribute('aria-busy', 'true');
+  const part = byId(ids[0] ?? '', HTMLElement);
+  part.setAttribute('aria-busy', 'true');
   try {
-    const answer = await fetch(url, { headers: { accept: 'text/html' }, signal: current.signal });
-    if (!answer.ok) throw new Error(faultIn(answer.status, null));
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    for (const part of parts) {
-      part.replaceChildren(...(page.getElementById(part.id)?.childNodes ?? []));
-    }
-    document.dispatchEvent(new Event('replaced'));
-    announce(byId(ids[0] ?? '', HTMLElement).querySelector('[data-summary]')?.textContent ?? '');
+    replaceFrom(await fetchPage(url, { signal: current.signal }), ids);
+    announce(part.querySelector('[data-summary]')?.textContent ?? '');
   } catch (error) {
     if (current.signal.aborted) return;
-    const text =
-      error instanceof TypeError ? faultIn(0, null) : String(error instanceof Error ? error.message : error);
+    const text = error instanceof Error ? error.message : String(error);
     announce(text);
-    const note = document.createElement('p');
-    note.className = 'banner bad';
-    note.textContent = text;
-    parts[0]?.prepend(note);
+    part.querySelector('.banner')?.remove();
+    part.prepend(make('p', { class: 'banner bad' }, text));
   }
-  for (const part of parts) part.removeAttribute('aria-busy');
+  part.removeAttribute('aria-busy');
 }
 
 /**
  * Returns the URL of a filter form, without empty fields.
  * @param {HTMLFormElement} form
  */
-export function urlOf(form) {
+function urlOf(form) {
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
     if (typeof value === 'string' && value.trim() !== '') fields.append(name, value);
