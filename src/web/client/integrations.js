@@ -1,4 +1,6 @@
 // @ts-check
+import { showForAWhile } from './copy.js';
+import { faultIn } from './dom.js';
 import { recall } from './kept.js';
 
 /** Key under which this browser keeps the token. */
@@ -22,7 +24,9 @@ if (token) {
 async function fill(event, link) {
   if (link.href.startsWith('blob:')) return;
   event.preventDefault();
-  const text = await (await fetch(link.href)).text();
+  const answer = await fetch(link.href).catch(() => null);
+  if (!answer?.ok) return showForAWhile(link, faultIn(answer?.status ?? 0, null), false);
+  const text = await answer.text();
   link.download = 'picpool.sxcu';
   link.href = URL.createObjectURL(new Blob([text.replace(PLACEHOLDER, String(token))]));
   link.click();
