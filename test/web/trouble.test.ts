@@ -321,3 +321,17 @@ test('the gallery says once that the server is away, and not after it is back', 
     { expected: SPOILT },
   );
 });
+
+test('times are right in a browser whose clock is days behind', async () => {
+  await visit('/', async (page) => {
+    await page.clock.setFixedTime(Date.now() - 3 * 86_400_000);
+    await page.getByLabel('Expires').selectOption('1d');
+    await choose(page, 'late.png');
+    await online(page);
+    await cardOf(page, 'late.png').getByText('expires in 1 day').waitFor();
+    await page.goto((await cardOf(page, 'late.png').locator('a').first().getAttribute('href')) ?? '');
+    const times = page.locator('#picture-facts time');
+    expect(await times.first().textContent()).toBe('this minute');
+    expect(await times.last().textContent()).toMatch(/^(tomorrow|in 24 hours)$/);
+  });
+});

@@ -18,6 +18,8 @@ import { pictureElement, type Shown } from './page-parts.ts';
 /** What the page of an image shows. */
 export interface ImagePage {
   image: ImageRecord;
+  /** When the page is made, in ms since 1970: the clock of the browser may be wrong. */
+  now: number;
   /** Scheme and host that browsers use. */
   origin: string;
   basePath: string;
@@ -65,7 +67,7 @@ ${neighbours(site, page, beside)}
 </figure>
 <div class="picture-side">
 <h1 id="picture-name">${name}</h1>
-${facts(site, page.image)}
+${facts(site, page)}
 ${takenFold(site, page.image)}
 ${actions(
   site,
@@ -130,13 +132,13 @@ function share(site: Site, shared: ImagePage): Html {
 }
 
 /** Returns the facts as a list. */
-function facts({ words: { pictures }, formats }: Site, image: ImageRecord): Html {
+function facts({ words: { pictures }, formats }: Site, { image, now }: ImagePage): Html {
   const { width, height, frames, size, format, createdAt, expiresAt } = image;
   const visibility = visibilityOf(image);
   const time = (ms: number) =>
     html`<time datetime="${new Date(ms).toISOString()}">${formats.dateTime(ms)}</time>`;
   const isExposed = tellsPlace(image) && visibility === 'public';
-  return html`<dl class="facts" id="picture-facts">
+  return html`<dl class="facts" id="picture-facts" data-now="${new Date(now).toISOString()}">
 <div><dt>${pictures.dimensions}</dt><dd>${width} × ${height}</dd></div>
 <div><dt>${pictures.fileSize}</dt><dd>${readableBytes(size)}</dd></div>
 <div><dt>${pictures.format}</dt><dd>${formatName(format)}${frames > 1 && `, ${pictures.frames(frames)}`}</dd></div>
@@ -249,7 +251,7 @@ export function limitedPage(site: Site, page: ImagePage, beside: Neighbours): st
 </div>
 <div class="picture-side">
 <h1 id="picture-name">${name}</h1>
-${facts(site, page.image)}
+${facts(site, page)}
 ${actions(site, page)}
 ${neighbours(site, page, beside)}
 <section aria-labelledby="share">

@@ -105,6 +105,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
       const view = {
         image,
+        now: service.now(),
         origin: context.origin,
         basePath,
         deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,

@@ -7,12 +7,12 @@ import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
 
 /**
- * The server's answer about a stored picture.
+ * The server's answer about a stored picture. `now`: when it came, by the server's clock, in ms since 1970.
  * @typedef {import('./mine.js').Mine & {
  *   raw_url: string, markdown: string, html: string, bbcode: string, delete_url: string,
  *   width: number, height: number, frames: number, size: number, format: string, location: boolean,
  *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
- *   review?: true, removed: string[], warnings: Warning[],
+ *   now: number, review?: true, removed: string[], warnings: Warning[],
  * }} Uploaded
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
@@ -219,11 +219,11 @@ function factsOf({ size, removed, width, height, format }, before) {
 const FORMAT_NAMES = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
 
 /** @param {Uploaded} image */
-function audienceOf({ visibility, expires_at, max_views }) {
+function audienceOf({ visibility, expires_at, max_views, now }) {
   const parts = [SEEN_BY[visibility]()];
   if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
   if (expires_at !== null && expires_at !== 'never') {
-    parts.push(say('expires', { when: fromNow(timeOf(expires_at)) }));
+    parts.push(say('expires', { when: within(timeOf(expires_at) - now) }));
   }
   return parts.join(' · ');
 }
@@ -237,11 +237,11 @@ const UNITS = /** @type {const} */ ([
 
 /**
  * `in 30 days`
- * @param {number} time
+ * @param {number} left in ms
  */
-function fromNow(time) {
-  // Allows for the server's clock and the time of the answer.
-  const ms = time - Date.now() + 30_000;
+function within(left) {
+  // Allows for the time of the answer.
+  const ms = left + 30_000;
   const [unit, length] = UNITS.find((one) => ms >= one[1]) ?? UNITS[3];
   return new Intl.RelativeTimeFormat(language).format(Math.max(1, Math.floor(ms / length)), unit);
 }
