@@ -196,13 +196,12 @@ export function forgetMine() {
  * @param {readonly MyAlbum[]} albums
  */
 export function mergeMine(pictures, albums) {
-  /** @type {[key: string, one: object][]} */
-  const entries = [
-    ...pictures.map((one) => /** @type {[string, object]} */ ([PICTURES + one.id, one])),
-    ...albums.map((one) => /** @type {[string, object]} */ ([ALBUMS + one.id, one])),
-  ];
-  const added = entries.filter(([key]) => recall(key) === null);
-  if (added.every(([key, one]) => keep(key, JSON.stringify(one)))) return added.length;
-  for (const [key] of added) keep(key, null);
+  /** @type {[string, Mine | MyAlbum][]} */
+  const entries = [];
+  for (const one of pictures) entries.push([PICTURES, one]);
+  for (const one of albums) entries.push([ALBUMS, one]);
+  const added = entries.filter(([prefix, { id }]) => recall(prefix + id) === null);
+  if (added.every((entry) => keepEntry(...entry))) return added.length;
+  for (const [prefix, { id }] of added) keep(prefix + id, null);
   return null;
 }

@@ -1,20 +1,19 @@
 // @ts-check
 import { recall } from './kept.js';
+import { fetchPage } from './page-parts.js';
 
 /** The key that the API page uses for it. */
 const TOKEN_KEY = 'picpool-token';
 
 // The server shows the panel to its administrator, but a browser does not send the token when it opens a page.
 const token = recall(TOKEN_KEY, 'sessionStorage');
-if (token && !document.getElementById('open-panel')) void fetchPanel(token);
-
-/** @param {string} token */
-async function fetchPanel(token) {
-  const answer = await fetch(location.pathname, { headers: { authorization: `Bearer ${token}` } }).catch(
-    () => null,
+if (token && !document.getElementById('open-panel'))
+  void fetchPage(location.pathname, { headers: { authorization: `Bearer ${token}` } }).then(
+    showPanel,
+    () => {},
   );
-  if (!answer?.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  const panel = page.getElementById('open-panel');
-  if (panel) document.getElementById('main')?.append(panel);
+
+/** @param {Document} page */
+function showPanel(page) {
+  document.getElementById('main')?.append(page.getElementById('open-panel') ?? '');
 }

@@ -1,34 +1,19 @@
 // @ts-check
 import { announce, byId, make } from './dom.js';
-import { fetchPage, replaceFrom } from './page-parts.js';
+import { showInPlace } from './page-parts.js';
 
 const PAUSE_MS = 250;
 
-/** @type {AbortController | null} */
-let asking = null;
-
 /**
- * Shows another state of this page in place. Of concurrent calls only the latest counts.
  * @param {string} url
  * @param {string[]} ids of the parts
  */
-async function replaceParts(url, ids) {
-  asking?.abort();
-  const current = new AbortController();
-  asking = current;
-  const part = byId(ids[0] ?? '', HTMLElement);
-  part.setAttribute('aria-busy', 'true');
-  try {
-    replaceFrom(await fetchPage(url, { signal: current.signal }), ids);
-    announce(part.querySelector('[data-summary]')?.textContent ?? '');
-  } catch (error) {
-    if (current.signal.aborted) return;
-    const text = error instanceof Error ? error.message : String(error);
-    announce(text);
-    part.querySelector('.banner')?.remove();
-    part.prepend(make('p', { class: 'banner bad' }, text));
-  }
-  part.removeAttribute('aria-busy');
+async function show(url, ids) {
+  const fault = await showInPlace(url, ids);
+  const results = byId(ids[0] ?? '', HTMLElement);
+  results.querySelector('.banner')?.remove();
+  if (fault !== null) results.prepend(make('p', { class: 'banner bad' }, fault));
+  announce(fault ?? results.querySelector('[data-summary]')?.textContent ?? '');
 }
 
 /**
@@ -49,19 +34,19 @@ if (form instanceof HTMLFormElement) {
   const ids = (form.dataset.results ?? '').split(' ');
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const show = () => {
+  const apply = () => {
     clearTimeout(timer);
     if (!form.checkValidity()) return;
     const url = urlOf(form);
     history.replaceState(null, '', url);
-    void replaceParts(url, ids);
+    void show(url, ids);
   };
   form.addEventListener('input', ({ target }) => {
     clearTimeout(timer);
-    timer = setTimeout(show, target instanceof HTMLSelectElement ? 0 : PAUSE_MS);
+    timer = setTimeout(apply, target instanceof HTMLSelectElement ? 0 : PAUSE_MS);
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    show();
+    apply();
   });
 }
