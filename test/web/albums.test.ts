@@ -215,13 +215,19 @@ test('the last order of a large album stands, however fast it was made, and even
         await fetch(`${server.url}/api/albums/${id}`),
       );
       await fetch(`${server.url}/api/albums/${id}/images/${images[0]?.id}`, { method: 'DELETE', headers });
+      const [, moved = ''] = await namesOn(page);
       await grips.nth(1).focus();
       await page.keyboard.press('ArrowRight');
       await grips.nth(39).waitFor({ state: 'detached' });
+      await saved(page);
+      // What was moved stays there, and has the focus.
+      expect((await namesIn(id))[1]).toBe(`${moved.replace('No ', '')}.png`);
+      expect(await grips.nth(1).evaluate((grip) => grip === document.activeElement)).toBe(true);
       const [first] = await namesOn(page);
       await grips.first().focus();
+      const changed = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
       await page.keyboard.press('ArrowRight');
-      await saved(page);
+      await changed;
       expect((await namesIn(id))[1]).toBe(`${first?.replace('No ', '')}.png`);
     },
     { ...PHONE, expected: /400/ },

@@ -82,7 +82,8 @@ async function readAll() {
   }
 }
 
-async function open() {
+/** @param {readonly (string | undefined)[]} [order] of the pictures, those of nobody last. Default: that of the album */
+async function open(order = []) {
   edit.disabled = true;
   const [{ pictures, album, fault }, { body: guests }] = await Promise.all([
     readAll(),
@@ -93,6 +94,8 @@ async function open() {
   actions.querySelector('.fault')?.remove();
   if (fault !== null) return actions.append(make('p', { class: 'fault', role: 'alert' }, fault));
   changeAlbum(id, { title, count: pictures.length });
+  const placeOf = (/** @type {Picture} */ one) => order.indexOf(one.id) + 1 || order.length + 1;
+  pictures.sort((one, other) => placeOf(one) - placeOf(other));
   const name = make('input', { id: 'album-name', value: title, maxlength: '200', autocomplete: 'off' });
   name.addEventListener('change', () => void rename(name.value.trim()));
   const list = make(
@@ -105,6 +108,7 @@ async function open() {
     announce(say('movedTo', { place: [...list.children].indexOf(moved) + 1, total: list.childElementCount }));
     saveOrder();
   });
+  const focused = document.activeElement?.closest('li')?.dataset.id;
   tools.replaceChildren(
     make(
       'form',
@@ -127,7 +131,8 @@ async function open() {
   tools.hidden = false;
   results.hidden = true;
   edit.replaceWith(done);
-  name.focus();
+  const moved = list.querySelector(`[data-id="${focused}"] .grip`);
+  (moved instanceof HTMLElement ? moved : name).focus();
 }
 
 /** Ends editing. The page is loaded again, because only the server renders it. */
@@ -173,14 +178,18 @@ function saveOrder() {
   saving = saving.then(pause).then(sendOrder);
 }
 
+function orderShown() {
+  const items = tools.querySelectorAll('.ordering > li');
+  return [...items].map((item) => /** @type {HTMLElement} */ (item).dataset.id);
+}
+
 async function sendOrder() {
   if (!isMoved) return;
   isMoved = false;
-  const items = tools.querySelectorAll('.ordering > li');
-  const images = [...items].map((item) => /** @type {HTMLElement} */ (item).dataset.id);
+  const images = orderShown();
   const { status } = await sendNow('PATCH', '', { images });
-  // Another tab or a guest has taken one of them out.
-  if (status === 400) void open();
+  // Another tab or a guest has added one or taken one out.
+  if (status === 400) void open(images).then(() => send('PATCH', '', { images: orderShown() }));
 }
 addEventListener('pagehide', () => void sendOrder());
 
