@@ -4,7 +4,7 @@ import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { changeMine, mineOf, waitForMine } from './kept.ts';
-import { createVisitor } from './visitor.ts';
+import { createVisitor, overflowOf } from './visitor.ts';
 
 let server: ServerProcess;
 let browser: TestBrowser;
@@ -51,10 +51,11 @@ const fillStorage = (page: Page) =>
     }
   });
 
-async function makeAlbum(page: Page): Promise<string> {
+async function makeAlbum(page: Page, title = ''): Promise<string> {
   await choose(page, 'one.png', 'two.png');
   await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
   await page.getByRole('button', { name: 'Make an album' }).click();
+  await page.locator('#new-album').fill(title);
   await page.getByRole('button', { name: 'Create album' }).click();
   return (await page.locator('#album a').getAttribute('href')) ?? '';
 }
@@ -144,6 +145,17 @@ describe('what a browser keeps', () => {
         .waitFor();
     });
   });
+});
+
+test('a long word as the title of an album makes no page wider than a telephone', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await makeAlbum(page, 'W'.repeat(200));
+      expect(await overflowOf(page)).toBe(0);
+    },
+    { viewport: { width: 320, height: 640 } },
+  );
 });
 
 test('a list that moves to another device takes the links for guests along', async () => {
