@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, ask, byId, language, make, say } from './dom.js';
-import { recall } from './kept.js';
+import { recall, TOKEN_KEY } from './kept.js';
 import { changeAlbum, findAlbum, removeAlbum, timeOf } from './mine.js';
 
 /**
@@ -14,9 +14,6 @@ const tools = byId('album-tools', HTMLElement);
 const results = byId('results', HTMLElement);
 const { album: id = '', api = '', home = '/' } = tools.dataset;
 const mine = findAlbum(id);
-
-/** Key under which the upload page keeps a token for uploads. */
-const TOKEN_KEY = 'picpool-token';
 
 /** Starts editing. Present only in a browser that has the token of the album. */
 const edit = make('button', { type: 'button', class: 'quiet', click: () => void open() }, say('edit'));

@@ -1,14 +1,13 @@
 // @ts-check
 import { byId, make, readableBytes, say } from './dom.js';
 import { exampleOf, LANGUAGES } from './examples.js';
-import { keep, recall } from './kept.js';
+import { keep, recall, TOKEN_KEY } from './kept.js';
 
 /** @typedef {import('./examples.js').ExampleRequest} ExampleRequest */
 /** @typedef {import('./examples.js').ExampleLanguage} ExampleLanguage */
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 const MOST_SHOWN = 20_000;
-const TOKEN_KEY = 'picpool-token';
 const LANGUAGE_KEY = 'picpool-example';
 
 const search = byId('docs-search', HTMLInputElement);

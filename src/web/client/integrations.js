@@ -1,10 +1,8 @@
 // @ts-check
 import { showForAWhile } from './copy.js';
 import { faultIn } from './dom.js';
-import { recall } from './kept.js';
+import { recall, TOKEN_KEY } from './kept.js';
 
-/** Key under which this browser keeps the token. */
-const TOKEN_KEY = 'picpool-token';
 const PLACEHOLDER = 'YOUR-TOKEN';
 
 const token = recall(TOKEN_KEY);

@@ -1,5 +1,8 @@
 // @ts-check
 
+/** Key of the token for uploads. In the area of a tab, it is the token that the API page uses. */
+export const TOKEN_KEY = 'picpool-token';
+
 /** @typedef {'localStorage' | 'sessionStorage'} Area */
 
 /**

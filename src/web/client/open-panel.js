@@ -1,9 +1,6 @@
 // @ts-check
-import { recall } from './kept.js';
+import { recall, TOKEN_KEY } from './kept.js';
 import { fetchPage } from './page-parts.js';
-
-/** The key that the API page uses for it. */
-const TOKEN_KEY = 'picpool-token';
 
 // The server shows the panel to its administrator, but a browser does not send the token when it opens a page.
 const token = recall(TOKEN_KEY, 'sessionStorage');

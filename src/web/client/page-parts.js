@@ -59,7 +59,8 @@ let asking = null;
  */
 export async function showInPlace(url, ids) {
   asking?.abort();
-  const { signal } = (asking = new AbortController());
+  asking = new AbortController();
+  const { signal } = asking;
   const results = byId('results', HTMLElement);
   results.setAttribute('aria-busy', 'true');
   let fault = null;

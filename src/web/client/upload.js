@@ -1,7 +1,7 @@
 // @ts-check
 import { byId, make, say } from './dom.js';
 import { faultsOfForm } from './faults.js';
-import { keep, recall } from './kept.js';
+import { keep, recall, TOKEN_KEY } from './kept.js';
 import { album, LinkedFile } from './sending.js';
 import { addFiles } from './upload-list.js';
 
@@ -12,8 +12,6 @@ const held = byId('held', HTMLElement);
 
 /** Present if uploading needs a token. */
 const token = form.querySelector('#token');
-/** Key under which this browser keeps the token. */
-const TOKEN_KEY = 'picpool-token';
 if (token instanceof HTMLInputElement) {
   // Without a script, nothing can send it.
   token.required = true;
