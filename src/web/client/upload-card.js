@@ -122,10 +122,9 @@ export class UploadCard {
       ...(image.review ? [make('p', { class: 'small' }, say('inReview'))] : []),
       ...image.warnings.map((warning) => make('p', { class: 'small warned' }, wordsFor(warning))),
     );
-    const { text, copy, others, shared } = shareParts(image);
+    const { text, copy, others } = shareParts(image);
     this.copy = copy;
     this.shared = text;
-    this.sharedText = shared;
     this.actions.before(text);
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;

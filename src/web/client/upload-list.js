@@ -33,8 +33,6 @@ const MOST_LARGE = 3;
 const stage = byId('uploader', HTMLElement);
 const section = byId('uploads', HTMLElement);
 const title = byId('uploads-title', HTMLElement);
-/** Guests make no albums: theirs is chosen. */
-const isGuest = 'guest' in byId('upload', HTMLFormElement).dataset;
 const cards = byId('cards', HTMLUListElement);
 const together = byId('uploads-actions', HTMLElement);
 const file = byId('file', HTMLInputElement);
@@ -246,8 +244,6 @@ function show() {
   cards.classList.toggle('compact', total > MOST_LARGE);
   title.textContent = titleOf(total, done, busy);
   together.hidden = done < 2;
-  byId('copy-all', HTMLButtonElement).hidden = done < 2;
-  byId('make-album', HTMLButtonElement).hidden = done < 2 || isGuest;
   if (total === 0) byId('album', HTMLElement).hidden = true;
   showFailures();
   if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);
@@ -331,6 +327,8 @@ function withoutJump(change) {
 
 const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
 const albumButton = byId('make-album', HTMLButtonElement);
+// Guests make no albums: theirs is chosen.
+albumButton.hidden = 'guest' in byId('upload', HTMLFormElement).dataset;
 albumButton.addEventListener('click', () => {
   makeAlbum(albumButton, byId('upload', HTMLFormElement), stored);
 });
