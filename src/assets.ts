@@ -38,6 +38,7 @@ export const ASSETS = [
   './web/client/image.js',
   './web/client/install.js',
   './web/client/integrations.js',
+  './web/client/kept.js',
   './web/client/link-forms.js',
   './web/client/manage.js',
   './web/client/mine-list.js',

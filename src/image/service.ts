@@ -79,6 +79,8 @@ export interface ImageEvent {
 /** The image host without HTTP. */
 export interface ImageService extends Storing, Listings, OwnerActions, Protection, Caching, Upkeep {
   readonly limits: ImageLimits;
+  /** Returns the time by the clock of the server, in ms since 1970. */
+  now(): number;
   /** The folder for temporary files, created when it is first needed. */
   readonly folder: string;
   /**
@@ -166,6 +168,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
   return {
     limits,
+    now,
     folder,
     ...protection,
     ...createListings(images, limits, now),

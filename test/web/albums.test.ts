@@ -6,6 +6,7 @@ import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { mineOf } from './kept.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
@@ -144,9 +145,7 @@ test('a picture that was deleted meanwhile is left out of a new album, and nobod
     async (page) => {
       await page.setInputFiles('#file', files('stays', 'goes', 'stays too'));
       await page.getByRole('heading', { name: '3 pictures are online' }).waitFor();
-      const mine: { id: string; filename: string; delete_token: string }[] = await page.evaluate(() =>
-        JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'),
-      );
+      const mine = await mineOf(page);
       const gone = mine.find(({ filename }) => filename === 'goes.png');
       await fetch(`${server.url}/api/delete/${gone?.id}`, {
         method: 'DELETE',
@@ -216,13 +215,19 @@ test('the last order of a large album stands, however fast it was made, and even
         await fetch(`${server.url}/api/albums/${id}`),
       );
       await fetch(`${server.url}/api/albums/${id}/images/${images[0]?.id}`, { method: 'DELETE', headers });
+      const [, moved = ''] = await namesOn(page);
       await grips.nth(1).focus();
       await page.keyboard.press('ArrowRight');
       await grips.nth(39).waitFor({ state: 'detached' });
+      await saved(page);
+      // What was moved stays there, and has the focus.
+      expect((await namesIn(id))[1]).toBe(`${moved.replace('No ', '')}.png`);
+      expect(await grips.nth(1).evaluate((grip) => grip === document.activeElement)).toBe(true);
       const [first] = await namesOn(page);
       await grips.first().focus();
+      const changed = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
       await page.keyboard.press('ArrowRight');
-      await saved(page);
+      await changed;
       expect((await namesIn(id))[1]).toBe(`${first?.replace('No ', '')}.png`);
     },
     { ...PHONE, expected: /400/ },

@@ -22,44 +22,54 @@ test('the page for other programs has this address and the token of this browser
       () => browser,
       () => server.url,
     );
-    await visit('/', async (page) => {
-      await page.evaluate((kept) => localStorage.setItem('picpool-token', kept), token);
-      await page.getByRole('link', { name: 'Other programs' }).click();
-      await page.waitForURL('**/integrations');
-      await checkLooks(page, { painted: false });
-      const textOf = (name: string) => page.getByRole('textbox', { name, exact: true }).last().inputValue();
-      const command = await textOf('curl');
-      expect(command).toBe(
-        `curl -H 'Authorization: Bearer ${token}' -F image=@photo.jpg ${server.url}/api/upload`,
-      );
-      const [download] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('link', { name: 'Download the settings' }).click(),
-      ]);
-      const settings = JSON.parse(await readFile(await download.path(), 'utf8'));
-      expect([download.suggestedFilename(), settings.Headers]).toEqual([
-        'picpool.sxcu',
-        { Authorization: `Bearer ${token}` },
-      ]);
-      // Typora appends the files, and takes the last lines that are printed.
-      const files = ['one.png', 'two, in winter.png'].map((name) => join(server.folder, name));
-      for (const file of files) await writeFile(file, PNG);
-      const links = await printed(`${await textOf('Custom command')} "${files.join('" "')}"`);
-      expect(links).toHaveLength(2);
-      const shot = (await textOf('Linux')).replace('flameshot gui --raw', `cat '${files[0]}'`);
-      links.push(...(await printed(shot.replace('xclip -selection clipboard', 'cat'))));
-      for (const link of links) expect((await fetch(link)).status).toBe(200);
-      for (const [label, field] of [
-        ['ImgBB', 'image'],
-        ['Chevereto', 'source'],
-      ] as const) {
-        const body = new FormData();
-        body.append('key', await textOf('Token'));
-        body.append(field, new File([PNG], 'shot.png'));
-        const address = await textOf(label);
-        expect((await fetch(address, { method: 'POST', body })).status).toBe(200);
-      }
-    });
+    await visit(
+      '/',
+      async (page) => {
+        await page.evaluate((kept) => localStorage.setItem('picpool-token', kept), token);
+        await page.getByRole('link', { name: 'Other programs' }).click();
+        await page.waitForURL('**/integrations');
+        await checkLooks(page, { painted: false });
+        const textOf = (name: string) => page.getByRole('textbox', { name, exact: true }).last().inputValue();
+        const command = await textOf('curl');
+        expect(command).toBe(
+          `curl -H 'Authorization: Bearer ${token}' -F image=@photo.jpg ${server.url}/api/upload`,
+        );
+        const file = page.locator('a[data-with-token]');
+        await page.route('**/sharex.sxcu', (route) => route.fulfill({ status: 503 }));
+        await file.click();
+        await file.getByText('The server is busy. Try again in a moment.').waitFor();
+        await page.unroute('**/sharex.sxcu');
+        await page.getByText('Download the settings').waitFor();
+        const [download] = await Promise.all([
+          page.waitForEvent('download'),
+          page.getByRole('link', { name: 'Download the settings' }).click(),
+        ]);
+        const settings = JSON.parse(await readFile(await download.path(), 'utf8'));
+        expect([download.suggestedFilename(), settings.Headers]).toEqual([
+          'picpool.sxcu',
+          { Authorization: `Bearer ${token}` },
+        ]);
+        // Typora appends the files, and takes the last lines that are printed.
+        const files = ['one.png', 'two, in winter.png'].map((name) => join(server.folder, name));
+        for (const file of files) await writeFile(file, PNG);
+        const links = await printed(`${await textOf('Custom command')} "${files.join('" "')}"`);
+        expect(links).toHaveLength(2);
+        const shot = (await textOf('Linux')).replace('flameshot gui --raw', `cat '${files[0]}'`);
+        links.push(...(await printed(shot.replace('xclip -selection clipboard', 'cat'))));
+        for (const link of links) expect((await fetch(link)).status).toBe(200);
+        for (const [label, field] of [
+          ['ImgBB', 'image'],
+          ['Chevereto', 'source'],
+        ] as const) {
+          const body = new FormData();
+          body.append('key', await textOf('Token'));
+          body.append(field, new File([PNG], 'shot.png'));
+          const address = await textOf(label);
+          expect((await fetch(address, { method: 'POST', body })).status).toBe(200);
+        }
+      },
+      { expected: /status of 503/ },
+    );
   } finally {
     await browser.close();
     expect(await server.stop()).toBe(0);

@@ -8,6 +8,7 @@ import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { changeMine, type Kept, mineOf, waitForMine } from './kept.ts';
 import { createVisitor } from './visitor.ts';
 
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
@@ -59,13 +60,6 @@ async function upload(page: Page, ...files: ReturnType<typeof file>[]): Promise<
     .waitFor();
 }
 
-interface Kept {
-  id: string;
-  filename: string;
-  delete_token: string;
-}
-const mineOf = (page: Page) =>
-  page.evaluate((): Kept[] => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'));
 const info = async (id = '') => json<Record<string, unknown>>(await fetch(`${server.url}/api/info/${id}`));
 const areThere = async (ids: readonly string[]) =>
   (await Promise.all(ids.map((id) => fetch(`${server.url}/i/${id}`)))).filter(({ ok }) => ok).length;
@@ -192,7 +186,7 @@ describe('a picture of this browser', () => {
         // The token stays until the server has confirmed it.
         expect(await mineOf(page)).toHaveLength(1);
         await page.goto(server.url);
-        await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
+        await waitForMine(page, 0);
       },
       { expected: GONE },
     );
@@ -225,7 +219,7 @@ describe('a picture of this browser', () => {
         expect(await areThere(ids)).toBe(10);
         await page.clock.fastForward(UNDO_MS);
         await first;
-        await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
+        await waitForMine(page, 0);
         expect(await areThere(ids)).toBe(0);
       },
       { expected: GONE },
@@ -243,10 +237,8 @@ describe('a picture of this browser', () => {
         );
         await page.getByRole('button', { name: 'Delete p0.png' }).click();
         await page.goto(`${server.url}/i/${kept?.id}`);
-        await page.waitForFunction(
-          (id) => !localStorage.getItem('picpool:mine')?.includes(id),
-          deleted?.id ?? '',
-        );
+        await waitForMine(page, 1);
+        expect((await mineOf(page)).map(({ id }) => id)).not.toContain(deleted?.id);
         await page.getByText('Edit', { exact: true }).waitFor();
         expect(page.url()).toBe(`${server.url}/i/${kept?.id}`);
       },
@@ -272,7 +264,7 @@ describe('a picture of this browser', () => {
           .click({ modifiers: ['Shift'] });
         await page.locator('#chosen-cards').getByRole('button', { name: 'Delete' }).click();
         await page.clock.fastForward(UNDO_MS);
-        await page.waitForFunction(() => JSON.parse(localStorage.getItem('picpool:mine') ?? '').length === 6);
+        await waitForMine(page, 6);
         await page.unroute('**/api/delete/*');
         await page.goto('about:blank');
         while ((await areThere(ids)) > 0) await Bun.sleep(50);
@@ -280,15 +272,13 @@ describe('a picture of this browser', () => {
         for (const ms of [4000, 9e9]) {
           await page.goto(server.url);
           await upload(page, file('late.png'));
-          const [{ id = '' } = {}] = await mineOf(page);
-          await page.evaluate((ms) => {
-            const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '');
-            localStorage.setItem('picpool:mine', JSON.stringify([{ ...one, deleting: Date.now() + ms }]));
-          }, ms);
+          const [late] = await mineOf(page);
+          if (!late) throw new Error('the browser has kept nothing');
+          await changeMine(page, late, { deleting: (await page.evaluate(() => Date.now())) + ms });
           await page.reload();
           await page.clock.fastForward(UNDO_MS);
-          await page.waitForFunction(() => localStorage.getItem('picpool:mine') === '[]');
-          expect(await areThere([id])).toBe(0);
+          await waitForMine(page, 0);
+          expect(await areThere([late.id])).toBe(0);
         }
       },
       { expected: GONE },

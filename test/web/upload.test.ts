@@ -6,6 +6,7 @@ import { animation, photo, privatePhoto, quarters } from '../support/images/imag
 import { json } from '../support/json.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { changeMine, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
@@ -65,12 +66,6 @@ const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readTe
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
 const status = async (path: string) => (await fetch(server.url + path)).status;
-
-/** What the page keeps about this browser's pictures. */
-const mineOf = (page: Page) =>
-  page.evaluate(
-    () => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]') as { id: string; delete_token: string }[],
-  );
 
 async function onlyMine(page: Page) {
   const [only, ...others] = await mineOf(page);
@@ -582,14 +577,12 @@ describe('the list of this browser', () => {
         await page.locator('#uploads').waitFor({ state: 'hidden' });
         await choose(page, file('lost.png'));
         await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        const known = await page.evaluate(() => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'));
-        await fetch(`${server.url}/api/delete/${known[0].id}?token=${known[0].delete_token}`, {
-          method: 'DELETE',
-        });
+        const known = await onlyMine(page);
+        await fetch(`${server.url}/api/delete/${known.id}?token=${known.delete_token}`, { method: 'DELETE' });
         await page.reload();
         // It may come back, and its token is nowhere else.
         await page.locator('#mine').getByText('Not found on the server').waitFor();
-        expect(await mineOf(page)).toMatchObject([{ id: known[0].id, missing: true }]);
+        expect(await mineOf(page)).toMatchObject([{ id: known.id, missing: true }]);
         await page.getByRole('button', { name: 'Remove lost.png from the list' }).click();
         await page.locator('#mine').waitFor({ state: 'hidden' });
         expect(await mineOf(page)).toEqual([]);
@@ -604,11 +597,8 @@ describe('the list of this browser', () => {
       async (page) => {
         await choose(page, file('short.png'));
         await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        await page.evaluate(() => {
-          const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
-          const over = { ...one, expires_at: '2020-01-01 00:00:00', protected: true };
-          localStorage.setItem('picpool:mine', JSON.stringify([over]));
-        });
+        const over = { expires_at: '2020-01-01 00:00:00', protected: true };
+        await changeMine(page, await onlyMine(page), over);
         const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
         await page.reload();
         expect((await checked).status()).toBe(200);
@@ -629,11 +619,8 @@ describe('the list of this browser', () => {
       async (page) => {
         await choose(page, file('later.png'));
         await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-        await page.evaluate(() => {
-          const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
-          const later = { ...one, expires_at: '2999-01-01 00:00:00', protected: true };
-          localStorage.setItem('picpool:mine', JSON.stringify([later]));
-        });
+        const later = { expires_at: '2999-01-01 00:00:00', protected: true };
+        await changeMine(page, await onlyMine(page), later);
         await page.route('**/i/*', (route) =>
           route.request().method() === 'HEAD' ? route.fulfill({ status: 410 }) : route.continue(),
         );

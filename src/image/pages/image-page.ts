@@ -18,6 +18,8 @@ import { pictureElement, type Shown } from './page-parts.ts';
 /** What the page of an image shows. */
 export interface ImagePage {
   image: ImageRecord;
+  /** When the page is made, in ms since 1970: the clock of the browser may be wrong. */
+  now: number;
   /** Scheme and host that browsers use. */
   origin: string;
   basePath: string;
@@ -65,7 +67,7 @@ ${neighbours(site, page, beside)}
 </figure>
 <div class="picture-side">
 <h1 id="picture-name">${name}</h1>
-${facts(site, page.image)}
+${facts(site, page)}
 ${takenFold(site, page.image)}
 ${actions(
   site,
@@ -130,13 +132,13 @@ function share(site: Site, shared: ImagePage): Html {
 }
 
 /** Returns the facts as a list. */
-function facts({ words: { pictures }, formats }: Site, image: ImageRecord): Html {
+function facts({ words: { pictures }, formats }: Site, { image, now }: ImagePage): Html {
   const { width, height, frames, size, format, createdAt, expiresAt } = image;
   const visibility = visibilityOf(image);
   const time = (ms: number) =>
     html`<time datetime="${new Date(ms).toISOString()}">${formats.dateTime(ms)}</time>`;
   const isExposed = tellsPlace(image) && visibility === 'public';
-  return html`<dl class="facts" id="picture-facts">
+  return html`<dl class="facts" id="picture-facts" data-now="${new Date(now).toISOString()}">
 <div><dt>${pictures.dimensions}</dt><dd>${width} × ${height}</dd></div>
 <div><dt>${pictures.fileSize}</dt><dd>${readableBytes(size)}</dd></div>
 <div><dt>${pictures.format}</dt><dd>${formatName(format)}${frames > 1 && `, ${pictures.frames(frames)}`}</dd></div>
@@ -179,20 +181,10 @@ function exposureText(seconds: number): string {
 function created(site: Site, page: ImagePage): Html | null {
   const { image, deleteLink, notes } = page;
   if (deleteLink === null) return null;
-  const { id, filename, maxViews } = image;
-  const links = linksTo(page);
-  const expires = expiresOf(image);
   const { pictures } = site.words;
-  const mine = {
-    id,
-    filename,
-    url: links.url,
-    raw_url: links.raw_url,
-    protected: visibilityOf(image) === 'protected' || maxViews !== null,
-    delete_token: new URL(deleteLink).searchParams.get('token'),
-    expires_at: expires === null ? null : new Date(expires).toISOString(),
-  };
-  return html`<section class="banner good" aria-labelledby="created" data-mine="${JSON.stringify(mine)}">
+  const token = new URL(deleteLink).searchParams.get('token') ?? '';
+  const mine = mineOf(page.origin + page.basePath, image, token);
+  return html`<section class="banner good" aria-labelledby="created" data-mine="${mine}">
 <h2 id="created">${icon('check')}${pictures.online}</h2>
 ${notes.map((note) => html`<p>${note}</p>`)}
 <p>${pictures.keepDeleteLink}</p>
@@ -259,7 +251,7 @@ export function limitedPage(site: Site, page: ImagePage, beside: Neighbours): st
 </div>
 <div class="picture-side">
 <h1 id="picture-name">${name}</h1>
-${facts(site, page.image)}
+${facts(site, page)}
 ${actions(site, page)}
 ${neighbours(site, page, beside)}
 <section aria-labelledby="share">
@@ -295,6 +287,22 @@ ${field('title', pictures.title, title ?? '', filename)}${field('alt', pictures.
 ${maxViews !== null && html`<p class="small">${pictures.viewsOf(viewsLeft ?? 0, maxViews)}</p>`}
 <p class="small muted" role="status"></p>
 </form></details></template>`;
+}
+
+/** Returns what a script keeps about a picture of this browser, as JSON. */
+export function mineOf(base: string, image: ImageRecord, token: string, inReview = false): string {
+  const { url, raw_url } = linksOf(base, image);
+  const expires = expiresOf(image);
+  return JSON.stringify({
+    id: image.id,
+    filename: image.filename,
+    url,
+    raw_url,
+    protected: visibilityOf(image) === 'protected' || image.maxViews !== null,
+    delete_token: token,
+    expires_at: expires === null ? null : new Date(expires).toISOString(),
+    ...(inReview && { review: true }),
+  });
 }
 
 /** Returns when it expires, in ms since 1970; `null` if nobody has said when, or never. */

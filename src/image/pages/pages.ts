@@ -16,7 +16,7 @@ import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome, Uploaded } from '../upload/storing.ts';
 import { createDeletePages, type DeletePages } from './delete-pages.ts';
-import { imagePage, limitedPage, type Neighbours } from './image-page.ts';
+import { imagePage, limitedPage, mineOf, type Neighbours } from './image-page.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
 
@@ -70,16 +70,18 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     uploadedSeveral({ request, context }, outcomes, back) {
       const site = siteOf(request);
       const base = context.origin + basePath;
-      const items = outcomes.map((outcome) =>
-        'uploaded' in outcome
-          ? {
-              filename: outcome.uploaded.image.filename,
-              url: linksOf(base, outcome.uploaded.image).url,
-              deleteLink: deleteUrl(base, outcome.uploaded.image.id, outcome.uploaded.deleteToken),
-              inReview: outcome.uploaded.inReview === true,
-            }
-          : { filename: outcome.filename, fault: reasonOf(site, outcome.fault) },
-      );
+      const items = outcomes.map((outcome) => {
+        if (!('uploaded' in outcome))
+          return { filename: outcome.filename, fault: reasonOf(site, outcome.fault) };
+        const { image, deleteToken, inReview = false } = outcome.uploaded;
+        return {
+          filename: image.filename,
+          url: linksOf(base, image).url,
+          deleteLink: deleteUrl(base, image.id, deleteToken),
+          inReview,
+          mine: mineOf(base, image, deleteToken, inReview),
+        };
+      });
       return pageResponse(site, uploadedPage(site, items, back ?? `${site.path}/`), {
         status: 201,
         cache: PRIVATE_CACHE,
@@ -103,6 +105,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
       const view = {
         image,
+        now: service.now(),
         origin: context.origin,
         basePath,
         deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,
@@ -125,16 +128,16 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
 
 /** The result of one of several files: its links, or what was wrong. */
 type UploadedItem =
-  | { filename: string; url: string; deleteLink: string; inReview: boolean }
+  | { filename: string; url: string; deleteLink: string; inReview: boolean; mine: string }
   | { filename: string | null; fault: string };
 
-/** Renders the answer to a form with several files, for a browser without scripts. */
+/** Renders the answer to a form with several files. A script adds them to the browser's list. */
 function uploadedPage(site: Site, items: readonly UploadedItem[], back: string): string {
   const { upload: words } = site.words;
   const stored = items.filter((item) => 'url' in item).length;
   return site.render({
     title: words.uploadedTitle,
-    scripts: ['copy.js'],
+    scripts: ['copy.js', 'image.js'],
     content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
 <p>${words.keepDeleteLinks}</p>
 ${items.map((item, index) => itemOf(site, item, index))}
@@ -149,7 +152,7 @@ function itemOf(site: Site, item: UploadedItem, index: number): Html {
     return html`<section class="banner bad"><h2>${icon('warning')}${name}</h2><p>${item.fault}</p></section>
 `;
   }
-  return html`<section class="banner good"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
+  return html`<section class="banner good" data-mine="${item.mine}"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
 ${item.inReview && html`<p>${words.inReview}</p>`}
 ${snippet(site, `page-${index}`, words.page, item.url)}
 ${snippet(site, `delete-${index}`, words.deleteLink, item.deleteLink)}

@@ -127,8 +127,8 @@ ${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}<
 <div class="actions">
 <button type="button" class="quiet" id="add-more">${icon('upload')}${words.addMore}</button>
 <span class="actions" id="uploads-actions" hidden>
-<button type="button" class="copy-link" id="copy-all" hidden>${icon('copy')}<span>${words.copyAll}</span></button>
-<button type="button" class="quiet" id="make-album" hidden>${icon('picture')}${words.makeAlbum}</button>
+<button type="button" class="copy-link" id="copy-all">${icon('copy')}<span>${words.copyAll}</span></button>
+<button type="button" class="quiet" id="make-album">${icon('picture')}${words.makeAlbum}</button>
 </span></div>
 <div class="actions chosen" id="chosen-cards" hidden></div></header>
 <ul class="cards" id="failures"></ul>

@@ -1,6 +1,7 @@
 // @ts-check
 import { announce, ask, byId, language, make, say } from './dom.js';
-import { changeAlbum, readAlbums, removeAlbum, timeOf } from './mine.js';
+import { recall, TOKEN_KEY } from './kept.js';
+import { changeAlbum, findAlbum, removeAlbum, timeOf } from './mine.js';
 
 /**
  * A picture of the album, as the API lists it.
@@ -12,10 +13,7 @@ const actions = byId('album-actions', HTMLElement);
 const tools = byId('album-tools', HTMLElement);
 const results = byId('results', HTMLElement);
 const { album: id = '', api = '', home = '/' } = tools.dataset;
-const mine = readAlbums().find((one) => one.id === id);
-
-/** Key under which the upload page keeps a token for uploads. */
-const TOKEN_KEY = 'picpool-token';
+const mine = findAlbum(id);
 
 /** Starts editing. Present only in a browser that has the token of the album. */
 const edit = make('button', { type: 'button', class: 'quiet', click: () => void open() }, say('edit'));
@@ -41,7 +39,7 @@ function send(...change) {
  * @param {object} [body]
  */
 async function sendNow(method, path, body) {
-  const upload = localStorage.getItem(TOKEN_KEY);
+  const upload = recall(TOKEN_KEY);
   const headers = {
     'content-type': 'application/json',
     'x-album-token': mine?.token ?? '',
@@ -53,12 +51,19 @@ async function sendNow(method, path, body) {
     keepalive: true,
     ...(body && { body: JSON.stringify(body) }),
   });
-  const note = document.getElementById('album-note');
-  if (!note || method === 'GET') return answer;
-  note.className = answer.fault === null ? 'small muted' : 'fault';
-  note.textContent = answer.fault ?? say('saved');
-  announce(note.textContent);
+  if (method !== 'GET') tell(answer.fault);
   return answer;
+}
+
+/**
+ * Shows what went wrong, or that all is saved.
+ * @param {string | null} fault
+ */
+function tell(fault) {
+  const note = byId('album-note', HTMLElement);
+  note.className = fault === null ? 'small muted' : 'fault';
+  note.textContent = fault ?? say('saved');
+  announce(note.textContent);
 }
 
 /** @returns {Promise<{ pictures: Picture[], album: { title?: string, cover?: string }, fault: string | null }>} */
@@ -74,7 +79,8 @@ async function readAll() {
   }
 }
 
-async function open() {
+/** @param {readonly (string | undefined)[]} [order] of the pictures, those of nobody last. Default: that of the album */
+async function open(order = []) {
   edit.disabled = true;
   const [{ pictures, album, fault }, { body: guests }] = await Promise.all([
     readAll(),
@@ -82,8 +88,11 @@ async function open() {
   ]);
   const { title = '', cover } = album;
   edit.disabled = false;
-  if (fault !== null) return announce(fault);
+  actions.querySelector('.fault')?.remove();
+  if (fault !== null) return actions.append(make('p', { class: 'fault', role: 'alert' }, fault));
   changeAlbum(id, { title, count: pictures.length });
+  const placeOf = (/** @type {Picture} */ one) => order.indexOf(one.id) + 1 || order.length + 1;
+  pictures.sort((one, other) => placeOf(one) - placeOf(other));
   const name = make('input', { id: 'album-name', value: title, maxlength: '200', autocomplete: 'off' });
   name.addEventListener('change', () => void rename(name.value.trim()));
   const list = make(
@@ -96,6 +105,7 @@ async function open() {
     announce(say('movedTo', { place: [...list.children].indexOf(moved) + 1, total: list.childElementCount }));
     saveOrder();
   });
+  const focused = document.activeElement?.closest('li')?.dataset.id;
   tools.replaceChildren(
     make(
       'form',
@@ -118,7 +128,8 @@ async function open() {
   tools.hidden = false;
   results.hidden = true;
   edit.replaceWith(done);
-  name.focus();
+  const moved = list.querySelector(`[data-id="${focused}"] .grip`);
+  (moved instanceof HTMLElement ? moved : name).focus();
 }
 
 /** Ends editing. The page is loaded again, because only the server renders it. */
@@ -164,14 +175,18 @@ function saveOrder() {
   saving = saving.then(pause).then(sendOrder);
 }
 
+function orderShown() {
+  const items = tools.querySelectorAll('.ordering > li');
+  return [...items].map((item) => /** @type {HTMLElement} */ (item).dataset.id);
+}
+
 async function sendOrder() {
   if (!isMoved) return;
   isMoved = false;
-  const items = tools.querySelectorAll('.ordering > li');
-  const images = [...items].map((item) => /** @type {HTMLElement} */ (item).dataset.id);
+  const images = orderShown();
   const { status } = await sendNow('PATCH', '', { images });
-  // Another tab or a guest has taken one of them out.
-  if (status === 400) void open();
+  // Another tab or a guest has added one or taken one out.
+  if (status === 400) void open(images).then(() => send('PATCH', '', { images: orderShown() }));
 }
 addEventListener('pagehide', () => void sendOrder());
 
@@ -250,17 +265,21 @@ async function remove(item, query) {
   changeAlbum(id, { count: tools.querySelectorAll('.ordering > li').length });
 }
 
+/** Links for guests that this page has made, by ID. @type {Record<string, string>} */
+const made = {};
+
 /** Makes a link for guests, which only this browser keeps. */
 async function invite() {
   const { body, fault } = await send('POST', '/invites', {});
   if (fault !== null) return;
-  changeAlbum(id, { invites: { ...linksOfInvites(), [body.id]: body.url } });
+  made[body.id] = body.url;
+  if (!changeAlbum(id, { invites: linksOfInvites() })) tell(say('inviteNotKept'));
   showInvites((await send('GET', '/invites')).body?.invites ?? []);
   /** @type {HTMLElement | null} */ (tools.querySelector('.invites li:last-child button'))?.focus();
 }
 
 function linksOfInvites() {
-  return readAlbums().find((one) => one.id === id)?.invites ?? {};
+  return { ...findAlbum(id)?.invites, ...made };
 }
 
 /** @param {readonly { id: string, max: number, used: number, expires_at: string }[]} invites */

@@ -7,7 +7,7 @@ const DONE_MS = 1600;
  * Copies a text to the clipboard. Browsers offer the clipboard only to secure pages; elsewhere a selection is copied.
  * @param {string} text
  */
-export async function copyText(text) {
+async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const focused = document.activeElement;
   const area = document.createElement('textarea');

@@ -1,13 +1,13 @@
 // @ts-check
 import { byId, make, readableBytes, say } from './dom.js';
 import { exampleOf, LANGUAGES } from './examples.js';
+import { keep, recall, TOKEN_KEY } from './kept.js';
 
 /** @typedef {import('./examples.js').ExampleRequest} ExampleRequest */
 /** @typedef {import('./examples.js').ExampleLanguage} ExampleLanguage */
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 const MOST_SHOWN = 20_000;
-const TOKEN_KEY = 'picpool-token';
 const LANGUAGE_KEY = 'picpool-example';
 
 const search = byId('docs-search', HTMLInputElement);
@@ -25,10 +25,10 @@ const entries = new Map(
   ]),
 );
 
-let language = languageOf(recall('localStorage', LANGUAGE_KEY));
-token.value = recall('sessionStorage', TOKEN_KEY) ?? '';
+let language = languageOf(recall(LANGUAGE_KEY));
+token.value = recall(TOKEN_KEY, 'sessionStorage') ?? '';
 token.addEventListener('input', () => {
-  keep('sessionStorage', TOKEN_KEY, token.value.trim());
+  keep(TOKEN_KEY, token.value.trim(), 'sessionStorage');
   writeExamples();
 });
 let filtering = 0;
@@ -52,32 +52,6 @@ for (const call of calls) {
   begin(call);
 }
 reveal();
-
-/**
- * Returns the stored value; `null` if there is none, or the browser refuses.
- * @param {'localStorage' | 'sessionStorage'} area
- * @param {string} key
- */
-function recall(area, key) {
-  try {
-    return window[area].getItem(key);
-  } catch {
-    return null;
-  }
-}
-
-/**
- * @param {'localStorage' | 'sessionStorage'} area
- * @param {string} key
- * @param {string} value
- */
-function keep(area, key, value) {
-  try {
-    window[area].setItem(key, value);
-  } catch {
-    // The value is kept as long as the page is open.
-  }
-}
 
 /** Opens the target of the link, for browsers that do not, and scrolls there again, because opening has moved it. */
 function reveal() {
@@ -131,7 +105,7 @@ function begin(call) {
   if (!form || !(choice instanceof HTMLSelectElement)) return;
   choice.addEventListener('change', () => {
     language = languageOf(choice.value);
-    keep('localStorage', LANGUAGE_KEY, language);
+    keep(LANGUAGE_KEY, language);
     writeExamples();
   });
   form.addEventListener('submit', (event) => {

@@ -1,5 +1,7 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
+import { keep, recall } from './kept.js';
+import { fetchPage, REPLACED } from './page-parts.js';
 import { shareRow } from './share.js';
 
 const results = byId('results', HTMLElement);
@@ -108,9 +110,7 @@ async function load(url, asked) {
   const place = results.firstElementChild;
   if (link?.href === url) link.textContent = say('loading');
   try {
-    const answer = await fetch(url, { headers: { accept: 'text/html' } });
-    if (!answer.ok) throw new Error(String(answer.status));
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const page = await fetchPage(url);
     // A filter may have replaced all of it meanwhile.
     if (!place?.isConnected) return true;
     const first = page.querySelector('a.shot');
@@ -234,7 +234,7 @@ results.addEventListener('keydown', (event) => {
 document.querySelector('footer')?.addEventListener('focusout', () => requestAnimationFrame(loadNear));
 addEventListener('online', watchAgain);
 
-document.addEventListener('replaced', () => {
+document.addEventListener(REPLACED, () => {
   reserve();
   watchAgain();
 });
@@ -247,18 +247,16 @@ addEventListener('pagehide', () => {
   all.forEach((item, index) => {
     if (start !== -1 && index >= start && Math.abs(index - here) > KEPT_WHOLE) item.replaceChildren();
   });
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML }));
-  } catch {
-    // Too much to keep: a returning visitor starts with the first pictures.
-  }
+  // If it is too much to keep, a returning visitor starts with the first pictures.
+  const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
+  keep(KEPT, state, 'sessionStorage');
 });
 
 addEventListener('pageshow', ({ persisted }) => persisted && watchAgain());
 
 const [entry] = performance.getEntriesByType('navigation');
 if (entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward') {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
+  const kept = JSON.parse(recall(KEPT, 'sessionStorage') ?? 'null');
   if (kept?.url === location.href) {
     const page = new DOMParser().parseFromString(kept.html, 'text/html');
     results.replaceChildren(...page.body.childNodes);

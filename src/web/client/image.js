@@ -1,16 +1,16 @@
 // @ts-check
 import { make, say } from './dom.js';
 import { finishPage, manage } from './manage.js';
-import { addMine, readMine, removeMine } from './mine.js';
+import { addMine, findMine, removeMine } from './mine.js';
 
 // Pictures uploaded by form, or from the menu of a phone, also belong to this browser.
-const made = document.querySelector('[data-mine]');
-if (made instanceof HTMLElement) addMine(JSON.parse(made.dataset.mine ?? '{}'));
+for (const made of document.querySelectorAll('[data-mine]'))
+  addMine(JSON.parse(made.getAttribute('data-mine') ?? '{}'));
 
 // The browser that uploaded it may change it, and delete it even if its address has changed.
 const link = document.querySelector('a[data-delete]');
 if (link instanceof HTMLAnchorElement) {
-  const mine = readMine().find(({ id }) => id === link.dataset.delete);
+  const mine = findMine(link.dataset.delete);
   if (mine) manage(mine, link);
 }
 finishPage();

@@ -1,10 +1,11 @@
 // @ts-check
+import { showForAWhile } from './copy.js';
+import { faultIn } from './dom.js';
+import { recall, TOKEN_KEY } from './kept.js';
 
-/** Key under which this browser keeps the token. */
-const TOKEN_KEY = 'picpool-token';
 const PLACEHOLDER = 'YOUR-TOKEN';
 
-const token = localStorage.getItem(TOKEN_KEY);
+const token = recall(TOKEN_KEY);
 if (token) {
   for (const input of document.querySelectorAll('input'))
     input.value = input.value.replace(PLACEHOLDER, token);
@@ -21,7 +22,9 @@ if (token) {
 async function fill(event, link) {
   if (link.href.startsWith('blob:')) return;
   event.preventDefault();
-  const text = await (await fetch(link.href)).text();
+  const answer = await fetch(link.href).catch(() => null);
+  if (!answer?.ok) return showForAWhile(link, faultIn(answer?.status ?? 0, null), false);
+  const text = await answer.text();
   link.download = 'picpool.sxcu';
   link.href = URL.createObjectURL(new Blob([text.replace(PLACEHOLDER, String(token))]));
   link.click();

@@ -1,5 +1,6 @@
 // @ts-check
 import { language, make, say } from './dom.js';
+import { keep, recall } from './kept.js';
 
 /** @typedef {import('./share.js').Shared} Shared */
 
@@ -53,7 +54,7 @@ const formsFor = (isEmbeddable) => (isEmbeddable ? Object.keys(FORMS) : PLAIN);
 
 /** @param {boolean} [isEmbeddable] whether other sites can show the picture. Default: true */
 export function chosenForm(isEmbeddable = true) {
-  return formsFor(isEmbeddable).find((form) => form === localStorage.getItem(KEY)) ?? 'url';
+  return formsFor(isEmbeddable).find((form) => form === recall(KEY)) ?? 'url';
 }
 
 /** @param {string} form */
@@ -87,7 +88,7 @@ export function formMenu(label, isEmbeddable = true) {
 
 /** @param {string} form */
 function choose(form) {
-  localStorage.setItem(KEY, form);
+  keep(KEY, form);
   for (const menu of document.querySelectorAll(`select.${MENU}`)) {
     if (menu instanceof HTMLSelectElement && [...menu.options].some(({ value }) => value === form))
       menu.value = form;

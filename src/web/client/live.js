@@ -1,5 +1,6 @@
 // @ts-check
 import { announce, ask, byId, readableNumber, say } from './dom.js';
+import { keep, recall } from './kept.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
 import { go, path, updateRows } from './proxies.js';
 
@@ -41,10 +42,9 @@ const TOKEN_KEY = 'picpool:admin-token';
  */
 async function postAs(url, isAdmin) {
   if (!isAdmin) return ask(url, { method: 'POST' });
-  const token = sessionStorage.getItem(TOKEN_KEY) ?? (await askToken());
+  const token = recall(TOKEN_KEY, 'sessionStorage') ?? (await askToken());
   const answer = await ask(url, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
-  if (answer.status === 401) sessionStorage.removeItem(TOKEN_KEY);
-  else sessionStorage.setItem(TOKEN_KEY, token);
+  keep(TOKEN_KEY, answer.status === 401 ? null : token, 'sessionStorage');
   return answer;
 }
 

@@ -92,10 +92,10 @@ function showPanel(mine) {
       }
     // With its new password, this browser may still see it.
     if (fault === null && change.password)
-      await fetch(location.pathname, {
+      await fetch(new URL(mine.url, location.href).pathname, {
         method: 'POST',
         body: new URLSearchParams({ password: change.password }),
-      });
+      }).catch(() => {});
     if (fault === null) await refresh();
   }
 }
@@ -124,11 +124,13 @@ const UNITS = /** @type {const} */ ([
   ['minute', 60_000],
 ]);
 
-/** Writes times as the visitor counts them: how long ago, with the local time for the pointer. */
+/** Writes times as the visitor counts them: how long ago by the server's clock, with the local time for the pointer. */
 function sayTimes() {
-  for (const time of document.querySelectorAll('.facts time')) {
+  const facts = document.getElementById('picture-facts');
+  const now = Date.parse(facts?.dataset.now ?? '');
+  for (const time of facts?.querySelectorAll('time') ?? []) {
     if (!(time instanceof HTMLTimeElement)) continue;
-    const ms = Date.parse(time.dateTime) - Date.now();
+    const ms = Date.parse(time.dateTime) - now;
     const [unit, length] = UNITS.find(([, least]) => Math.abs(ms) >= least) ?? UNITS[2];
     const text = relative.format(Math.round(ms / length), unit);
     const local = dates.format(Date.parse(time.dateTime));

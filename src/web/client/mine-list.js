@@ -1,6 +1,6 @@
 // @ts-check
 import { byId, language, make, say } from './dom.js';
-import { forgetMine, readAlbums, readMine } from './mine.js';
+import { findMine, forgetMine, readAlbums, readMine } from './mine.js';
 import { CHANGED, checkPicture, takeOut } from './removal.js';
 import { chooseIn, tickBox } from './ticks.js';
 import { ASIDE, deleteSoon, GONE, gone } from './undo.js';
@@ -18,20 +18,37 @@ const albums = byId('my-albums', HTMLElement);
 const albumList = byId('my-albums-list', HTMLUListElement);
 /** @type {Mine[]} */
 let hidden = [];
+/** IDs of pictures that the page already shows. @type {readonly string[]} */
+let elsewhere = [];
+/** What each item shows. @type {WeakMap<Element, string>} */
+const shownBy = new WeakMap();
 
 /**
  * Shows what this browser has uploaded, newest first.
- * @param {readonly string[]} [elsewhere] IDs of pictures that the page already shows
+ * @param {readonly string[]} [others] IDs of pictures that the page already shows
  */
-export function showMine(elsewhere = []) {
+export function showMine(others = elsewhere) {
+  elsewhere = others;
   const mine = readMine().filter(({ id, deleting }) => !deleting && !elsewhere.includes(id));
   const shown = more.hidden && list.childElementCount > FIRST ? mine : mine.slice(0, FIRST);
   hidden = mine.slice(shown.length);
   section.hidden = mine.length === 0;
-  list.replaceChildren(...shown.map(itemOf));
+  showItems(shown);
   more.hidden = hidden.length === 0;
   more.textContent = say('showAll', { count: mine.length });
   showAlbums();
+}
+
+/**
+ * Items that stay are not touched: one may be chosen, or have the focus.
+ * @param {readonly Mine[]} images
+ */
+function showItems(images) {
+  const known = new Map([...list.children].map((item) => [shownBy.get(item), item]));
+  const items = images.map((image) => known.get(JSON.stringify(image)) ?? itemOf(image));
+  for (const item of known.values()) if (!items.includes(item)) item.remove();
+  for (const [place, item] of items.entries())
+    if (list.children[place] !== item) list.insertBefore(item, list.children[place] ?? null);
 }
 
 /** Shows the albums that this browser has made. Their tokens are stored with them. */
@@ -72,7 +89,7 @@ function copyOf(url, name) {
  */
 export async function checkMine() {
   for (const { dataset } of list.querySelectorAll('li')) {
-    const image = readMine().find(({ id }) => id === dataset.id);
+    const image = findMine(dataset.id);
     if (image) await checkPicture(image);
   }
 }
@@ -88,6 +105,7 @@ function itemOf(image) {
     ...(stateOf(image) === null ? [] : [make('span', { class: 'small state' }, stateOf(image) ?? '')]),
     make('span', { class: 'chips' }, copyOf(image.url, image.filename), ...editOf(image), removalOf(image)),
   );
+  shownBy.set(item, JSON.stringify(image));
   return item;
 }
 
@@ -140,7 +158,7 @@ function itemWith(id) {
 
 document.addEventListener(CHANGED, (event) => {
   const { detail: id } = /** @type {CustomEvent<string>} */ (event);
-  const image = readMine().find((one) => one.id === id);
+  const image = findMine(id);
   if (image) itemWith(id)?.replaceWith(itemOf(image));
 });
 
@@ -163,7 +181,7 @@ document.addEventListener(GONE, (event) => {
 document.addEventListener(ASIDE, (event) => {
   const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
   const item = itemWith(id);
-  if (!item) return;
+  if (!item) return aside || showMine();
   if (aside) return putAway(item, false);
   item.hidden = false;
   section.hidden = false;
@@ -172,8 +190,7 @@ document.addEventListener(ASIDE, (event) => {
 
 chooseIn(list, byId('chosen-mine', HTMLElement), {
   [say('delete')]: (items) => {
-    const ids = items.map(({ dataset }) => dataset.id);
-    deleteSoon(readMine().filter(({ id }) => ids.includes(id)));
+    deleteSoon(items.flatMap(({ dataset }) => findMine(dataset.id) ?? []));
   },
 });
 

@@ -1,10 +1,12 @@
 // @ts-check
+import { keep, keysWith, recall } from './kept.js';
 
 /**
- * A picture that this browser has uploaded, and may delete. `review`: the operator reviews it. `missing`: the server
- * did not find it when it was last asked. `deleting`: when it will be deleted, in ms since 1970.
+ * A picture that this browser has uploaded, and may delete. `made`: when it was kept here, in ms since 1970, which only
+ * orders the list. `review`: the operator reviews it. `missing`: the server did not find it when it was last asked.
+ * `deleting`: when it will be deleted, in ms since 1970.
  * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
- * expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number }} Mine
+ * made?: number, expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number }} Mine
  */
 
 /**
@@ -13,8 +15,22 @@
  * invites?: Record<string, string> }} MyAlbum `invites`: links for guests, by ID
  */
 
-export const MINE_KEY = 'picpool:mine';
-const ALBUMS_KEY = 'picpool:albums';
+// Each entry has a key of its own. Of one list for all, two pages that write at once keep only what one has written.
+const PICTURES = 'picpool:mine:';
+const ALBUMS = 'picpool:albums:';
+
+for (const prefix of [PICTURES, ALBUMS]) splitList(prefix);
+
+/**
+ * Gives the entries of a list, as earlier versions kept it, a key each.
+ * @param {string} prefix
+ */
+function splitList(prefix) {
+  const old = prefix.slice(0, -1);
+  const list = parsed(recall(old));
+  if (Array.isArray(list) && list.reverse().every((one, made) => keepEntry(prefix, { made, ...one })))
+    keep(old, null);
+}
 
 /**
  * Nothing is left out because a clock says that it has expired: this browser's clock may be wrong, and the token is
@@ -22,12 +38,42 @@ const ALBUMS_KEY = 'picpool:albums';
  * @returns {Mine[]} newest first
  */
 export function readMine() {
-  return read(MINE_KEY);
+  return read(PICTURES);
 }
 
 /** @returns {MyAlbum[]} newest first */
 export function readAlbums() {
-  return read(ALBUMS_KEY);
+  return read(ALBUMS);
+}
+
+/**
+ * @param {string | undefined} id
+ * @returns {Mine | null}
+ */
+export function findMine(id) {
+  return parsed(recall(PICTURES + id));
+}
+
+/**
+ * @param {string | null} id
+ * @returns {MyAlbum | null}
+ */
+export function findAlbum(id) {
+  return parsed(recall(ALBUMS + id));
+}
+
+/**
+ * Calls back after another page has changed what is kept about pictures, once for many changes.
+ * @param {() => void} then
+ */
+export function onOthersChange(then) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  addEventListener('storage', ({ key }) => {
+    if (key !== null && !key.startsWith(PICTURES)) return;
+    clearTimeout(timer);
+    timer = setTimeout(then);
+  });
 }
 
 /**
@@ -35,37 +81,47 @@ export function readAlbums() {
  * @param {MyAlbum} album
  */
 export function addAlbum(album) {
-  return write(ALBUMS_KEY, [album, ...readAlbums()]);
+  return keepEntry(ALBUMS, album);
 }
 
 /**
- * Changes what is kept about an album.
+ * Changes what is kept about an album. Returns false if the browser has no room for it.
  * @param {string} id
  * @param {Partial<MyAlbum>} change
  */
 export function changeAlbum(id, change) {
-  write(
-    ALBUMS_KEY,
-    readAlbums().map((one) => (one.id === id ? { ...one, ...change } : one)),
-  );
+  const album = findAlbum(id);
+  return album !== null && keepEntry(ALBUMS, { ...album, ...change });
 }
 
 /** @param {string} id */
 export function removeAlbum(id) {
-  write(
-    ALBUMS_KEY,
-    readAlbums().filter((one) => one.id !== id),
-  );
+  keep(ALBUMS + id, null);
 }
 
-/** @param {string} key */
-function read(key) {
+/** @param {string} prefix */
+function read(prefix) {
+  return keysWith(prefix)
+    .map((key) => parsed(recall(key)))
+    .filter((one) => typeof one?.id === 'string')
+    .sort((one, other) => (other.made ?? 0) - (one.made ?? 0));
+}
+
+/** @param {string | null} text */
+function parsed(text) {
   try {
-    const list = JSON.parse(localStorage.getItem(key) ?? '[]');
-    return Array.isArray(list) ? list.filter((one) => typeof one?.id === 'string') : [];
+    return JSON.parse(text ?? 'null');
   } catch {
-    return [];
+    return null;
   }
+}
+
+/**
+ * @param {string} prefix
+ * @param {{ id: string }} one
+ */
+function keepEntry(prefix, one) {
+  return keep(prefix + one.id, JSON.stringify(one));
 }
 
 /**
@@ -106,20 +162,16 @@ export function addMine({
     raw_url,
     protected: isHidden,
     delete_token,
+    made: Date.now(),
     expires_at: expires_at ?? null,
     ...(review && { review }),
   };
-  return write(MINE_KEY, [one, ...readMine().filter((other) => other.id !== id)]);
+  return keepEntry(PICTURES, one);
 }
 
 /** @param {string} id */
 export function removeMine(id) {
-  const list = readMine();
-  if (list.some((one) => one.id === id))
-    write(
-      MINE_KEY,
-      list.filter((one) => one.id !== id),
-    );
+  keep(PICTURES + id, null);
 }
 
 /**
@@ -128,16 +180,13 @@ export function removeMine(id) {
  * @param {{ [Name in keyof Mine]?: Mine[Name] | undefined }} change
  */
 export function changeMine(id, change) {
-  const list = readMine();
-  const changed = list.map((one) => (one.id === id ? { ...one, ...change } : one));
-  if (JSON.stringify(changed) === JSON.stringify(list)) return false;
-  write(MINE_KEY, changed);
-  return true;
+  const before = recall(PICTURES + id);
+  const after = JSON.stringify({ ...parsed(before), ...change });
+  return before !== null && after !== before && keep(PICTURES + id, after);
 }
 
 export function forgetMine() {
-  write(MINE_KEY, []);
-  write(ALBUMS_KEY, []);
+  for (const key of [...keysWith(PICTURES), ...keysWith(ALBUMS)]) keep(key, null);
 }
 
 /**
@@ -147,28 +196,12 @@ export function forgetMine() {
  * @param {readonly MyAlbum[]} albums
  */
 export function mergeMine(pictures, albums) {
-  const [mine, made] = [readMine(), readAlbums()];
-  const isNew = (/** @type {{ id: string }[]} */ known) => {
-    const ids = new Set(known.map(({ id }) => id));
-    return (/** @type {{ id: string }} */ { id }) => !ids.has(id);
-  };
-  const added = { pictures: pictures.filter(isNew(mine)), albums: albums.filter(isNew(made)) };
-  if (write(MINE_KEY, [...mine, ...added.pictures]) && write(ALBUMS_KEY, [...made, ...added.albums]))
-    return added.pictures.length + added.albums.length;
-  write(MINE_KEY, mine);
+  /** @type {[string, Mine | MyAlbum][]} */
+  const entries = [];
+  for (const one of pictures) entries.push([PICTURES, one]);
+  for (const one of albums) entries.push([ALBUMS, one]);
+  const added = entries.filter(([prefix, { id }]) => recall(prefix + id) === null);
+  if (added.every((entry) => keepEntry(...entry))) return added.length;
+  for (const [prefix, { id }] of added) keep(prefix + id, null);
   return null;
-}
-
-/**
- * Reports whether the list could be stored.
- * @param {string} key
- * @param {readonly object[]} list
- */
-function write(key, list) {
-  try {
-    localStorage.setItem(key, JSON.stringify(list));
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -11,6 +11,8 @@ const MOST_FILE = 8e6;
 const FILE_TYPE = 'application/json';
 const ID = /^[0-9A-Za-z]{12}$/;
 const TOKEN = /^[0-9A-Za-z]{32}$/;
+/** End of a link for guests: its key. */
+const GUESTS = /\?k=(\w{1,100})$/;
 /** Fragment of a link to a list: its ID, and the key, which no server sees. */
 const LINK = /^#move=([0-9A-Za-z]{32})\.([\w-]{43})$/;
 
@@ -43,8 +45,8 @@ function take(text) {
   }
   const entries = (/** @type {unknown} */ some) =>
     Array.isArray(some) ? some.filter((one) => ID.test(one?.id)) : [];
-  const pictures = entries(list.pictures).flatMap((one) =>
-    TOKEN.test(one.delete_token) ? pictureOf(one) : [],
+  const pictures = entries(list.pictures).flatMap((one, index, { length }) =>
+    TOKEN.test(one.delete_token) ? pictureOf(one, length - index) : [],
   );
   const albums = entries(list.albums).flatMap((one) => (TOKEN.test(one.token) ? albumOf(one) : []));
   const asked = entries(list.pictures).length + entries(list.albums).length;
@@ -58,8 +60,12 @@ function take(text) {
 /**
  * Links lead to this server, whatever the list says.
  * @param {Record<string, unknown>} one
+ * @param {number} otherwise when it was kept, if the list does not say it
  */
-function pictureOf({ id, filename, raw_url, protected: isProtected, delete_token, expires_at, review }) {
+function pictureOf(
+  { id, filename, raw_url, protected: isProtected, delete_token, made, expires_at, review },
+  otherwise,
+) {
   const [, extension = ''] = /\.(\w{1,5})$/.exec(String(raw_url)) ?? [];
   const url = byId('upload', HTMLFormElement).action.replace(/api\/upload$/, `i/${id}`);
   return {
@@ -69,22 +75,30 @@ function pictureOf({ id, filename, raw_url, protected: isProtected, delete_token
     raw_url: `${url}.${extension}`,
     protected: isProtected === true,
     delete_token: String(delete_token),
+    made: Number(made) || otherwise,
     expires_at: typeof expires_at === 'string' ? expires_at : null,
     ...(review === true && { review }),
   };
 }
 
 /** @param {Record<string, unknown>} one */
-function albumOf({ id, token, title, count, made }) {
+function albumOf({ id, token, title, count, made, invites }) {
   const now = Date.now();
+  const url = byId('upload', HTMLFormElement).action.replace(/api\/upload$/, `a/${id}`);
+  const keys = Object.entries(Object(invites)).map(([invite, link]) => [
+    invite,
+    GUESTS.exec(String(link))?.[1],
+  ]);
+  const links = keys.flatMap(([invite, key]) => (key === undefined ? [] : [[invite, `${url}/add?k=${key}`]]));
   return {
     id: String(id),
-    url: byId('upload', HTMLFormElement).action.replace(/api\/upload$/, `a/${id}`),
+    url,
     token: String(token),
     count: Number(count) || 0,
     // Beyond the range of dates, the list could not be shown.
     made: Math.min(Math.max(Number(made) || now, 0), now),
     ...(typeof title === 'string' && { title: title.slice(0, 255) }),
+    ...(links.length > 0 && { invites: Object.fromEntries(links) }),
   };
 }
 

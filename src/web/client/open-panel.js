@@ -1,27 +1,16 @@
 // @ts-check
-
-/** The key that the API page uses for it. */
-const TOKEN_KEY = 'picpool-token';
+import { recall, TOKEN_KEY } from './kept.js';
+import { fetchPage } from './page-parts.js';
 
 // The server shows the panel to its administrator, but a browser does not send the token when it opens a page.
-const token = tokenOfThisTab();
-if (token && !document.getElementById('open-panel')) void fetchPanel(token);
-
-function tokenOfThisTab() {
-  try {
-    return sessionStorage.getItem(TOKEN_KEY);
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} token */
-async function fetchPanel(token) {
-  const answer = await fetch(location.pathname, { headers: { authorization: `Bearer ${token}` } }).catch(
-    () => null,
+const token = recall(TOKEN_KEY, 'sessionStorage');
+if (token && !document.getElementById('open-panel'))
+  void fetchPage(location.pathname, { headers: { authorization: `Bearer ${token}` } }).then(
+    showPanel,
+    () => {},
   );
-  if (!answer?.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  const panel = page.getElementById('open-panel');
-  if (panel) document.getElementById('main')?.append(panel);
+
+/** @param {Document} page */
+function showPanel(page) {
+  document.getElementById('main')?.append(page.getElementById('open-panel') ?? '');
 }

@@ -1,5 +1,5 @@
 // @ts-check
-import { faultIn } from './dom.js';
+import { byId, faultIn } from './dom.js';
 
 /** Event on the document when parts of the page were replaced. */
 export const REPLACED = 'parts-replaced';
@@ -12,11 +12,12 @@ export const REPLACED = 'parts-replaced';
  */
 export async function fetchPage(url, init) {
   const headers = { accept: 'text/html', ...init?.headers };
-  const answer = await fetch(url, { ...init, headers }).catch((error) => {
+  const lost = (/** @type {unknown} */ error) => {
     throw init?.signal?.aborted ? error : new Error(faultIn(0, null));
-  });
+  };
+  const answer = await fetch(url, { ...init, headers }).catch(lost);
   if (!answer.ok) throw new Error(faultIn(answer.status, await answer.json().catch(() => null)));
-  return new DOMParser().parseFromString(await answer.text(), 'text/html');
+  return new DOMParser().parseFromString(await answer.text().catch(lost), 'text/html');
 }
 
 /** Attributes by which an element is found again after its part was replaced. */
@@ -44,4 +45,31 @@ export function replaceFrom(page, ids) {
     if (again instanceof HTMLElement) again.focus({ preventScroll: true });
   }
   document.dispatchEvent(new Event(REPLACED));
+}
+
+/** @type {AbortController | null} */
+let asking = null;
+
+/**
+ * Shows another state of the page in place, with its results marked as busy meanwhile. Of concurrent calls only the
+ * latest counts: the others never resolve. Resolves with what went wrong, or `null`.
+ * @param {string} url
+ * @param {readonly string[]} ids
+ * @returns {Promise<string | null>}
+ */
+export async function showInPlace(url, ids) {
+  asking?.abort();
+  asking = new AbortController();
+  const { signal } = asking;
+  const results = byId('results', HTMLElement);
+  results.setAttribute('aria-busy', 'true');
+  let fault = null;
+  try {
+    replaceFrom(await fetchPage(url, { signal }), ids);
+  } catch (error) {
+    if (signal.aborted) return new Promise(() => {});
+    fault = error instanceof Error ? error.message : String(error);
+  }
+  results.removeAttribute('aria-busy');
+  return fault;
 }

@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, byId, say } from './dom.js';
-import { fetchPage, REPLACED, replaceFrom } from './page-parts.js';
+import { fetchPage, REPLACED, showInPlace } from './page-parts.js';
 
 const filters = byId('filters', HTMLFormElement);
 export const path = filters.dataset.path ?? location.pathname;
@@ -8,33 +8,19 @@ export const path = filters.dataset.path ?? location.pathname;
 const LIST_PARTS = ['active', 'results', 'samples', 'flags'];
 const TYPING_MS = 300;
 
-/** @type {AbortController | null} */
-let asking = null;
-
 /**
- * Shows another state of the page in place. Of concurrent calls only the latest counts.
  * @param {string} url
  * @param {readonly string[]} parts
  */
 export async function go(url, parts = LIST_PARTS) {
-  asking?.abort();
-  const current = new AbortController();
-  asking = current;
-  const results = byId('results', HTMLElement);
-  results.setAttribute('aria-busy', 'true');
-  try {
-    replaceFrom(await fetchPage(url, { signal: current.signal }), parts);
-    if (parts.includes('results')) announce(results.querySelector('[data-summary]')?.textContent ?? '');
-  } catch (error) {
-    if (current.signal.aborted) return;
-    fail(error);
-  }
-  results.removeAttribute('aria-busy');
+  const fault = await showInPlace(url, parts);
+  if (fault !== null) return fail(fault);
+  if (!parts.includes('results')) return;
+  announce(document.querySelector('#results [data-summary]')?.textContent ?? '');
 }
 
-/** @param {unknown} error */
-function fail(error) {
-  const text = error instanceof Error ? error.message : String(error);
+/** @param {string} text */
+function fail(text) {
   const note = byId('copy-note', HTMLElement);
   note.textContent = text;
   note.hidden = false;
@@ -165,7 +151,7 @@ async function testNow(action, button) {
       `${row?.querySelector('.address')?.textContent}: ${row?.querySelector('.latency')?.textContent}`,
     );
   } catch (error) {
-    fail(error);
+    fail(error instanceof Error ? error.message : String(error));
   }
   button.removeAttribute('aria-disabled');
   button.textContent = label;

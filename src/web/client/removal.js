@@ -1,5 +1,5 @@
 // @ts-check
-import { changeMine, isOver, readMine } from './mine.js';
+import { changeMine, findMine, isOver } from './mine.js';
 import { gone } from './undo.js';
 
 /** Event on the document with the ID of a picture about which something else was found out. */
@@ -15,7 +15,7 @@ export async function checkPicture({ id, url, review, expires_at }) {
   const answer = await fetch(new URL(url, location.href).pathname, { method: 'HEAD' }).catch(() => null);
   const status = answer?.status ?? 0;
   // Deleted on another page, or expired by both clocks: that of the server may be ahead for a while.
-  const isEnded = isOver({ expires_at }) || (!review && readMine().every((one) => one.id !== id));
+  const isEnded = isOver({ expires_at }) || (!review && findMine(id) === null);
   const mayEnd = !expires_at || expires_at === 'never';
   if ((status === 410 && mayEnd) || ([404, 410].includes(status) && isEnded)) return gone(id);
   const isThere = status === 200 || status === 401;

@@ -1,49 +1,26 @@
 // @ts-check
-import { announce, byId, faultIn } from './dom.js';
+import { announce, byId, make } from './dom.js';
+import { showInPlace } from './page-parts.js';
 
 const PAUSE_MS = 250;
 
-/** @type {AbortController | null} */
-let asking = null;
-
 /**
- * Fetches another state of this page and replaces parts by it, because only the server renders them.
  * @param {string} url
  * @param {string[]} ids of the parts
  */
-export async function replaceParts(url, ids) {
-  asking?.abort();
-  const current = new AbortController();
-  asking = current;
-  const parts = ids.map((id) => byId(id, HTMLElement));
-  for (const part of parts) part.setAttribute('aria-busy', 'true');
-  try {
-    const answer = await fetch(url, { headers: { accept: 'text/html' }, signal: current.signal });
-    if (!answer.ok) throw new Error(faultIn(answer.status, null));
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    for (const part of parts) {
-      part.replaceChildren(...(page.getElementById(part.id)?.childNodes ?? []));
-    }
-    document.dispatchEvent(new Event('replaced'));
-    announce(byId(ids[0] ?? '', HTMLElement).querySelector('[data-summary]')?.textContent ?? '');
-  } catch (error) {
-    if (current.signal.aborted) return;
-    const text =
-      error instanceof TypeError ? faultIn(0, null) : String(error instanceof Error ? error.message : error);
-    announce(text);
-    const note = document.createElement('p');
-    note.className = 'banner bad';
-    note.textContent = text;
-    parts[0]?.prepend(note);
-  }
-  for (const part of parts) part.removeAttribute('aria-busy');
+async function show(url, ids) {
+  const fault = await showInPlace(url, ids);
+  const results = byId(ids[0] ?? '', HTMLElement);
+  results.querySelector('.banner')?.remove();
+  if (fault !== null) results.prepend(make('p', { class: 'banner bad' }, fault));
+  announce(fault ?? results.querySelector('[data-summary]')?.textContent ?? '');
 }
 
 /**
  * Returns the URL of a filter form, without empty fields.
  * @param {HTMLFormElement} form
  */
-export function urlOf(form) {
+function urlOf(form) {
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
     if (typeof value === 'string' && value.trim() !== '') fields.append(name, value);
@@ -57,19 +34,19 @@ if (form instanceof HTMLFormElement) {
   const ids = (form.dataset.results ?? '').split(' ');
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const show = () => {
+  const apply = () => {
     clearTimeout(timer);
     if (!form.checkValidity()) return;
     const url = urlOf(form);
     history.replaceState(null, '', url);
-    void replaceParts(url, ids);
+    void show(url, ids);
   };
   form.addEventListener('input', ({ target }) => {
     clearTimeout(timer);
-    timer = setTimeout(show, target instanceof HTMLSelectElement ? 0 : PAUSE_MS);
+    timer = setTimeout(apply, target instanceof HTMLSelectElement ? 0 : PAUSE_MS);
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    show();
+    apply();
   });
 }

@@ -1,6 +1,7 @@
 // @ts-check
 import { copyBy } from './copy.js';
 import { announce, byId, faultIn, say } from './dom.js';
+import { keep, recall } from './kept.js';
 import { REPLACED } from './page-parts.js';
 
 const FORMAT_KEY = 'picpool:copy-as';
@@ -34,7 +35,7 @@ function show() {
 function restore() {
   for (const box of boxes()) box.checked = ids.has(box.value);
   const format = list.querySelector('select[name="as"]');
-  const remembered = localStorage.getItem(FORMAT_KEY);
+  const remembered = recall(FORMAT_KEY);
   if (format instanceof HTMLSelectElement && remembered !== null) {
     format.value = remembered;
     if (format.selectedIndex < 0) format.selectedIndex = 0;
@@ -93,8 +94,7 @@ list.addEventListener('click', (event) => {
 });
 
 list.addEventListener('change', ({ target }) => {
-  if (target instanceof HTMLSelectElement && target.name === 'as')
-    localStorage.setItem(FORMAT_KEY, target.value);
+  if (target instanceof HTMLSelectElement && target.name === 'as') keep(FORMAT_KEY, target.value);
   if (!(target instanceof HTMLInputElement)) return;
   if ('selectAll' in target.dataset) for (const box of boxes()) box.checked = target.checked;
   if ('selectAll' in target.dataset || target.name === 'id') {

@@ -1,9 +1,9 @@
 // @ts-check
 import { faultOfAnswer } from './faults.js';
-import { readAlbums } from './mine.js';
+import { findAlbum } from './mine.js';
 
 /** The album of this browser that the page's URL names: uploads go there. */
-export const album = readAlbums().find(({ id }) => id === new URLSearchParams(location.search).get('album'));
+export const album = findAlbum(new URLSearchParams(location.search).get('album'));
 
 /**
  * How long to wait before a lost connection is retried, in ms, if the browser does not report that it is back online.
@@ -52,8 +52,13 @@ export function sendFile(form, body, course) {
     sending.responseType = 'json';
     sending.upload.addEventListener('progress', ({ loaded, total }) => course.sent(loaded / total));
     sending.addEventListener('load', () => {
-      if (sending.status >= 200 && sending.status < 300) return course.done(sending.response);
-      fail(sending.status, sending.response);
+      const { status, response } = sending;
+      const isGood = status >= 200 && status < 300;
+      // The clock of this browser may be wrong.
+      const now = Date.parse(sending.getResponseHeader('date') ?? '') || Date.now();
+      if (isGood && response?.success === true) return course.done({ ...response, now });
+      // A page that something between has sent, such as a login, is no answer.
+      fail(isGood ? 0 : status, response);
     });
     const lost = () => {
       sending.abort();

@@ -41,7 +41,6 @@ export function shareParts(image) {
   return {
     text,
     copy,
-    shared,
     others: [
       formMenu(say('copyAs'), isEmbeddable),
       ...('share' in navigator

@@ -1,6 +1,6 @@
 // @ts-check
 import { announce, ask, byId, make, say } from './dom.js';
-import { changeMine, MINE_KEY, readMine, removeMine } from './mine.js';
+import { changeMine, onOthersChange, readMine, removeMine } from './mine.js';
 
 /**
  * @typedef {import('./mine.js').Mine} Mine
@@ -67,18 +67,25 @@ function close() {
   return images;
 }
 
-/** @param {readonly Mine[]} images */
-async function deleteAll(images) {
+/**
+ * @param {readonly Mine[]} images
+ * @param {boolean} [isTakenOver] by this page from another
+ */
+async function deleteAll(images, isTakenOver = false) {
   const some = images.filter(({ id }) => !begun.has(id));
   for (const image of some) begun.set(image.id, image);
   for (const image of some) {
-    await deleteNow(image);
+    if (!begun.has(image.id)) continue;
+    await deleteNow(image, isTakenOver);
     begun.delete(image.id);
   }
 }
 
-/** @param {Mine} image */
-async function deleteNow(image) {
+/**
+ * @param {Mine} image
+ * @param {boolean} isTakenOver
+ */
+async function deleteNow(image, isTakenOver) {
   for (let attempt = 1; ; attempt++) {
     const { body, status, fault } = await ask(...deletionOf(image));
     // The token is nowhere else, so only this server's word counts.
@@ -87,6 +94,9 @@ async function deleteNow(image) {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       continue;
     }
+    // The page was left meanwhile, or nobody has seen it here: the next page tries again.
+    if (!begun.has(image.id)) return;
+    if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
     changeMine(image.id, { deleting: undefined });
     tell({ id: image.id, aside: false, fault });
     return announce(fault);
@@ -122,13 +132,18 @@ function finishOthers() {
   const marked = readMine().filter(({ deleting }) => deleting !== undefined);
   // Nothing waits longer, unless the clock was ahead.
   const isLater = ({ deleting = 0 }) => deleting > now && deleting <= now + UNDO_MS;
-  void deleteAll(marked.filter((image) => !isLater(image)));
+  void deleteAll(
+    marked.filter((image) => !isLater(image)),
+    true,
+  );
   if (marked.some(isLater)) setTimeout(finishOthers, UNDO_MS);
 }
 
 addEventListener('pagehide', () => {
   // The list keeps them until the server has confirmed it.
-  for (const image of [...begun.values(), ...close()]) {
+  const images = [...begun.values(), ...close()];
+  begun.clear();
+  for (const image of images) {
     changeMine(image.id, { deleting: Date.now() });
     void fetch(...deletionOf(image)).catch(() => {});
   }
@@ -139,5 +154,5 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   undo();
 });
-addEventListener('storage', ({ key }) => key === MINE_KEY && finishOthers());
+onOthersChange(finishOthers);
 addEventListener('pageshow', finishOthers);

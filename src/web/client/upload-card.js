@@ -7,12 +7,12 @@ import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
 
 /**
- * The server's answer about a stored picture.
+ * The server's answer about a stored picture. `now`: when it came, by the server's clock, in ms since 1970.
  * @typedef {import('./mine.js').Mine & {
  *   raw_url: string, markdown: string, html: string, bbcode: string, delete_url: string,
  *   width: number, height: number, frames: number, size: number, format: string, location: boolean,
  *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
- *   review?: true, removed: string[], warnings: Warning[],
+ *   now: number, review?: true, removed: string[], warnings: Warning[],
  * }} Uploaded
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
@@ -122,10 +122,9 @@ export class UploadCard {
       ...(image.review ? [make('p', { class: 'small' }, say('inReview'))] : []),
       ...image.warnings.map((warning) => make('p', { class: 'small warned' }, wordsFor(warning))),
     );
-    const { text, copy, others, shared } = shareParts(image);
+    const { text, copy, others } = shareParts(image);
     this.copy = copy;
     this.shared = text;
-    this.sharedText = shared;
     this.actions.before(text);
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
@@ -166,6 +165,14 @@ export class UploadCard {
     if (this.copy) showForAWhile(this.copy, say('copied'), true);
     announce(say('copiedByItself'));
     this.shared?.after(make('p', { class: 'small good' }, say('copiedByItself')));
+  }
+
+  /**
+   * Shows what the visitor must know as long as the card is there.
+   * @param {string} words
+   */
+  warn(words) {
+    this.actions.after(make('p', { class: 'small warned wrap', role: 'alert' }, words));
   }
 
   /**
@@ -211,11 +218,11 @@ function factsOf({ size, removed, width, height, format }, before) {
 const FORMAT_NAMES = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
 
 /** @param {Uploaded} image */
-function audienceOf({ visibility, expires_at, max_views }) {
+function audienceOf({ visibility, expires_at, max_views, now }) {
   const parts = [SEEN_BY[visibility]()];
   if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
   if (expires_at !== null && expires_at !== 'never') {
-    parts.push(say('expires', { when: fromNow(timeOf(expires_at)) }));
+    parts.push(say('expires', { when: within(timeOf(expires_at) - now) }));
   }
   return parts.join(' · ');
 }
@@ -229,11 +236,11 @@ const UNITS = /** @type {const} */ ([
 
 /**
  * `in 30 days`
- * @param {number} time
+ * @param {number} left in ms
  */
-function fromNow(time) {
-  // Allows for the server's clock and the time of the answer.
-  const ms = time - Date.now() + 30_000;
+function within(left) {
+  // Allows for the time of the answer.
+  const ms = left + 30_000;
   const [unit, length] = UNITS.find((one) => ms >= one[1]) ?? UNITS[3];
   return new Intl.RelativeTimeFormat(language).format(Math.max(1, Math.floor(ms / length)), unit);
 }

@@ -4,7 +4,7 @@ import { copyBy, copyLater } from './copy.js';
 import { announce, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
 import { chosenForm, formMenu, textOf } from './link-forms.js';
-import { addMine, MINE_KEY, readMine } from './mine.js';
+import { addMine, onOthersChange, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { checkPicture, takeOut } from './removal.js';
 import { bodyOf, keepReadable, LinkedFile, sendFile } from './sending.js';
@@ -33,8 +33,6 @@ const MOST_LARGE = 3;
 const stage = byId('uploader', HTMLElement);
 const section = byId('uploads', HTMLElement);
 const title = byId('uploads-title', HTMLElement);
-/** Guests make no albums: theirs is chosen. */
-const isGuest = 'guest' in byId('upload', HTMLFormElement).dataset;
 const cards = byId('cards', HTMLUListElement);
 const together = byId('uploads-actions', HTMLElement);
 const file = byId('file', HTMLInputElement);
@@ -108,7 +106,7 @@ function uploadOf(form, file) {
     upload.state = 'done';
     const takesFocus = uploads.length === 1 && mayTakeFocus(card.element);
     card.done(image, form.dataset.listed !== undefined, () => deleteSoon([image]));
-    if (!addMine(image)) card.complain(say('notKept', { url: image.delete_url }));
+    if (!addMine(image)) card.warn(say('notKept', { url: image.delete_url }));
     settled(
       upload,
       image.review
@@ -246,8 +244,6 @@ function show() {
   cards.classList.toggle('compact', total > MOST_LARGE);
   title.textContent = titleOf(total, done, busy);
   together.hidden = done < 2;
-  byId('copy-all', HTMLButtonElement).hidden = done < 2;
-  byId('make-album', HTMLButtonElement).hidden = done < 2 || isGuest;
   if (total === 0) byId('album', HTMLElement).hidden = true;
   showFailures();
   if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);
@@ -331,6 +327,8 @@ function withoutJump(change) {
 
 const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
 const albumButton = byId('make-album', HTMLButtonElement);
+// Guests make no albums: theirs is chosen.
+albumButton.hidden = 'guest' in byId('upload', HTMLFormElement).dataset;
 albumButton.addEventListener('click', () => {
   makeAlbum(albumButton, byId('upload', HTMLFormElement), stored);
 });
@@ -363,7 +361,7 @@ addEventListener('online', () => {
   for (const { why, retry } of inState('failed')) if (why === say('connectionLost')) retry?.();
 });
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
-addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
+onOthersChange(checkAll);
 const lists = byId('lists', HTMLDetailsElement);
 /** Most visits do without it. */
 const loadMoving = () => void import('./move.js');

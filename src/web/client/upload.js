@@ -1,6 +1,7 @@
 // @ts-check
 import { byId, make, say } from './dom.js';
 import { faultsOfForm } from './faults.js';
+import { keep, recall, TOKEN_KEY } from './kept.js';
 import { album, LinkedFile } from './sending.js';
 import { addFiles } from './upload-list.js';
 
@@ -11,13 +12,11 @@ const held = byId('held', HTMLElement);
 
 /** Present if uploading needs a token. */
 const token = form.querySelector('#token');
-/** Key under which this browser keeps the token. */
-const TOKEN_KEY = 'picpool-token';
 if (token instanceof HTMLInputElement) {
   // Without a script, nothing can send it.
   token.required = true;
-  token.value = localStorage.getItem(TOKEN_KEY) ?? '';
-  token.addEventListener('change', () => localStorage.setItem(TOKEN_KEY, token.value.trim()));
+  token.value = recall(TOKEN_KEY) ?? '';
+  token.addEventListener('change', () => keep(TOKEN_KEY, token.value.trim()));
 }
 
 /** Guests choose nothing. */
@@ -66,10 +65,13 @@ function point(field, words) {
   field.reportValidity();
 }
 
-input.addEventListener('change', () => {
+function takeChosen() {
   take(input.files ?? []);
   input.value = '';
-});
+}
+input.addEventListener('change', takeChosen);
+// Chosen before this script was loaded.
+takeChosen();
 form.addEventListener('change', ({ target }) => target !== input && waiting.length > 0 && take([]));
 form.addEventListener('submit', (event) => event.preventDefault());
 

@@ -99,6 +99,7 @@ export const scripts = {
     invite: 'Invite guests',
     invited: 'Guests: {used} of {max} pictures, until {day}',
     copyInvite: 'Copy link for guests',
+    inviteNotKept: 'This browser has no room for the link. Copy it before you leave this page.',
     showCode: 'Show QR code',
     revoke: 'Revoke',
     remove: 'Remove',

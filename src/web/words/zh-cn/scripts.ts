@@ -95,6 +95,7 @@ export const scripts: Words['scripts'] = {
     invite: '邀请访客',
     invited: '访客：已添加 {used} / {max} 张，有效期至 {day}',
     copyInvite: '复制访客链接',
+    inviteNotKept: '此浏览器没有空间保存该链接。请在离开此页面前复制它。',
     showCode: '显示二维码',
     revoke: '撤销',
     remove: '移除',

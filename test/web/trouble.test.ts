@@ -1,0 +1,349 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { quarters } from '../support/images/images.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { changeMine, mineOf, waitForMine } from './kept.ts';
+import { createVisitor, overflowOf } from './visitor.ts';
+
+let server: ServerProcess;
+let browser: TestBrowser;
+let picture: Buffer;
+const patient = createVisitor(
+  () => browser,
+  () => server.url,
+);
+const visit: typeof patient = (path, work, options) =>
+  patient(
+    path,
+    (page) => {
+      page.setDefaultTimeout(8000);
+      return work(page);
+    },
+    options,
+  );
+
+beforeAll(async () => {
+  picture = await quarters(300, 200).png().toBuffer();
+  [server, browser] = await Promise.all([startServer('bun', { RATE_LIMITS: 'off' }), startBrowser()]);
+}, 180_000);
+
+afterAll(async () => {
+  await browser?.close();
+  expect(await server?.stop()).toBe(0);
+});
+
+/** What Chromium writes about answers that a test spoils on purpose. */
+const SPOILT = /status of (4|5)\d\d|net::ERR_/;
+
+const file = (name: string) => ({ name, mimeType: 'image/png', buffer: picture });
+const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', names.map(file));
+const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
+
+/** Takes what room the browser has left, and more with every later write. */
+const fillStorage = (page: Page) =>
+  page.evaluate(() => {
+    for (let size = 2 ** 22; size >= 1; size /= 2) {
+      try {
+        for (let part = 0; ; part++) localStorage.setItem(`full ${size} ${part}`, 'x'.repeat(size));
+      } catch {}
+    }
+  });
+
+async function makeAlbum(page: Page, title = ''): Promise<string> {
+  await choose(page, 'one.png', 'two.png');
+  await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
+  await page.getByRole('button', { name: 'Make an album' }).click();
+  await page.locator('#new-album').fill(title);
+  await page.getByRole('button', { name: 'Create album' }).click();
+  return (await page.locator('#album a').getAttribute('href')) ?? '';
+}
+
+describe('what a browser keeps', () => {
+  test('loses no token while two pages write at once', async () => {
+    await visit('/', async (page) => {
+      const other = await page.context().newPage();
+      await other.goto(server.url);
+      const write = (where: Page, tag: string) =>
+        where.evaluate(async (tag) => {
+          const [script] = document.querySelectorAll<HTMLScriptElement>('script[src$="/upload.js"]');
+          const { addMine } = await import(script?.src.replace('upload.js', 'mine.js') ?? '');
+          for (let number = 0; number < 50; number++) {
+            addMine({ id: `${tag}${number}`, filename: tag, url: '/', raw_url: '/', delete_token: tag });
+            await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+          }
+        }, tag);
+      await Promise.all([write(page, 'a'), write(other, 'b')]);
+      await waitForMine(page, 100);
+    });
+  });
+
+  test('is taken over from the one list of earlier versions, in its order', async () => {
+    await visit('/', async (page) => {
+      await page.evaluate(() => {
+        const list = ['new', 'old'].map((id) => ({ id, filename: id, url: '/', protected: true }));
+        localStorage.setItem('picpool:mine', JSON.stringify(list));
+      });
+      await page.goto(`${server.url}/gallery`);
+      await page.goto(server.url);
+      expect((await mineOf(page)).map(({ id }) => id)).toEqual(['new', 'old']);
+      expect(await page.evaluate(() => localStorage.getItem('picpool:mine'))).toBeNull();
+    });
+  });
+
+  test('may be nothing: pages work in a browser that refuses to keep anything', async () => {
+    await visit('/', async (page) => {
+      await page.context().addInitScript(() => {
+        for (const area of ['localStorage', 'sessionStorage'])
+          Object.defineProperty(globalThis, area, {
+            get() {
+              throw new DOMException('Access is denied for this document.', 'SecurityError');
+            },
+          });
+      });
+      await page.reload();
+      await choose(page, 'refused.png');
+      await online(page);
+      await cardOf(page, 'refused.png').getByText('This browser has no room for the delete token.').waitFor();
+      const link = await cardOf(page, 'refused.png').locator('a').first().getAttribute('href');
+      for (const [path, part] of [
+        [link ?? '', '.share-row'],
+        [`${server.url}/gallery`, '#results'],
+        [`${server.url}/proxies`, '#list'],
+        [`${server.url}/integrations`, '.integrations'],
+      ] as const) {
+        await page.goto(path);
+        await page.locator(part).waitFor();
+      }
+    });
+  });
+
+  test('says the link that deletes a picture until the page is left, if there is no room for it', async () => {
+    await visit('/', async (page) => {
+      await fillStorage(page);
+      await choose(page, 'full.png');
+      const card = cardOf(page, 'full.png');
+      await card.getByText(/Save this link to delete/).waitFor();
+      await card.getByRole('switch').click();
+      await card.getByText('Public, in the gallery').waitFor();
+      expect(await card.getByText(/delete\?token=\w{32}/).isVisible()).toBe(true);
+    });
+  });
+
+  test('shows a link for guests even if there is no room for it', async () => {
+    await visit('/', async (page) => {
+      await page.goto(await makeAlbum(page));
+      await page.getByRole('button', { name: 'Edit album' }).click();
+      await page.getByRole('textbox', { name: 'Title' }).waitFor();
+      await fillStorage(page);
+      await page.getByRole('button', { name: 'Invite guests' }).click();
+      await page.getByRole('button', { name: 'Copy link for guests' }).waitFor();
+      await page
+        .locator('#album-note')
+        .getByText(/no room for the link/)
+        .waitFor();
+    });
+  });
+});
+
+test('a long word as the title of an album makes no page wider than a telephone', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await makeAlbum(page, 'W'.repeat(200));
+      expect(await overflowOf(page)).toBe(0);
+    },
+    { viewport: { width: 320, height: 640 } },
+  );
+});
+
+test('a list that moves to another device takes the links for guests along', async () => {
+  await visit('/', async (page) => {
+    const album = await makeAlbum(page);
+    await page.goto(album);
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    await page.getByRole('button', { name: 'Invite guests' }).click();
+    const copy = page.getByRole('button', { name: 'Copy link for guests' });
+    const link = await copy.getAttribute('data-copy');
+    await page.goto(server.url);
+    await page.getByText('My pictures on another device').click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save as file' }).click();
+    const list = await (await download).path();
+    await page.evaluate(() => localStorage.clear());
+    await page.setInputFiles('#list-file', list);
+    await page.getByText('3 entries were added.').first().waitFor();
+    await page.goto(album);
+    await page.getByRole('button', { name: 'Edit album' }).click();
+    expect(await copy.getAttribute('data-copy')).toBe(link ?? '');
+  });
+});
+
+describe('an upload', () => {
+  test('fails if something between answers with a page of its own, and lets the others go on', async () => {
+    await visit('/', async (page) => {
+      await page.route('**/api/upload', (route) => {
+        const isFirst = route.request().postData()?.includes('"login.png"');
+        return isFirst
+          ? route.fulfill({ contentType: 'text/html', body: '<h1>Log in</h1>' })
+          : route.continue();
+      });
+      await choose(page, 'login.png', 'a.png', 'b.png');
+      await page.getByRole('heading', { name: '2 of 3 uploaded' }).waitFor();
+      await page.locator('#failures').getByText('login.png').waitFor();
+      await page.unroute('**/api/upload');
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByRole('heading', { name: '3 pictures are online' }).waitFor();
+    });
+  });
+
+  test('begins with what was chosen before a slow connection had brought the script', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        const { promise: chosen, resolve } = Promise.withResolvers<void>();
+        await page.route('**/upload.js', (route) => chosen.then(() => route.continue()));
+        await page.reload({ waitUntil: 'commit' });
+        await choose(page, 'early.png');
+        resolve();
+        await online(page);
+      },
+      { serviceWorkers: 'block' },
+    );
+  });
+});
+
+describe('a deletion', () => {
+  test('that the next page cannot finish either is finished by the one after it', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await choose(page, 'lost.png');
+        await online(page);
+        const [mine] = await mineOf(page);
+        if (!mine) throw new Error('the browser has kept nothing');
+        await changeMine(page, mine, { deleting: 1 });
+        await page.route('**/api/delete/*', (route) => route.abort());
+        const asked = page.waitForEvent('requestfailed');
+        await page.reload();
+        await asked;
+        // Answered after what was asked before.
+        await page.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+        await page.unroute('**/api/delete/*');
+        await page.reload();
+        await waitForMine(page, 0);
+        expect((await fetch(`${server.url}/i/${mine.id}`)).status).toBe(404);
+      },
+      { expected: SPOILT },
+    );
+  });
+});
+
+test('an album says why it cannot be edited', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await page.goto(await makeAlbum(page));
+      await page.route('**/api/albums/**', (route) => route.abort());
+      await page.getByRole('button', { name: 'Edit album' }).click();
+      await page.locator('main').getByText('The server cannot be reached.').waitFor({ timeout: 5000 });
+    },
+    { expected: SPOILT },
+  );
+});
+
+test('several pictures from a form belong to the browser like one', async () => {
+  await visit('/gallery', async (page) => {
+    await page.setInputFiles('form[data-paste] input', ['shared.png', 'too.png'].map(file));
+    await page.locator('form[data-paste]').evaluate((form: HTMLFormElement) => form.submit());
+    await page.getByRole('heading', { name: '2 pictures' }).waitFor();
+    await waitForMine(page, 2);
+    await page.goto(server.url);
+    await page.getByRole('button', { name: 'Delete shared.png' }).waitFor();
+  });
+});
+
+test('changes of a picture are saved even after the network was cut between two steps of one', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await page.goto(await makeAlbum(page));
+      await page.locator('.tile').first().click();
+      await page.getByText('Edit', { exact: true }).click();
+      await page.route('**/i/*', (route) =>
+        route.request().method() === 'POST' ? route.abort() : route.continue(),
+      );
+      await page.getByLabel('Who can see it').selectOption('protected');
+      await page.getByLabel('Password', { exact: true }).fill('secret');
+      const failed = page.waitForEvent('requestfailed');
+      await page.keyboard.press('Enter');
+      await failed;
+      const saved = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+      await page.getByLabel('Title').fill('Harbour');
+      await page.keyboard.press('Enter');
+      expect((await saved).status()).toBe(200);
+      await page.unroute('**/i/*');
+      await page.getByLabel('Password', { exact: true }).fill('another');
+      await page.keyboard.press('Enter');
+      await page.locator('#picture-facts').getByText('Anyone with the password').waitFor();
+    },
+    { expected: SPOILT },
+  );
+});
+
+test('a list that another page changes keeps what is chosen in it, and where the keyboard is', async () => {
+  await visit('/', async (page) => {
+    await choose(page, 'chosen.png');
+    await online(page);
+    await page.reload();
+    await page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' }).check();
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await choose(other, 'other.png');
+    await page.locator('#mine').getByText('other.png').waitFor();
+    const tick = page.locator('#mine').getByRole('checkbox', { name: 'Select chosen.png' });
+    expect(await tick.isChecked()).toBe(true);
+    expect(await tick.evaluate((box) => box === document.activeElement)).toBe(true);
+    await page.getByRole('button', { name: 'Delete chosen.png' }).click();
+    await choose(other, 'third.png');
+    await page.locator('#mine').getByText('third.png').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('button', { name: 'Delete chosen.png' }).waitFor();
+  });
+});
+
+test('the gallery says once that the server is away, and not after it is back', async () => {
+  await visit(
+    '/gallery',
+    async (page) => {
+      const field = page.getByRole('searchbox');
+      await page.route('**/gallery?q=*', (route) => route.abort());
+      for (const text of ['a', 'ab']) {
+        const failed = page.waitForEvent('requestfailed');
+        await field.fill(text);
+        await failed;
+        await page.locator('#results .banner').first().waitFor();
+      }
+      expect(await page.locator('#results .banner').count()).toBe(1);
+      await page.unroute('**/gallery?q=*');
+      await field.fill('abc');
+      await page.locator('#results .banner').waitFor({ state: 'detached' });
+    },
+    { expected: SPOILT },
+  );
+});
+
+test('times are right in a browser whose clock is days behind', async () => {
+  await visit('/', async (page) => {
+    await page.clock.setFixedTime(Date.now() - 3 * 86_400_000);
+    await page.getByLabel('Expires').selectOption('1d');
+    await choose(page, 'late.png');
+    await online(page);
+    await cardOf(page, 'late.png').getByText('expires in 1 day').waitFor();
+    await page.goto((await cardOf(page, 'late.png').locator('a').first().getAttribute('href')) ?? '');
+    const times = page.locator('#picture-facts time');
+    expect(await times.first().textContent()).toBe('this minute');
+    expect(await times.last().textContent()).toMatch(/^(tomorrow|in 24 hours)$/);
+  });
+});
