@@ -90,9 +90,9 @@ test('quality follows from the picture within the bounds of the format', async (
   expect(await qualityFor(null, 'webp', () => Promise.reject(new Error('asked')))).toBe(ENCODERS.webp.usual);
 });
 
-test('quality is lowered as far as the bytes must, never raised, and to 1 only where the format stays', () => {
-  expect([0.9, 0.5, 0.01].map((share) => lowered(80, share, 'webp', false))).toEqual([76, 50, 30]);
-  expect(lowered(80, 0.01, 'jpeg', true)).toBe(1);
+test('quality is lowered as far as the bytes must, by half at once, never raised, and to 1 only where the format stays', () => {
+  expect([0.9, 0.5, 0.01].map((share) => lowered(80, share, 'webp', false))).toEqual([76, 50, 40]);
+  expect([lowered(40, 0.01, 'webp', false), lowered(3, 0.01, 'jpeg', true)]).toEqual([30, 1]);
   expect(lowered(20, 0.5, 'avif', false)).toBe(20);
 });
 

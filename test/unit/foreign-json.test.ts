@@ -11,6 +11,7 @@ const READS_ITS_OWN = [
   'src/access/usage.ts',
   'src/admin/cases.ts',
   'src/audit/audit.ts',
+  'src/cli/copy-records.ts',
   'src/codec/workers/worker.ts',
   'src/http/dialect.ts',
   'src/http/openapi.ts',

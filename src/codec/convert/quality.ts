@@ -140,9 +140,12 @@ export function triesFor({ width, height }: { width: number; height: number }, a
   return animated || width * height > MOST_PIXELS ? 1 : MOST_TRIES;
 }
 
-/** Returns the quality at which about `share` of the bytes are left. */
+/**
+ * Returns the quality at which about `share` of the bytes are left; half at least, because far from where it was measured that is too
+ * low, and a picture of 12 megapixels ended as blocks of one colour.
+ */
 export function lowered(quality: number, share: number, format: Lossy, isSame: boolean): number {
   const { least, power } = ENCODERS[format];
   const wanted = Math.floor(100 - (100 - quality) / (share * 0.97) ** (1 / power));
-  return Math.min(quality, Math.max(isSame ? 1 : least, wanted));
+  return Math.min(quality, Math.max(isSame ? 1 : least, wanted, Math.floor(quality / 2)));
 }

@@ -7,7 +7,7 @@ export const POOL_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         'src/proxy/discovery/discovery.ts',
-        'const turn = from.queue.next() ?? nextUndecided();',
+        'const turn = from.queue.next() ?? (isUndecidedDue() ? undecided.shift()?.turn : undefined);',
         'const turn = undecided.shift()?.turn ?? from.queue.next();',
       ),
     ],

@@ -50,7 +50,11 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
   {
     name: 'what the store does late is never told',
     changes: [
-      change(`${IMAGE}/maintenance/unfinished.ts`, 'else return isSettled;', ''),
+      change(
+        `${IMAGE}/maintenance/unfinished.ts`,
+        "kind === 'deletion' ? remove(image) : isSettled",
+        "kind !== 'deletion' || remove(image)",
+      ),
       change(`${IMAGE}/maintenance/unfinished.ts`, 'return isDone || isSettled;', 'return true;'),
     ],
   },
