@@ -64,7 +64,7 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     tiles: [32, 48],
     wanted: 2.17,
     rise: 18,
-    steps: 2,
+    steps: 1,
     bounds: [35, 70],
     least: 28,
     power: 2.2,
