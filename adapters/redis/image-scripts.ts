@@ -163,6 +163,19 @@ end
 local first = rank + ARGV[3]
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, first + ARGV[4] - 1))}`);
 
+/**
+ * KEYS: idle. ARGV: time and ID of each access. An entry is removed first, so that a Redis whose memory is full takes it:
+ * otherwise another copy would take what is viewed meanwhile for idle.
+ */
+export const TOUCH = script(`
+for place = 1, #ARGV, 2 do
+  local known = redis.call('ZSCORE', KEYS[1], ARGV[place + 1])
+  if known and tonumber(known) < tonumber(ARGV[place]) then
+    redis.call('ZREM', KEYS[1], ARGV[place + 1])
+    redis.call('ZADD', KEYS[1], ARGV[place], ARGV[place + 1])
+  end
+end`);
+
 /** ARGV: id. Returns 1, or 0 if there is no such image. */
 export const REMOVE_ONE = script(`${LOG}${REMOVE}
 return remove(ARGV[1])`);

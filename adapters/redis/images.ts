@@ -10,7 +10,17 @@ import { createImageExpiry, newMark } from './image-expiry.ts';
 import { createImageList, type ImageReplica } from './image-list.ts';
 import { createImageReader } from './image-reader.ts';
 import { createImageRepair } from './image-repair.ts';
-import { EXISTING, IDLE, INSERT, NEWER, READ, RECENT, REMOVE_IDLE, REMOVE_ONE } from './image-scripts.ts';
+import {
+  EXISTING,
+  IDLE,
+  INSERT,
+  NEWER,
+  READ,
+  RECENT,
+  REMOVE_IDLE,
+  REMOVE_ONE,
+  TOUCH,
+} from './image-scripts.ts';
 import { fenceArgs, unfenced } from './locks.ts';
 import { pairs } from './log.ts';
 import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
@@ -72,8 +82,12 @@ export function createRedisImages(
 
     async touch(accesses) {
       for (const batch of slices([...accesses], BATCH)) {
-        const scores = batch.flatMap(([id, at]) => [at, id]);
-        await redis.call('safe', 'ZADD', idleKey, 'XX', 'GT', ...scores);
+        await redis.run(
+          'safe',
+          TOUCH,
+          [idleKey],
+          batch.flatMap(([id, at]) => [at, id]),
+        );
       }
     },
 

@@ -73,7 +73,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
 
     async touch(accesses) {
       if (accesses.size === 0) return;
-      database.transaction(() => {
+      database.urgent(() => {
         for (const [id, at] of accesses) setAccess.run(at, id, at);
       });
     },

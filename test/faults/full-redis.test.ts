@@ -38,6 +38,8 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     // Nobody has opened it for a while.
     const idle = await upload(server);
     await command(port, 'ZADD', '{picpool:images}:idle', '1000', idle.id);
+    const seen = await upload(server);
+    await command(port, 'ZADD', '{picpool:images}:idle', '1000', seen.id);
     await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
     const refused = await fetch(`${server.url}/api/upload`, {
       method: 'POST',
@@ -49,6 +51,7 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     ]);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
     expect((await fetch(rawUrl)).status).toBe(200);
+    expect((await fetch(`${server.url}/i/${seen.id}`)).status).toBe(200);
     const block = { method: 'POST', headers, body: JSON.stringify({ network: '192.0.2.1' }) };
     expect((await fetch(`${server.url}/api/admin/blocks`, block)).status).toBe(200);
     const unblock = `${server.url}/api/admin/blocks?network=192.0.2.1`;
@@ -59,6 +62,11 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     expect(told.map((line) => JSON.parse(line).what)).toEqual(['block.add', 'block.remove']);
     const log = await (await fetch(`${server.url}/api/admin/log`, { headers })).text();
     for (const subject of ['network 192.0.2.1', `image ${id}`]) expect(log).toContain(subject);
+    // Otherwise other copies would take it for idle.
+    await until(async () => {
+      const at = await command(port, 'ZSCORE', '{picpool:images}:idle', seen.id);
+      return Number(at.split('\r\n')[1]) > 1000;
+    });
     // The server has to have run for as long as pictures are kept.
     await until(async () => {
       const cleanup = await fetch(`${server.url}/api/cleanup`, { method: 'POST', headers });

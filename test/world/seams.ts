@@ -203,7 +203,7 @@ const WALKS = new Set([
 const ADDING = {
   files: new Set(['files.put']),
   records: new Set([
-    ...['images.insert', 'images.touch', 'images.change', 'images.takeView'],
+    ...['images.insert', 'images.change', 'images.takeView'],
     ...['albums.insert', 'albums.replace', 'audit.append', 'audit.advance'],
     ...['state.set', 'state.getOrSet', 'state.setFenced'],
   ]),
