@@ -34,7 +34,7 @@ export interface Database {
   transaction<T>(work: () => T): T;
   /** Like `transaction`, for work that removes something: if the disk is full, it uses the reserved space. */
   freeing<T>(work: () => T): T;
-  /** The same for what moderators do, which must not wait until there is space: leaves deletions a part of it. */
+  /** The same for small writes that must not wait until there is space, and leave a part of it to deletions. */
   urgent<T>(work: () => T): T;
   /** Runs the work on one snapshot, unaffected by other processes' writes. */
   snapshot<T>(work: () => T): T;

@@ -9,7 +9,7 @@ export const FOR_DELETIONS = BYTES / 4;
 /** How often the server tries to reserve the space again, in ms. */
 const PAUSE_MS = 60_000;
 
-/** Disk space for deletions and acts of moderators, which also need some on a disk that is completely full. */
+/** Disk space for deletions, acts of moderators and other small writes, which also need some on a disk that is completely full. */
 export interface Reserve {
   /** Releases the space for the next write. Returns false if there is none, or not more than `least` bytes. */
   release(least?: number): boolean;

@@ -2,7 +2,7 @@ import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
-import { holding, type Locks, refusedHolder } from '../lib/locks.ts';
+import { holding, type Locks, writeHeld } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
@@ -88,10 +88,7 @@ export function createCases(options: CasesOptions): Cases {
     if (!allowed) throw new AppError('rate_limited', 'Too many reports; try again later.', { retryAfterMs });
   }
 
-  /** A change that was given up may come late, and take back what others have reported meanwhile. */
-  async function write(one: Case, token: number): Promise<void> {
-    if (!(await state.setFenced(KEY + one.subject, JSON.stringify(one), token))) throw refusedHolder();
-  }
+  const write = (one: Case, token: number) => writeHeld(state, KEY + one.subject, one, token);
 
   audit.carry(DECIDE, ({ subject, details }) =>
     locked(async (demandHeld) => {

@@ -1,5 +1,6 @@
 import { AppError, inEnglish } from '../errors.ts';
 import type { Clock } from './clock.ts';
+import type { StateStore } from './state.ts';
 
 /** A lock that expires on its own, so that it is released if its holder dies. */
 export interface Lease {
@@ -71,6 +72,19 @@ export async function holding<T>(
     return work(demandHeld).finally(() => lease.release());
   }
   throw tooBusy();
+}
+
+/**
+ * Writes a value under a lock; `token`: of its lease. Rejects if a later holder has written it: a change that was given up
+ * may come late, and would take back what others have changed meanwhile.
+ */
+export async function writeHeld(
+  state: Pick<StateStore, 'setFenced'>,
+  key: string,
+  value: unknown,
+  token: number,
+): Promise<void> {
+  if (!(await state.setFenced(key, JSON.stringify(value), token))) throw refusedHolder();
 }
 
 function tooBusy(): AppError {

@@ -3,7 +3,7 @@ import { canonicalNetwork, createNetworkList, type NetworkList } from '../lib/ad
 import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
-import { holding, type Locks, refusedHolder } from '../lib/locks.ts';
+import { holding, type Locks, writeHeld } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
 import type { StateStore } from '../lib/state.ts';
 
@@ -97,8 +97,8 @@ export function createBlocks({
           inEnglish(`There are already ${MAX_ENTRIES} blocks of this kind, which is the maximum.`),
         );
       }
-      // Another copy may have made a change that this one has not seen, and a change that was given up may come late.
-      if (!(await state.setFenced(KEY, JSON.stringify(list), demandHeld()))) throw refusedHolder();
+      // Another copy may have made a change that this one has not seen.
+      await writeHeld(state, KEY, list, demandHeld());
       known.set(KEY, prepared(list));
       return answer;
     });

@@ -42,12 +42,7 @@ async function found(kind: 'http' | 'https', list: [said: string, role: RoleName
   const mine = list.map(([said, role]) => `${said}://${farmAddress(role)}:${farm.port}`);
   const pool = await createPool({ mine }, { checker });
   await pool.refresh();
-  const { items } = await pool.store.find({
-    filter: { status: 'alive' },
-    sort: 'dependable',
-    offset: 0,
-    limit: 9,
-  });
+  const items = (await Array.fromAsync(pool.store.stream({ status: 'alive' }))).flat();
   await pool.close();
   checker.close();
   return items.map(formatUrl).sort();

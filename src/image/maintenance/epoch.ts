@@ -1,4 +1,4 @@
-import { type Locks, refusedHolder } from '../../lib/locks.ts';
+import { type Locks, writeHeld } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore } from '../store.ts';
 import { readNote, writeNote } from './note.ts';
@@ -73,8 +73,7 @@ export async function advanceEpoch(
     // A step that was interrupted is finished first. After a second one, the records would be too far ahead for ever.
     const next = Math.max(records, files + 1);
     if (lease.lost.aborted) return false;
-    if (next > records && !(await state.setFenced(EPOCH_STATE, String(next), lease.token)))
-      throw refusedHolder();
+    if (next > records) await writeHeld(state, EPOCH_STATE, next, lease.token);
     if (lease.lost.aborted) return false;
     await writeNote(blobs, folder, EPOCH_BLOB, String(next));
     return true;

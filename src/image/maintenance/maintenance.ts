@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { refusedHolder } from '../../lib/locks.ts';
+import { writeHeld } from '../../lib/locks.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import type { ImageFiles } from '../records/image-files.ts';
@@ -93,7 +93,7 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
   const swept = await sweep({ ...options, straysBefore, now }, signal);
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
-  if (!(await state.setFenced(LAST_RUN, String(now()), swept.token))) throw refusedHolder();
+  await writeHeld(state, LAST_RUN, now(), swept.token);
   log('info', 'images cleaned up', {
     removed,
     freed_bytes: freedBytes,

@@ -1,7 +1,7 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { holding, type Locks, refusedHolder } from '../../lib/locks.ts';
+import { holding, type Locks, writeHeld } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { HELD, originalKey } from '../records/blob-keys.ts';
@@ -77,8 +77,8 @@ export function createReviews({
   const change = (work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>): Promise<void> =>
     holding({ locks, name: 'image-reviews', clock }, async (demandHeld) => {
       const changed = await work(await list());
-      // Another copy may have made a change that this one has not seen, and a change that was given up may come late.
-      if (!(await state.setFenced(KEY, JSON.stringify(changed), demandHeld()))) throw refusedHolder();
+      // Another copy may have made a change that this one has not seen.
+      await writeHeld(state, KEY, changed, demandHeld());
     });
 
   const without = (held: ImageRecord[], id: string) => held.filter((one) => one.id !== id);

@@ -145,8 +145,8 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         'src/image/review/reviews.ts',
-        '!(await state.setFenced(KEY, JSON.stringify(changed), demandHeld()))',
-        'demandHeld() < 0 || (await (state as StateStore).set(KEY, JSON.stringify(changed)))',
+        'await writeHeld(state, KEY, changed, demandHeld());',
+        'demandHeld();\n      await (state as StateStore).set(KEY, JSON.stringify(changed));',
       ),
     ],
     proof: 'images',
