@@ -40,14 +40,6 @@ export const settings = {
   ),
   PORT: integer('3000', 'Port to listen on; 0 lets the system choose.', 0, 65_535),
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
-  RUN_AS: optional(
-    text(
-      undefined,
-      'User that the server switches to if root starts it.',
-      /^[\w.][\w.-]*$/,
-      'the name or number of a user',
-    ),
-  ),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records are stored.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files are stored.'),
   METADATA_READ_URL: optional(

@@ -33,7 +33,6 @@ import { listen, socketPath } from './start/listen.ts';
 import { startMcp } from './start/mcp.ts';
 import { type Operations, startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
-import { checkOwner, runAs } from './start/user.ts';
 import { type House, type RunningServer, whenStoresAnswer } from './start/waiting.ts';
 import { openContact, openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
@@ -49,10 +48,6 @@ export async function start(
   log: Log,
   env: Environment = {},
 ): Promise<RunningServer> {
-  if (config.RUN_AS !== undefined) {
-    await runAs(config.RUN_AS);
-    await checkOwner(config.DATA_DIR, config.RUN_AS);
-  }
   const system = await runtime.system();
   // Otherwise a process of the same user could read keys and tokens in the memory and the environment.
   if (system) forbidDumps(system);
