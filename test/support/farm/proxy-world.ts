@@ -89,10 +89,10 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
         ],
       }),
     },
-    html: {
-      format: 'html',
+    table: {
+      format: 'csv',
       protocol: 'socks5',
-      body: `<table><tr><th>IP</th><th>Port</th></tr><tr><td>${farm.address('socks5')}</td><td>${farm.port}</td></tr></table>`,
+      body: `IP;Port\n${farm.address('socks5')};${farm.port}\n`,
     },
   };
   const listServer = Bun.serve({
