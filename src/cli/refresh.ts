@@ -1,8 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { within } from '../lib/deadline.ts';
-import { parseForeignJson } from '../lib/foreign-json.ts';
 import { countOf, formatCount } from '../lib/format.ts';
-import { type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
+import { type Client, createClient, ServerAway, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { flag } from './options.ts';
@@ -99,54 +97,27 @@ export interface Job {
   removed: number;
 }
 
-/** The server sends something every 15 s. */
-const SILENCE_MS = 60_000;
-/** A job with ten thousand lists takes 2 MB. */
-const MAX_EVENT_CHARS = 16_000_000;
 const PAUSE_MS = 1000;
-/** Gives up after this many connections in a row without events. */
+/** Gives up after this many calls in a row without an answer. */
 const MOST_FAILURES = 5;
 
-/** Follows a job until it has ended, reconnecting if necessary. Returns its final state. */
+/** Follows a job until it has ended, also while the server restarts. Returns its final state. */
 async function followJob(client: Client, id: string, onChange: (job: Job) => void): Promise<Job> {
-  let reason = 'the connection ended';
-  for (let failures = 0; failures < MOST_FAILURES; failures++) {
-    try {
-      for await (const job of listen(client)) {
-        failures = 0;
-        if (job.id !== id) throw new CommandError('Another refresh has started.');
-        if (job.state === 'done' || job.state === 'failed') return job;
-        onChange(job);
-      }
-    } catch (error) {
-      if (error instanceof CommandError && !(error instanceof ServerAway)) throw error;
-      reason = reasonOf(error);
+  for (let failures = 0; failures < MOST_FAILURES; ) {
+    const answer = await client
+      .ask<{ job: Job }>('GET', '/api/refresh', { job: 'object' })
+      .catch((error: unknown) => {
+        if (error instanceof ServerAway) return null;
+        throw error;
+      });
+    failures = answer === null ? failures + 1 : 0;
+    if (answer !== null) {
+      const { job } = answer;
+      if (job.id !== id) throw new CommandError('Another refresh has started.');
+      if (job.state === 'done' || job.state === 'failed') return job;
+      onChange(job);
     }
     await setTimeout(PAUSE_MS);
   }
-  throw new CommandError(`The refresh continues, but cannot be followed (${reason}).`);
-}
-
-async function* listen(client: Client): AsyncGenerator<Job> {
-  const answer = await client.open('/api/refresh/events', 'text/event-stream');
-  const reader = answer.body?.getReader();
-  if (!reader) return;
-  const decoder = new TextDecoder();
-  let pending = '';
-  try {
-    for (;;) {
-      const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
-      if (piece.done) return;
-      pending += decoder.decode(piece.value, { stream: true });
-      const events = pending.split('\n\n');
-      pending = events.pop() ?? '';
-      if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event from the server is too long.');
-      for (const event of events) {
-        const data = /^data: (.*)$/m.exec(event)?.[1];
-        if (data !== undefined) yield parseForeignJson(data, { maxLength: MAX_EVENT_CHARS }) as Job;
-      }
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
+  throw new CommandError('The refresh continues, but cannot be followed: the server does not respond.');
 }
