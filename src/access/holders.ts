@@ -40,14 +40,7 @@ const USED_UP = {
   quota: 'The quota of this token is used up.',
 } as const;
 
-export function createHolders({
-  tokens,
-  limiter,
-  mostBytes,
-  now,
-  onWrong,
-  onUse,
-}: HoldersOptions): Holders {
+export function createHolders({ tokens, limiter, mostBytes, now, onWrong, onUse }: HoldersOptions): Holders {
   /** Until when a client network is blocked, in the order of blocking. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
 

@@ -97,7 +97,7 @@ function explainFault({ path, schema, value }: SchemaFault): ErrorDetail {
 }
 
 /** Says what a value must be. */
-function ruleOf(schema: TSchema): Said {
+export function ruleOf(schema: TSchema): Said {
   const { type, minimum: least, maximum: most, minLength, maxLength, pattern, [EXPECTS]: expects } = schema;
   if (typeof expects === 'function') return expects();
   if (typeof expects === 'string') return inEnglish(`must be ${expects}`);
