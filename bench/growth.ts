@@ -7,7 +7,7 @@
 import { readUser } from '../src/gateway/user-options.ts';
 import { findClient } from '../src/http/client/clients.ts';
 import { createProxyTrust } from '../src/http/client/proxy-trust.ts';
-import { parseJson } from '../src/http/read-json.ts';
+import { parseJson } from '../src/http/read-body.ts';
 import { foldText, needlesOf } from '../src/image/records/searched.ts';
 import { isNotModified, requestedRange } from '../src/image/serve/conditional.ts';
 import { decodeBase64 } from '../src/image/upload/base64.ts';

@@ -1,6 +1,5 @@
 /** Very many images, the same in every run, for benches of lists and searches. */
-import { arrayOf } from '../adapters/postgres/arrays.ts';
-import type { PostgresConnection } from '../adapters/postgres/connection.ts';
+import { arrayOf, type PostgresConnection } from '../adapters/postgres/connection.ts';
 import { createImageRows } from '../adapters/postgres/image-rows.ts';
 import { createPostgresImages } from '../adapters/postgres/images.ts';
 import { migrate } from '../adapters/postgres/migrate.ts';

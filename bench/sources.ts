@@ -9,9 +9,8 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createSafeFetch } from '../src/lib/safe-fetch.ts';
-import { keyOf } from '../src/proxy/discovery/key.ts';
+import { createSeen, keyOf } from '../src/proxy/discovery/key.ts';
 import { createSourceReader } from '../src/proxy/sources/read.ts';
-import { createSeen } from '../src/proxy/sources/seen.ts';
 import { SOURCE_FORMATS, type SourceFormat } from '../src/proxy/sources/source.ts';
 
 const LINES = 1_000_000;

@@ -321,3 +321,13 @@ async function look(sql: Sql, server: Server, mustWrite: boolean): Promise<Probe
   // A pooler gives its clients other process IDs.
   return { server, isDirect: found.state.pid === row?.pid };
 }
+
+/** Returns an array as a literal of SQL. */
+export function arrayOf(values: readonly Value[]): string {
+  return `{${values.map(element).join(',')}}`;
+}
+
+function element(value: Value): string {
+  if (value === null) return 'NULL';
+  return typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value);
+}

@@ -2,8 +2,7 @@ import { type Finding, fail, warn } from '../../src/findings/finding.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
 import { batches } from '../../src/lib/batches.ts';
-import { arrayOf } from './arrays.ts';
-import type { PostgresConnection } from './connection.ts';
+import { arrayOf, type PostgresConnection } from './connection.ts';
 import { type ImageRows, RECORD, VISIBILITY } from './image-rows.ts';
 import { LISTED } from './schema.ts';
 

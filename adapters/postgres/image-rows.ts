@@ -2,8 +2,7 @@ import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { CHANGEABLE, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import { isSearchedAlike, searchedText } from '../../src/image/records/searched.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
-import { arrayOf } from './arrays.ts';
-import type { PostgresConnection, Value } from './connection.ts';
+import { arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { gramsOf } from './image-grams.ts';
 import { TYPES } from './schema.ts';
 

@@ -1,8 +1,7 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { needlesOf } from '../../src/image/records/searched.ts';
 import { MOST_COUNTED, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
-import { arrayOf } from './arrays.ts';
-import type { PostgresConnection, Value } from './connection.ts';
+import { arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { askedGrams } from './image-grams.ts';
 import { behind, publicTotal, RECORD } from './image-rows.ts';
 

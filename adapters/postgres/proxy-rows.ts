@@ -3,8 +3,7 @@ import { SKEW_MS } from '../../src/lib/stored-time.ts';
 import { endpointKey, PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
-import { arrayOf } from './arrays.ts';
-import type { Ask, PostgresConnection, Value } from './connection.ts';
+import { type Ask, arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { TYPES } from './schema.ts';
 
 type Field = keyof ProxyDraft;

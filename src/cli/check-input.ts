@@ -1,14 +1,16 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import process from 'node:process';
+import type { Config } from '../config.ts';
+import { choice, text, urls } from '../config-values.ts';
 import { canonicalAddress, isGloballyRoutable, isHostName, unbracketed } from '../lib/address.ts';
-import { keyOf } from '../proxy/discovery/key.ts';
-import type { Dialled, Protocol } from '../proxy/proxy.ts';
+import { createSeen, keyOf } from '../proxy/discovery/key.ts';
+import { type Dialled, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import type { OnCandidate, PaidEntry } from '../proxy/sources/candidate-sink.ts';
 import { createParser } from '../proxy/sources/parser.ts';
-import { createSeen } from '../proxy/sources/seen.ts';
-import { protocolNamed, type SourceFormat } from '../proxy/sources/source.ts';
+import { protocolNamed, SOURCE_FORMATS, type SourceFormat } from '../proxy/sources/source.ts';
 import { CommandError, usageError } from './exit.ts';
+import { flag, type Given, value, valueOr, values } from './options.ts';
 
 /** Number of bytes parsed at a time; they name some 3,000 proxies, which are held in memory. */
 const PIECE = 65_536;
@@ -158,4 +160,46 @@ function whyNot(line: string): string {
   if (address !== null && !isGloballyRoutable(address)) return `${shown} is not a public address`;
   if (address === null && !isHostName(host.toLowerCase())) return `${shown} is neither an address nor a name`;
   return 'what follows the port cannot be read, or the login cannot be sent';
+}
+
+/** The options of commands that read lists and connect to their proxies. */
+export const listOptions = {
+  protocol: values(
+    'NAME',
+    choice(PROTOCOLS, undefined, `Protocol of entries that do not name one: ${PROTOCOLS.join(', ')}. [http]`),
+  ),
+  input: valueOr(
+    'FORM',
+    choice(
+      SOURCE_FORMATS,
+      'lines',
+      `Format of the lists, if their beginning does not show it: ${SOURCE_FORMATS.join(', ')}.`,
+    ),
+  ),
+  'judge-ca': value(
+    'FILE',
+    text(undefined, 'PEM of the authority of TLS judges and of TLS proxies. [PROXY_JUDGE_CA]'),
+  ),
+  'allow-private': flag('Allows private and loopback addresses. [PROXY_ALLOW_PRIVATE]'),
+};
+
+/** The options of commands that check the proxies of lists. */
+export const checkOptions = {
+  ...listOptions,
+  judge: values(
+    'URL',
+    urls(['http:', 'https:'], 'Page that is fetched through each proxy to test it. [PROXY_JUDGES]'),
+  ),
+};
+
+/** Returns the settings with those that the options replace. */
+export function withCheckOptions(config: Config, options: Given<typeof checkOptions>): Config {
+  const judges = options.judge.flat();
+  const ca = options['judge-ca'];
+  return {
+    ...config,
+    ...(judges.length > 0 && { PROXY_JUDGES: judges }),
+    ...(ca !== undefined && { PROXY_JUDGE_CA: ca }),
+    PROXY_ALLOW_PRIVATE: options['allow-private'] || config.PROXY_ALLOW_PRIVATE,
+  };
 }

@@ -17,8 +17,7 @@ import {
 } from '../proxy/proxy.ts';
 import { createAsker } from '../proxy/targets/ask.ts';
 import { openChecker, readAuthority } from '../start/checker.ts';
-import { openCandidates } from './check-input.ts';
-import { checkOptions, withCheckOptions } from './check-options.ts';
+import { checkOptions, openCandidates, withCheckOptions } from './check-input.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { flag, value, valueOr, values } from './options.ts';

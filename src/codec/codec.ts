@@ -6,13 +6,11 @@ import { readHeader } from './convert/header.ts';
 import { checkLimits } from './convert/limits.ts';
 import { acceptedNames, formatName } from './formats.ts';
 import { createAdmission } from './workers/admission.ts';
-import type { Budget } from './workers/budget.ts';
-import type { Environment } from './workers/environment.ts';
 import type { Purpose, Queued } from './workers/fair-queue.ts';
 import { createJob, type Job } from './workers/job.ts';
 import { type PoolCounts, ProcessPool } from './workers/pool.ts';
-import { createPrices, type Estimate } from './workers/price.ts';
-import type { Converted, ConvertJob, InputLimits } from './workers/protocol.ts';
+import { type Budget, createPrices, type Estimate } from './workers/price.ts';
+import type { Converted, ConvertJob, Environment, InputLimits } from './workers/protocol.ts';
 
 export type { Converted, ConvertJob } from './workers/protocol.ts';
 

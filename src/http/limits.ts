@@ -1,8 +1,9 @@
-import { AppError, message } from '../errors.ts';
+import { AppError, inEnglish, message } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import { remember } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
+import { createShares } from '../lib/shares.ts';
 import type { Rate } from './kept-headers.ts';
 import type { Matched } from './route-table.ts';
 
@@ -113,4 +114,74 @@ function tooMany(name: RateName, retryAfterMs: number): AppError {
 function announcedBytes({ headers }: Request): number | null {
   const length = headers.get('content-length');
   return length !== null && /^\d+$/.test(length) ? Number(length) : null;
+}
+
+/** Takes a place among the requests of one client that are being answered; see `Shares.enter`. */
+export type InFlight = (client: string, route: Pick<Matched, 'bytes'>) => () => void;
+
+/** A browser has six connections to a server, a program that fetches in parallel some dozens. */
+const MOST_REQUESTS = 256;
+/** Each takes some 3 MiB while it arrives. */
+const MOST_UPLOADS = 32;
+
+/** Cached answers take no place, because they are sent at once. */
+export function createInFlight(): InFlight {
+  const requests = createShares({
+    each: MOST_REQUESTS,
+    fullMessage: inEnglish(
+      `More than ${MOST_REQUESTS} of your requests are being answered; wait for one to end.`,
+    ),
+  });
+  const uploads = createShares({
+    each: MOST_UPLOADS,
+    fullMessage: inEnglish(`More than ${MOST_UPLOADS} of your uploads are arriving; wait for one to end.`),
+  });
+  return (client, { bytes }) => (bytes === null ? requests : uploads).enter(client);
+}
+
+/**
+ * Delays the refusals of a client that ignores them. Otherwise a client that retries at once over thousands of
+ * connections would use up the processor with refusals alone.
+ */
+export interface Patience {
+  /** Returns how long to delay this refusal, or `null` for the first ones of each second, which are not delayed. */
+  holdBack(client: string): Promise<void> | null;
+}
+
+interface PatienceOptions {
+  sleep: (ms: number) => Promise<void>;
+  /** Milliseconds; only differences count. */
+  now: () => number;
+  /** 0 to 1; spreads requests that came together. */
+  random: () => number;
+}
+
+/** Number of refusals a second that are not delayed. */
+const AT_ONCE = 20;
+const LEAST_MS = 1000;
+const MOST_MS = 3000;
+/** Maximum number of delayed requests of all clients; some 20 MB. More are refused at once. */
+const MAX_HELD = 20_000;
+
+export function createPatience({ sleep, now, random }: PatienceOptions): Patience {
+  /** Refusals in this second, by client. */
+  const refused = new Map<string, number>();
+  let second = Number.NEGATIVE_INFINITY;
+  let held = 0;
+
+  return {
+    holdBack(client) {
+      if (now() - second >= 1000) {
+        second = now();
+        refused.clear();
+      }
+      const before = refused.get(client) ?? 0;
+      refused.set(client, before + 1);
+      if (before < AT_ONCE || held >= MAX_HELD) return null;
+      held++;
+      return sleep(LEAST_MS + random() * (MOST_MS - LEAST_MS)).finally(() => {
+        held--;
+      });
+    },
+  };
 }

@@ -2,8 +2,7 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import type { RateName } from '../lib/rates.ts';
 import type { Description } from './describe.ts';
 import type { Dialect } from './dialect.ts';
-import { readForm } from './read-body.ts';
-import { readJson } from './read-json.ts';
+import { readForm, readJson } from './read-body.ts';
 import type { RequestContext } from './request-context.ts';
 import type { AnswerCache } from './response-cache.ts';
 

@@ -26,8 +26,7 @@ import { type Caching, createCaching } from './serve/conditional.ts';
 import { createLimitedViews, type View } from './serve/limited-views.ts';
 import { createThumbnails, createVersionBytes, type Version } from './serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore } from './store.ts';
-import type { ImageLimits } from './upload/limits.ts';
-import type { Quota } from './upload/quota.ts';
+import type { ImageLimits, Quota } from './upload/quota.ts';
 import { createStoring, type Storing } from './upload/storing.ts';
 
 export interface ImageServiceOptions {

@@ -17,7 +17,7 @@ import type {
   uploadsAnswer,
 } from './schemas.ts';
 import type { ImageSummary, Page } from './store.ts';
-import type { ImageLimits } from './upload/limits.ts';
+import type { ImageLimits } from './upload/quota.ts';
 import type { Outcome, Uploaded } from './upload/storing.ts';
 
 /** Returns what the public may know about an image: never the uploader's address, never a hash. */

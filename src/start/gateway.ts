@@ -25,7 +25,7 @@ import type { PaidUpstreams } from '../proxy/pool/paid.ts';
 import { sourcesByWord } from '../proxy/sources/load.ts';
 import type { Source } from '../proxy/sources/source.ts';
 import type { ProxyStore } from '../proxy/store.ts';
-import { sitesByName } from '../proxy/targets/named.ts';
+import { sitesByName } from '../proxy/targets/ask.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { ownAddresses, readAuthority } from './checker.ts';

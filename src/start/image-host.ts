@@ -19,7 +19,7 @@ import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
-import { tellOnce } from '../webhooks/tell-once.ts';
+import { tellOnce } from '../webhooks/watch.ts';
 import { openCodec } from './codec.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts } from './feature.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { reportsOf } from '../../src/proxy/pool/reports.ts';
+import { reportsOf } from '../../src/proxy/pool/history.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import { json } from '../support/json.ts';
 import { draft } from '../support/pool/pool.ts';

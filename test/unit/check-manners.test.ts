@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createRate } from '../../src/proxy/check/judges.ts';
-import { createPoliteness } from '../../src/proxy/check/politeness.ts';
-import { createStanding } from '../../src/proxy/check/remote.ts';
+import { createPoliteness, createStanding } from '../../src/proxy/check/remote.ts';
 
 let now = 0;
 const monotonic = () => now;

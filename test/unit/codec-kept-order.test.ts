@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { deflateSync, inflateSync } from 'node:zlib';
 import sharp from 'sharp';
+import { bareFile } from '../../src/codec/convert/kept.ts';
 import { chunksOf, writeChunk } from '../../src/codec/decoders/png-chunks.ts';
-import { bareFile } from '../../src/codec/kept/bare.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { inEnglish } from '../../src/errors.ts';
-import { createInFlight } from '../../src/http/in-flight.ts';
-import { createPatience } from '../../src/http/patience.ts';
+import { createInFlight, createPatience } from '../../src/http/limits.ts';
 import { createShares } from '../../src/lib/shares.ts';
 
 const codeOf = (work: () => unknown) => {

@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import type { JudgeState } from '../../src/proxy/check/checker.ts';
-import { createSharedJudges } from '../../src/proxy/check/shared-judges.ts';
+import { createSharedJudges } from '../../src/proxy/check/fleet-budget.ts';
 import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';

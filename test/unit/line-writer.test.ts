@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createLineWriter } from '../../src/lib/line-writer.ts';
+import { createLineWriter } from '../../src/lib/logger.ts';
 
 test('lines are written together after a while, when there are many, or on request', async () => {
   const written: string[] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { prometheusText } from '../../src/http/metrics-routes.ts';
+import { prometheusText } from '../../src/http/system-routes.ts';
 
 test('metrics are written line by line, and characters that could break a line are escaped', () => {
   const text = prometheusText([

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
-import { createEchoedRecall } from '../../src/proxy/recheck/echoed.ts';
+import { createEchoedRecall } from '../../src/proxy/recheck/recheck.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
 import { draft } from '../support/stores/records.ts';

@@ -7,11 +7,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
-import { keyOf } from '../../src/proxy/discovery/key.ts';
+import { createSeen, keyOf } from '../../src/proxy/discovery/key.ts';
 import { formatAddress } from '../../src/proxy/proxy.ts';
 import { loadSources } from '../../src/proxy/sources/load.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
-import { createSeen } from '../../src/proxy/sources/seen.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 
 const GOOD = '8.8.8.1:80\n8.8.8.2:80\n';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
-import type { ImageLimits } from '../../src/image/upload/limits.ts';
+import type { ImageLimits } from '../../src/image/upload/quota.ts';
 import { strikeAgain } from './bursts.ts';
 import { between, bytes, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { type Copy, startCopy } from './copy.ts';

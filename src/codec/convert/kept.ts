@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Format } from '../format.ts';
-import { bareFile } from '../kept/bare.ts';
+import { bareAvif } from '../kept/avif.ts';
+import { bareGif } from '../kept/gif.ts';
+import { bareJpeg } from '../kept/jpeg.ts';
+import { barePng } from '../kept/png.ts';
+import type { Bare } from '../kept/trials.ts';
+import { bareWebp } from '../kept/webp.ts';
 import type { SharpConstructor } from './sharp.ts';
 import { INPUT } from './source.ts';
 
@@ -70,4 +75,26 @@ export async function keptFile(
     for (const other of changed) if (!(await shows(other, whole))) return null;
   }
   return bare.file;
+}
+
+const STRIPS: Record<Format, (file: Buffer, keepsExif: boolean) => Bare | Buffer | null> = {
+  png: barePng,
+  gif: bareGif,
+  jpeg: bareJpeg,
+  webp: bareWebp,
+  avif: bareAvif,
+};
+
+/**
+ * Returns the parts of a file on the list of its format, in their order and with nothing behind them. Returns `null` for a file
+ * that is damaged, or whose structure is not simple. Time and memory grow with the bytes of the file; of a PNG, with its pixels.
+ */
+export function bareFile(file: Buffer, format: Format, keepsExif: boolean): Bare | null {
+  try {
+    const bare = STRIPS[format](file, keepsExif);
+    return Buffer.isBuffer(bare) ? { file: bare } : bare;
+  } catch {
+    // A length points outside the file, or a stream is damaged.
+    return null;
+  }
 }

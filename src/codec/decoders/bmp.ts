@@ -1,8 +1,8 @@
 import { AppError, message } from '../../errors.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import type { Pixels } from './png.ts';
-import { unpackRunLengths } from './run-lengths.ts';
+import { type Pixels, writePng } from './png.ts';
+import { PNG_SIGNATURE } from './png-chunks.ts';
 
 /** Precedes the header in a file, but not in an icon. */
 const FILE_HEADER_BYTES = 14;
@@ -246,4 +246,105 @@ function damaged(): AppError {
       kind: 'BMP',
     }),
   );
+}
+
+/**
+ * Codes after a zero: the row ends, the picture ends, the position moves. Any other is a number of literal pixels.
+ */
+const [END_OF_ROW, END, MOVE] = [0, 1, 2];
+
+/**
+ * Unpacks the run lengths of a BMP (BI_RLE8 and BI_RLE4) to rows of `stride` bytes. Skipped pixels get index 0.
+ * @throws {AppError} `undecodable_image` if the bytes end before the picture.
+ */
+export function unpackRunLengths(
+  packed: Buffer,
+  { width, height, depth, stride }: { width: number; height: number; depth: 4 | 8; stride: number },
+): Buffer {
+  const rows = Buffer.alloc(stride * height);
+  let [x, y, at] = [0, 0, 0];
+  const paint = (index: number) => {
+    // A run may go beyond its row or the picture, where it is not visible.
+    if (x < width && y < height) {
+      if (depth === 8) rows[y * stride + x] = index;
+      else {
+        const place = y * stride + (x >> 1);
+        rows[place] = (rows[place] ?? 0) | (x & 1 ? index : index << 4);
+      }
+    }
+    x++;
+  };
+  while (y < height) {
+    if (at + 2 > packed.length) {
+      // Some writers leave out the end mark.
+      if (y >= height - 1) return rows;
+      throw unpackable();
+    }
+    const count = packed[at++] ?? 0;
+    const value = packed[at++] ?? 0;
+    if (count > 0) {
+      for (let pixel = 0; pixel < count; pixel++) {
+        paint(depth === 8 ? value : pixel & 1 ? value & 15 : value >> 4);
+      }
+    } else if (value === END_OF_ROW) {
+      x = 0;
+      y++;
+    } else if (value === END) return rows;
+    else if (value === MOVE) {
+      x += packed[at++] ?? 0;
+      y += packed[at++] ?? 0;
+    } else {
+      const bytes = Math.ceil((value * depth) / 8);
+      if (at + bytes > packed.length) throw unpackable();
+      for (let pixel = 0; pixel < value; pixel++) {
+        const byte = packed[at + Math.floor((pixel * depth) / 8)] ?? 0;
+        paint(depth === 8 ? byte : pixel & 1 ? byte & 15 : byte >> 4);
+      }
+      at += bytes + (bytes & 1);
+    }
+  }
+  return rows;
+}
+
+function unpackable(): AppError {
+  return new AppError('undecodable_image', 'The compressed data of the BMP file is damaged or truncated.');
+}
+
+const ENTRY_BYTES = 16;
+
+/**
+ * Returns the largest picture of a Windows icon or cursor as a PNG; of several, the one with the most colours. The
+ * others are the same picture in other sizes.
+ * @throws {AppError} `undecodable_image`, `image_limit`.
+ */
+export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
+  const [largest] = entriesOf(file).sort(
+    (a, b) => b.width * b.height - a.width * a.height || b.depth - a.depth,
+  );
+  if (!largest) throw new AppError('undecodable_image', 'The icon is damaged, truncated or empty.');
+  const { data } = largest;
+  if (data.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return data;
+  return writePng({ ...decodeIconBitmap(data, limits), level: 1 });
+}
+
+/** Returns the entries of the directory that the file really contains. */
+function entriesOf(file: Buffer) {
+  const count = file.length < 6 ? 0 : file.readUInt16LE(4);
+  const isIcon = file.length >= 4 && file.readUInt16LE(2) === 1;
+  return Array.from({ length: Math.min(count, 256) }, (_, entry) => 6 + entry * ENTRY_BYTES).flatMap((at) => {
+    if (at + ENTRY_BYTES > file.length) return [];
+    // The size is often wrong, but a picture knows its own end.
+    const offset = file.readUInt32LE(at + 12);
+    if (offset + ENTRY_BYTES > file.length) return [];
+    // A cursor stores its hotspot instead of planes and depth.
+    const depth = isIcon ? file.readUInt16LE(at + 6) : 0;
+    return [
+      {
+        width: file[at] || 256,
+        height: file[at + 1] || 256,
+        depth,
+        data: file.subarray(offset),
+      },
+    ];
+  });
 }

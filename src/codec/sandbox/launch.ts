@@ -8,7 +8,7 @@ import { become, limit, startSession } from '../../lib/linux/process.ts';
 import { install } from '../../lib/linux/seccomp.ts';
 import type { System } from '../../lib/linux/system.ts';
 import { loadSharp } from '../convert/sharp.ts';
-import type { Environment } from '../workers/environment.ts';
+import type { Environment } from '../workers/protocol.ts';
 import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } from './policy.ts';
 
 interface LaunchOptions {

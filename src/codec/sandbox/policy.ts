@@ -4,7 +4,7 @@ import process from 'node:process';
 import type { Allowance } from '../../lib/linux/landlock.ts';
 import type { Filter, Rule } from '../../lib/linux/seccomp.ts';
 import { ENOSYS, EPERM } from '../../lib/linux/system.ts';
-import type { Environment } from '../workers/environment.ts';
+import type { Environment } from '../workers/protocol.ts';
 
 /** Maximum size in bytes of one file that a worker writes. */
 export const MAX_FILE_BYTES = 512 * 1024 * 1024;

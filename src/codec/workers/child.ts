@@ -5,8 +5,13 @@ import { dirname, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import { parseForeignJson } from '../../lib/foreign-json.ts';
 import { LAUNCHER, WORKER } from '../sandbox/launch.ts';
-import type { Environment } from './environment.ts';
-import { createLineReader, type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
+import {
+  createLineReader,
+  type Environment,
+  type JobReply,
+  WorkerReply,
+  type WorkerRequest,
+} from './protocol.ts';
 
 /** A third of the server's share of a contended core. */
 const NICENESS = 5;

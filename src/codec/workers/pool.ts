@@ -4,8 +4,8 @@ import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type Ending, startChild } from './child.ts';
-import type { Environment } from './environment.ts';
 import { type JobLimits, PooledWorker, type Run, type Task } from './pooled-worker.ts';
+import type { Environment } from './protocol.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
 interface PoolOptions<T extends Task> {

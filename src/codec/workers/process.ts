@@ -1,7 +1,7 @@
 import process from 'node:process';
 import type { System } from '../../lib/linux/system.ts';
 import { LAUNCHER, launch } from '../sandbox/launch.ts';
-import type { Environment } from './environment.ts';
+import type { Environment } from './protocol.ts';
 
 interface Surroundings {
   /** `null` if the system or the runtime has no such calls. */

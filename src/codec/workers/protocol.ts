@@ -140,3 +140,6 @@ export function createLineReader(onLine: (line: string) => void): (text: string)
     for (const line of lines) onLine(line);
   };
 }
+
+/** Environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { readJson } from '../../http/read-json.ts';
+import { readJson } from '../../http/read-body.ts';
 import { type Call, type Caller, parsedJson, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Dialect } from '../../http/dialect.ts';
-import { readJson } from '../../http/read-json.ts';
+import { readJson } from '../../http/read-body.ts';
 import { type Client, type ClientRoute, json } from './client.ts';
 
 /** Clients of the PicGo server give up on any other status than 200. */

@@ -2,7 +2,7 @@ import { AppError, inEnglish } from '../../errors.ts';
 import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
-import type { ImageLimits } from '../upload/limits.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 
 /** How often the server notes that it runs, in ms. */
 export const NOTE_INTERVAL_MS = 60_000;

@@ -10,7 +10,7 @@ import type { ImageFiles } from '../records/image-files.ts';
 import type { RecordCache } from '../records/records.ts';
 import type { Reviews } from '../review/reviews.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
-import type { ImageLimits } from '../upload/limits.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 import { createAccessLog } from './accesses.ts';
 import { type CleanupReport, createAskedCleanup, createCleanup } from './cleanup.ts';
 import { createDoubts } from './doubts.ts';

@@ -11,7 +11,7 @@ import { altOf, type ImageRecord, NEVER, nameOf, VISIBILITIES, visibilityOf } fr
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
-import type { ImageLimits } from '../upload/limits.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 import { tellsPlace } from '../views.ts';
 import { pictureElement, type Shown } from './page-parts.ts';
 

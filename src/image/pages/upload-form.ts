@@ -13,7 +13,7 @@ import type { Invite } from '../albums/invites.ts';
 import { type ImageRecord, VISIBILITIES, type Visibility } from '../image.ts';
 import { chosenAudience, MOST_VIEWS } from '../records/audience.ts';
 import type { ImageService } from '../service.ts';
-import type { ImageLimits } from '../upload/limits.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 import { DEFAULT_SIDE, MAX_SIDE } from '../upload/upload-options.ts';
 import { tileGrid } from './picture-rows.ts';
 

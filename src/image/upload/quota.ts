@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts';
 import { cachedFor } from '../../lib/answer-cache.ts';
 import { freeBytesOf } from '../../lib/storage-full.ts';
+import type { Listing } from '../records/audience.ts';
 import type { ImageStore } from '../store.ts';
 
 /** How long an answer about the disk is used, in ms. */
@@ -103,4 +104,25 @@ export function createQuota(options: QuotaOptions): Quota {
       }
     },
   };
+}
+
+/** What the image host accepts, and how long it keeps it. */
+export interface ImageLimits {
+  maxUploadBytes: number;
+  maxPixels: number;
+  maxFrames: number;
+  /** Whether HEIC is accepted. */
+  heic: boolean;
+  retentionMs: number;
+  cleanupIntervalMs: number;
+  /** How long files without a record stay in quarantine. */
+  strayRetentionMs: number;
+  /** How long caches may keep a public file. */
+  cacheMaxAgeMs: number;
+  /** Whether there is a gallery. */
+  listing: Listing;
+  /** Maximum expiry that uploaders can set; infinity: forever. */
+  maxExpiryMs: number;
+  /** How long the uploader's address gives the right to delete; infinity: always. */
+  deleteByAddressMs: number;
 }

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
-import { parseJson } from '../../http/read-json.ts';
+import { parseJson } from '../../http/read-body.ts';
 import { decodeBase64, MOST_BASE64 } from './base64.ts';
 import { readBody, tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
-import { MAX_JSON_BYTES, parseJson } from '../../http/read-json.ts';
+import { MAX_JSON_BYTES, parseJson } from '../../http/read-body.ts';
 import type { Received } from './upload.ts';
 
 export const MAX_URL = 2000;

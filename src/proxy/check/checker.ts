@@ -10,11 +10,10 @@ import { createDialler, type Dialler } from './dialler.ts';
 import { askDirectly, lazySecureContext, rangeRequest, type Target } from './exchange.ts';
 import { CheckFault } from './fault.ts';
 import { answerReader, type FileRange, type HttpAnswer } from './http.ts';
-import { createInterrogation, UNKNOWN } from './interrogation.ts';
+import { createInterrogation, createRelays, UNKNOWN } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
 import { refusalOf } from './policy.ts';
-import { createRelays } from './relays.ts';
 import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
 
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */

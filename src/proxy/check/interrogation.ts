@@ -1,4 +1,5 @@
 import type { SecureContext } from 'node:tls';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { CheckError, CheckResult, Dialled } from '../proxy.ts';
 import { proxyKeyOf } from '../targets/site.ts';
 import type { Dialler, Held } from './dialler.ts';
@@ -7,7 +8,6 @@ import { CheckFault, type FaultCode } from './fault.ts';
 import { answerReader, type HttpAnswer } from './http.ts';
 import { type Judge, type Judges, type Scheme, schemeFor } from './judges.ts';
 import { createOpinions, type Failed, type Opinion } from './opinion.ts';
-import type { Relays } from './relays.ts';
 import type { Challenge, Witness, Witnesses } from './witnesses.ts';
 
 /** Number of judges to try. If each was down when the proxy failed, the result is `unknown`. */
@@ -207,5 +207,34 @@ function createRelayProof(
     }
     if (error === undefined) throw new CheckFault('aborted', 'the witnesses have failed');
     return error;
+  };
+}
+
+/** Maximum number of proxies remembered, which takes 5 MB. */
+const MOST = 50_000;
+
+/** How long a delivered part of a witness's file counts. */
+const BELIEVED_MS = { least: 3_600_000, most: 3 * 3_600_000 } as const;
+
+/**
+ * Remembers which proxies have recently shown that they relay. The memory belongs to this process: after a
+ * start, all have to show it again.
+ */
+export interface Relays {
+  has(proxy: string): boolean;
+  add(proxy: string): void;
+  forget(proxy: string): void;
+}
+
+export function createRelays(monotonic: () => number): Relays {
+  const until = new BoundedMap<string, number>(MOST);
+  return {
+    has: (proxy) => (until.get(proxy) ?? Number.NEGATIVE_INFINITY) > monotonic(),
+    add(proxy) {
+      const { least, most } = BELIEVED_MS;
+      // A random time, so that proxies cannot predict when they are asked.
+      until.set(proxy, monotonic() + least + Math.random() * (most - least));
+    },
+    forget: (proxy) => void until.delete(proxy),
   };
 }

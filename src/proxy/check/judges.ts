@@ -2,8 +2,7 @@ import type { Protocol } from '../proxy.ts';
 import { type Echo, readEcho } from './echo.ts';
 import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
-import { pause } from './politeness.ts';
-import { AskFault, createRemote, type Remote, type RemoteState } from './remote.ts';
+import { AskFault, createRemote, pause, type Remote, type RemoteState } from './remote.ts';
 import {
   confirm,
   firstUp,

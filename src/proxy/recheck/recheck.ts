@@ -3,7 +3,7 @@ import type { Lease, Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import type { CheckBudget } from '../check/check-budget.ts';
-import type { Checker } from '../check/checker.ts';
+import type { Checker, JudgeState } from '../check/checker.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { type Recorder, rightOf } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
@@ -171,4 +171,32 @@ interface Sample {
 function checksPerHour({ items, total }: Sample, costMs: number): number {
   const sum = items.reduce((checks, record) => checks + HOUR_MS / waitMs(record, costMs), 0);
   return items.length === 0 ? 0 : (sum * total) / items.length;
+}
+
+/** Before anything else that is due. */
+const FIRST = 0;
+
+/**
+ * Creates a task that checks whether a witness is available again. If so, the proxies that were listed only
+ * by what they echoed are checked next.
+ */
+export function createEchoedRecall(
+  store: Pick<ProxyStore, 'stream' | 'reschedule'>,
+  judges: () => JudgeState,
+): (signal?: AbortSignal) => Promise<void> {
+  let recalled = false;
+  return async (signal) => {
+    if (judges().witnesses.state !== 'up') {
+      recalled = false;
+      return;
+    }
+    if (recalled) return;
+    for await (const batch of store.stream({ status: 'alive', proofs: ['echoed'] })) {
+      for (const { id } of batch) {
+        if (signal?.aborted) return;
+        await store.reschedule(id, FIRST);
+      }
+    }
+    recalled = true;
+  };
 }

@@ -1,10 +1,9 @@
-import { type Kind, keyOf } from '../discovery/key.ts';
+import { createSeen, type Kind, keyOf } from '../discovery/key.ts';
 import type { Pass } from '../discovery/pass.ts';
 import { createRows, type Rows } from '../discovery/rows.ts';
 import type { Login } from '../login.ts';
 import { createOtherLogins, type Logins } from '../pool/logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS } from '../proxy.ts';
-import { createSeen } from '../sources/seen.ts';
 
 /** `none`: not to be checked now. */
 export type Rank = 'good' | 'due' | 'dead' | 'none';

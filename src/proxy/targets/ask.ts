@@ -3,6 +3,7 @@ import { createDialler } from '../check/dialler.ts';
 import { askThrough, lazySecureContext, targetOf } from '../check/exchange.ts';
 import { headReader, openingReader } from '../check/http.ts';
 import type { Dialled } from '../proxy.ts';
+import { siteOf } from './site.ts';
 
 /** What a site answers if it does not refuse a proxy. */
 export interface Expected {
@@ -80,4 +81,15 @@ export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
     },
     close: dialler.close,
   };
+}
+
+/** A target that the operator has configured. Proxies are tried with it from time to time. */
+export interface NamedTarget extends Expected {
+  name: string;
+  url: string;
+}
+
+/** Returns the configured targets by site, in lower case. */
+export function sitesByName(named: readonly NamedTarget[]): ReadonlyMap<string, string> {
+  return new Map(named.map(({ name, url }) => [name.toLowerCase(), siteOf(new URL(url).hostname)]));
 }

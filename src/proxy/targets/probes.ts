@@ -3,8 +3,7 @@ import type { StateStore } from '../../lib/state.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Dialled, type Protocol, UNFORGEABLE } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
-import type { AskThrough } from './ask.ts';
-import type { NamedTarget } from './named.ts';
+import type { AskThrough, NamedTarget } from './ask.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
 import type { Sites } from './sites.ts';
 

@@ -9,7 +9,7 @@ import { createContexts } from '../../../src/http/context.ts';
 import { statsAnswer } from '../../../src/proxy/descriptions.ts';
 import { proxyRoutes } from '../../../src/proxy/routes.ts';
 import type { ProxyServiceOptions } from '../../../src/proxy/service.ts';
-import type { NamedTarget } from '../../../src/proxy/targets/named.ts';
+import type { NamedTarget } from '../../../src/proxy/targets/ask.ts';
 import { targetRoutes } from '../../../src/proxy/targets/routes.ts';
 import { createTargets } from '../../../src/proxy/targets/targets.ts';
 import { createTestimony } from '../../../src/proxy/targets/testimony.ts';

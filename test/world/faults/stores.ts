@@ -65,7 +65,7 @@ export const STORE_FAULTS: readonly PutBack[] = [
   },
   {
     name: 'a repaired database has forgotten which pictures had ended',
-    changes: [change('adapters/sqlite/salvage.ts', "  { name: 'image_ends', key: 'id', least: '' },\n", '')],
+    changes: [change('adapters/sqlite/repair.ts', "  { name: 'image_ends', key: 'id', least: '' },\n", '')],
     proof: test('test/faults/damaged-database.test.ts', 'is named at the start'),
   },
   {

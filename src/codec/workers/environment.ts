@@ -1,2 +1,0 @@
-/** Environment variables. */
-export type Environment = Readonly<Record<string, string | undefined>>;
