@@ -301,9 +301,16 @@ function describedRoutes({ features, health, metrics, routes = [], now }: AppOpt
     ...(metrics ? metricsRoutes(metrics.registry, metrics.token) : []),
     ...routes,
     ...[...groups].flatMap(([basePath, group]) =>
-      below(basePath, [...group.flatMap((feature) => feature.routes), ...statsRoutes(group, now)]),
+      below(basePath, [
+        ...group.flatMap(({ name, routes }) => routes.map((one) => taggedAs(name, one))),
+        ...statsRoutes(group, now),
+      ]),
     ),
   ];
+}
+
+function taggedAs(tag: string, one: Route): Route {
+  return one.about === undefined ? one : { ...one, about: { tag, ...one.about } };
 }
 
 /** Adds the headers of every answer. */

@@ -19,7 +19,6 @@ export interface GatewayDoor {
   report(witness: Witness, report: ExitReport): Verdict;
 }
 
-const tag = 'Proxy pool';
 const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
@@ -78,12 +77,12 @@ const entryExample = {
 
 /** Describes a route that answers with these fields. */
 function describe(
-  about: Omit<Description, 'tag' | 'answers'>,
+  about: Omit<Description, 'answers'>,
   description: string,
   [fields, example]: [TProperties, object],
 ): Description {
   const schema = Type.Object({ success: Type.Literal(true), ...fields });
-  return { ...about, tag, answers: { 200: { description, schema, example: { success: true, ...example } } } };
+  return { ...about, answers: { 200: { description, schema, example: { success: true, ...example } } } };
 }
 
 const reporting = describe(

@@ -58,7 +58,8 @@ export interface Answer {
 export interface Description {
   /** The `operationId`: lower camel case, unique. */
   id: string;
-  tag: string;
+  /** Default: the service that has the route, or `Server`. */
+  tag?: string;
   summary: string;
   description?: string;
   /** Successful answers by status. Errors are listed by status only, unless they can be more than JSON. */
@@ -101,7 +102,7 @@ export function schemeOf(name: string): string {
  * which would validate each answer at half the throughput. The tests validate answers against this description instead.
  */
 export function operationOf(
-  { id, tag, answers, errors = [], ...rest }: Description,
+  { id, tag = 'Server', answers, errors = [], ...rest }: Description,
   { names, optional }: NeededTokens,
 ) {
   const responses: OpenAPIV3.ResponsesObject = {};

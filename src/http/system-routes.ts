@@ -19,7 +19,6 @@ const readiness = Type.Composite([
 
 const liveness: Description = {
   id: 'getLiveness',
-  tag: 'Server',
   summary: 'Check that the process is running',
   answers: {
     200: {
@@ -32,7 +31,6 @@ const liveness: Description = {
 
 const ready: Description = {
   id: 'getReadiness',
-  tag: 'Server',
   summary: 'Check that the server can serve requests',
   answers: {
     200: {
@@ -137,7 +135,6 @@ type Collected = Pick<Metrics, 'collect'>;
 
 const about: Description = {
   id: 'getMetrics',
-  tag: 'Server',
   summary: 'Get metrics for Prometheus',
   description: 'Open to everyone unless `METRICS_TOKEN` is set.',
   answers: {

@@ -28,7 +28,6 @@ const accessesBody = Type.Object({
 
 const about: Description = {
   id: 'noteAccesses',
-  tag: 'Image host',
   summary: 'Report images served by a cache',
   description:
     `Prevents images served by a cache in front from being deleted as idle. Accepts at most ${MOST_ACCESSES} at once. Needs ` +

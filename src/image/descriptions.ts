@@ -17,7 +17,6 @@ import { MAX_FILES } from './upload/multipart.ts';
 import { uploadOptions } from './upload/upload-options.ts';
 import { urlField } from './upload/url-order.ts';
 
-const tag = 'Image host';
 const file = Type.String({ format: 'binary', description: 'The image file.' });
 const text = Type.String();
 const page: Answer = { description: 'An HTML page.', content: { 'text/html': { schema: text } } };
@@ -43,7 +42,6 @@ const albumToken = {
 export const details = {
   upload: {
     id: 'uploadImage',
-    tag,
     summary: 'Upload an image',
     description:
       'Send a form with the file in the field `image`, or the bytes of the file as the body with any ' +
@@ -92,7 +90,6 @@ export const details = {
 
   info: {
     id: 'getImageInfo',
-    tag,
     summary: 'Get information about an image',
     parameters: password,
     answers: { 200: { description: 'The image.', ...infoAnswer } },
@@ -101,7 +98,6 @@ export const details = {
 
   list: {
     id: 'listImages',
-    tag,
     summary: 'List public images, newest first',
     answers: { 200: { description: 'One page of results. Pages past the end are empty.', ...listAnswer } },
     errors: [400],
@@ -109,7 +105,6 @@ export const details = {
 
   search: {
     id: 'searchImages',
-    tag,
     summary: 'Search public images',
     answers: { 200: { description: 'One page of matches, newest first.', ...searchAnswer } },
     errors: [400],
@@ -117,7 +112,6 @@ export const details = {
 
   change: {
     id: 'changeImage',
-    tag,
     summary: 'Change an image',
     description:
       'Changes who can see the image, for how long, its name, title or alternative text. Needs the delete token in a header. Counts as an upload. Cookies for an old password stop working.',
@@ -136,7 +130,6 @@ export const details = {
 
   remove: {
     id: 'deleteImage',
-    tag,
     summary: 'Delete an image',
     description: 'Allowed from the IP address of the upload, or from anywhere with the delete token.',
     parameters: [
@@ -155,7 +148,6 @@ export const details = {
 
   cleanup: {
     id: 'cleanUpImages',
-    tag,
     summary: 'Clean up idle images',
     description:
       'Deletes images without a view for `retention_days` in which the server ran. The server also does this on its own. Calls during a cleanup share its result. If `ADMIN_TOKEN` is not set, nothing is deleted ' +
@@ -166,7 +158,6 @@ export const details = {
 
   file: {
     id: 'getImage',
-    tag,
     summary: 'Get an image or its page',
     description:
       '`/i/<id>` is the page. `/i/<id>.<extension>` is the file, with `ETag` and `Range`; caches may keep it for a day. ' +
@@ -218,7 +209,6 @@ export const details = {
 
   unlock: {
     id: 'unlockImage',
-    tag,
     summary: 'Open a protected image with its password',
     requestBody: {
       required: true,
@@ -240,7 +230,6 @@ export const details = {
 
   qrCode: {
     id: 'getImageQrCode',
-    tag,
     summary: 'Get a QR code of the link to an image',
     answers: {
       200: { description: 'The QR code, black on white.', content: { 'image/svg+xml': { schema: text } } },
@@ -250,7 +239,6 @@ export const details = {
 
   preview: {
     id: 'getImagePreview',
-    tag,
     summary: 'Get what chats and forums show of the link to an image',
     description:
       'A JPEG of at most 1,280 pixels, named by `og:image`; an animation as it is stored. There is none of an image with limited views.',
@@ -260,7 +248,6 @@ export const details = {
 
   view: {
     id: 'viewImage',
-    tag,
     summary: 'Get the file as the button on its page does',
     description:
       'Like `GET /i/<id>.<extension>`, but also sends an image with limited views to programs that look like previews of links.',
@@ -270,7 +257,6 @@ export const details = {
 
   lock: {
     id: 'lockImage',
-    tag,
     summary: 'Lock a protected image again in this browser',
     answers: {
       303: { description: 'Removes the cookie that opened the image and sends the browser to its page.' },
@@ -280,7 +266,6 @@ export const details = {
 
   askDelete: {
     id: 'askToDeleteImage',
-    tag,
     summary: 'Get the page that confirms a deletion',
     parameters: [{ name: 'token', in: 'query', description: 'The delete token.', schema: text }],
     answers: { 200: page },
@@ -289,7 +274,6 @@ export const details = {
 
   confirmDelete: {
     id: 'confirmDeleteImage',
-    tag,
     summary: 'Delete an image from the confirmation page',
     requestBody: {
       required: true,
@@ -303,7 +287,6 @@ export const details = {
 
   sharex: {
     id: 'getShareXUploader',
-    tag,
     summary: 'Get a custom uploader for ShareX',
     answers: {
       200: { description: 'A `.sxcu` file.', content: { 'application/json': { schema: Type.Object({}) } } },

@@ -39,13 +39,11 @@ const taken = answer(
   { success, sealed: Type.String() },
   { success: true, sealed: 'q83v_w' },
 );
-const tag = 'Image host';
 const text = Type.String();
 
 const described = {
   give: {
     id: 'giveList',
-    tag,
     summary: 'Keep an encrypted list for another device',
     description:
       'The body is what the browser has encrypted, at most 256 KiB, in Base64url. The server has no key. It keeps the text for ten minutes and for one read.',
@@ -55,7 +53,6 @@ const described = {
   },
   take: {
     id: 'takeList',
-    tag,
     summary: 'Read an encrypted list, once',
     answers: { 200: { description: 'The list, which the server no longer has.', ...taken } },
     errors: [404],

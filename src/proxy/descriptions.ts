@@ -73,8 +73,6 @@ const sourceExample = {
   paused_until: null,
 };
 
-const tag = 'Proxy pool';
-
 const ok = (description: string, schema: TSchema, example: unknown): Record<200, Answer> => ({
   200: { description, schema, example },
 });
@@ -90,7 +88,6 @@ const text = (example: string) => ({ schema: Type.String(), example });
 
 export const list: Description = {
   id: 'listProxies',
-  tag,
   summary: 'List proxies',
   description:
     'The most reliable come first, unless `sort` or `random` is set. Filters ignore case. In text formats, proxies with a login are listed for the administrator only, with the login included.',
@@ -118,7 +115,6 @@ export const list: Description = {
 
 export const exportList: Description = {
   id: 'exportProxies',
-  tag,
   summary: 'Export working proxies',
   description:
     'A streamed download, by default the most reliable first (`sort`). The administrator also gets logins: as `protocol://user:password@ip:port`, or `ip:port:user:password` with `format=text`. For everyone else, records mask the login and lines of text leave those proxies out.',
@@ -143,7 +139,6 @@ export const exportList: Description = {
 
 export const status: Description = {
   id: 'getProxyStatus',
-  tag,
   summary: 'Get the status of the pool',
   answers: ok('The state of the pool and of its refresh.', schemas.statusSchema, {
     status: 'running',
@@ -159,7 +154,6 @@ export const status: Description = {
 
 export const filters: Description = {
   id: 'getProxyFilters',
-  tag,
   summary: 'List filter values',
   answers: ok('The values that filters accept. Countries are those in the pool.', schemas.filtersSchema, {
     protocols: ['http', 'https', 'socks4', 'socks5'],
@@ -170,7 +164,6 @@ export const filters: Description = {
 
 export const details: Description = {
   id: 'getProxy',
-  tag,
   summary: 'Get a proxy',
   description:
     'With the administrator token, the response includes `reports`. Others do not get them, as they name the sites that clients visit.',
@@ -183,7 +176,6 @@ export const details: Description = {
 
 export const startTest: Description = {
   id: 'startProxyTest',
-  tag,
   summary: 'Start a test of a proxy',
   description:
     'Returns at once. The result appears on the proxy within seconds. Calls during a test join it.',
@@ -200,7 +192,6 @@ export const startTest: Description = {
 
 export const quickTest: Description = {
   id: 'testProxyQuick',
-  tag,
   summary: 'Test a proxy and wait for the result',
   description:
     'Only public addresses are tested. With `proxy_id`, the result is saved to that proxy; its address must match. ' +
@@ -225,7 +216,6 @@ export const quickTest: Description = {
 
 export const report: Description = {
   id: 'reportProxy',
-  tag,
   summary: 'Report whether a proxy worked',
   description: 'A proxy reported as failed is rechecked soon. Reports alone never change its status.',
   answers: ok('The report is recorded.', schemas.reportSchema, {
@@ -238,7 +228,6 @@ export const report: Description = {
 
 export const startRefresh: Description = {
   id: 'startRefresh',
-  tag,
   summary: 'Start a refresh of the pool',
   description:
     'Fetches, verifies, stores and cleans up; this takes 1 to 3 minutes. If one is already running, returns it. If ' +
@@ -261,14 +250,12 @@ export const startRefresh: Description = {
 
 export const currentRefresh: Description = {
   id: 'getRefresh',
-  tag,
   summary: 'Get the current or last refresh',
   answers: ok('The progress of the refresh.', schemas.startedSchema, { success: true, job: jobExample }),
 };
 
 export const events: Description = {
   id: 'followRefresh',
-  tag,
   summary: 'Follow refreshes as server-sent events',
   description:
     '`progress` events carry the job as JSON with the lists that changed since the last event, at most four per second. With `pool=true`, `pool` events carry the statistics of the pool, at most one every five seconds.',
@@ -286,7 +273,6 @@ export const events: Description = {
 
 export const sources: Description = {
   id: 'listSources',
-  tag,
   summary: 'List the sources of proxies',
   description: 'In the order of the settings.',
   answers: ok('The lists and how each performs.', schemas.sourcesSchema, {
@@ -300,7 +286,6 @@ export const sources: Description = {
 
 export const retrySource: Description = {
   id: 'retrySource',
-  tag,
   summary: 'Resume a paused list',
   description: 'The next refresh reads the list again.',
   answers: ok('The list.', schemas.sourceRetrySchema, { success: true, source: sourceExample }),
@@ -309,7 +294,6 @@ export const retrySource: Description = {
 
 export const judge: Description = {
   id: 'judge',
-  tag,
   summary: 'Show a request as the server received it',
   description: 'Checks fetch this through a proxy to see what the proxy passes on.',
   answers: ok(

@@ -12,7 +12,6 @@ import {
 } from './schemas.ts';
 import { additionBody, albumBody, albumChangeBody, inviteBody, MOST_ADDED } from './wishes.ts';
 
-const tag = 'Image host';
 const text = Type.String();
 const file = Type.String({ format: 'binary' });
 const token = {
@@ -30,7 +29,6 @@ const json = (schema: TSchema) => ({
 export const albumDetails = {
   create: {
     id: 'createAlbum',
-    tag,
     summary: 'Create an album',
     description:
       'An album shows images under one link, in order. To add an image, upload it with `album`; an album holds ' +
@@ -55,7 +53,6 @@ export const albumDetails = {
 
   show: {
     id: 'getAlbum',
-    tag,
     summary: 'Get an album',
     description:
       'Lists the images that still exist. Protected images are `locked` and show only their link. Every 100 ' +
@@ -66,7 +63,6 @@ export const albumDetails = {
 
   change: {
     id: 'changeAlbum',
-    tag,
     summary: 'Change the title, visibility or order of an album',
     description: 'Needs the token of the album. Counts as an upload.',
     parameters: [token],
@@ -77,7 +73,6 @@ export const albumDetails = {
 
   remove: {
     id: 'deleteAlbum',
-    tag,
     summary: 'Delete an album',
     description:
       'Needs the token of the album or the administrator. The images stay. With `images=delete`, those that the caller could ' +
@@ -93,7 +88,6 @@ export const albumDetails = {
 
   add: {
     id: 'addToAlbum',
-    tag,
     summary: 'Add stored images to an album',
     description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none. Counts as an upload.`,
     parameters: [token],
@@ -104,7 +98,6 @@ export const albumDetails = {
 
   takeOut: {
     id: 'takeOutOfAlbum',
-    tag,
     summary: 'Remove an image from an album',
     description:
       'The image itself stays. Needs the token of the album, the delete token of the image, or the administrator. With ' +
@@ -118,7 +111,6 @@ export const albumDetails = {
   },
   invite: {
     id: 'inviteToAlbum',
-    tag,
     summary: 'Invite guests to an album',
     description:
       'Returns a link to a page with a QR code, on which anyone can add images to the album, and nothing else. Their images are ' +
@@ -133,7 +125,6 @@ export const albumDetails = {
 
   invites: {
     id: 'listInvites',
-    tag,
     summary: 'List the invitations of an album',
     description: 'Needs the token of the album.',
     parameters: [token],
@@ -143,7 +134,6 @@ export const albumDetails = {
 
   revoke: {
     id: 'revokeInvite',
-    tag,
     summary: 'Revoke an invitation',
     description: 'Its link stops working at once. Images that came by it stay. Needs the token of the album.',
     parameters: [token],
@@ -153,7 +143,6 @@ export const albumDetails = {
 
   guestPage: {
     id: 'getGuestPage',
-    tag,
     summary: 'Get the page of an invitation',
     description: 'A form for images, and a QR code of its own address. It works without scripts.',
     answers: { 200: { description: 'The page.', content: { 'text/html': { schema: text } } } },
@@ -162,7 +151,6 @@ export const albumDetails = {
 
   addAsGuest: {
     id: 'addAsGuest',
-    tag,
     summary: 'Add images to an album as a guest',
     description:
       'Like `POST /api/upload`, without options and without a token. Every image counts against the invitation.',
@@ -181,7 +169,6 @@ export const albumDetails = {
 
   picture: {
     id: 'getAlbumPicturePage',
-    tag,
     summary: 'Get the page of an image of an album',
     description:
       'Like `/i/<id>`, with links to the previous and the next image of the album. Every 100 images of the album count as ' +
@@ -192,7 +179,6 @@ export const albumDetails = {
 
   page: {
     id: 'getAlbumPage',
-    tag,
     summary: 'Get the page of an album, or a ZIP file',
     description:
       '`<id>` is the page. `<id>.zip` holds all images that the visitor can see, as stored and in ' +

@@ -42,7 +42,6 @@ const link = Type.Object({
 
 const oembedDescription: Description = {
   id: 'getOembed',
-  tag: 'Image host',
   summary: 'Get oEmbed data for a link',
   answers: {
     200: {

@@ -50,7 +50,6 @@ const targetsQuery = Type.Object(
 
 const about: Description = {
   id: 'listTargets',
-  tag: 'Proxy pool',
   summary: 'List target sites',
   description:
     'Sites for which the server knows which proxies reach them. Everyone sees the targets named by the operator. The others show what users visit, so only the administrator sees them.',
