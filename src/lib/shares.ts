@@ -17,18 +17,19 @@ interface SharesOptions {
   /** The messages for a full share, and for no free places. */
   fullMessage: Said;
   busyMessage?: Said;
+  /** When a client with a full share is asked to try again. Default: 1 s. */
+  retryAfterMs?: number;
 }
 
-const RETRY_MS = 1000;
-
-export function createShares({ each, all, fullMessage, busyMessage = fullMessage }: SharesOptions): Shares {
+export function createShares(options: SharesOptions): Shares {
+  const { each, all, fullMessage, busyMessage = fullMessage, retryAfterMs = 1000 } = options;
   const held = new Map<string, number>();
   let total = 0;
 
   return {
     enter(client) {
       const own = held.get(client) ?? 0;
-      if (own >= each) throw new AppError('rate_limited', fullMessage, { retryAfterMs: RETRY_MS });
+      if (own >= each) throw new AppError('rate_limited', fullMessage, { retryAfterMs });
       if (all !== undefined && total >= all) {
         throw new AppError('busy', busyMessage, { retryAfterMs: 30_000 });
       }

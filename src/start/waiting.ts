@@ -50,59 +50,45 @@ interface WaitingOptions {
  * asks all clients to come back. Rejects with the lasting errors of `open` and `listen`.
  */
 export async function whenStoresAnswer(options: WaitingOptions): Promise<RunningServer> {
-  const { open, listen, isAway, log } = options;
-  const house = await open().catch((error: unknown) => {
-    if (!isAway(error)) throw error;
-    log('warn', 'the record store does not respond; waiting for it', { cause: causeOf(error) });
-    return null;
-  });
-  if (house === null) return wait(options);
-  const { server, url } = await listen(house.handle).catch(async (error: unknown) => {
-    await house.abandon();
-    throw error;
-  });
-  house.begin();
-  const { addresses, sandbox } = house;
-  return {
-    url,
-    addresses,
-    sandbox,
-    waits: false,
-    complete: Promise.resolve(),
-    stop: () => house.stop(server),
-  };
-}
-
-async function wait({ open, listen, isAway, clock, log }: WaitingOptions): Promise<RunningServer> {
-  let handle: Handler = askToComeAgain;
-  let house: House | null = null;
+  const { open, listen, isAway, clock, log } = options;
   const stopping = new AbortController();
-  const { server, url } = await listen((request, peer) => handle(request, peer));
 
-  async function finish(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(PAUSE_MS, stopping.signal).catch(() => {});
-      if (stopping.signal.aborted) return;
-      const found = await open().catch((error: unknown) => {
-        if (!isAway(error)) throw error;
-        return null;
-      });
-      if (found === null) continue;
-      if (stopping.signal.aborted) return found.abandon();
-      house = found;
-      handle = found.handle;
-      found.begin();
-      return log('info', 'the record store responds', { ...found.addresses });
-    }
+  function tryToOpen(first: boolean): Promise<House | null> {
+    return open().catch((error: unknown) => {
+      if (!isAway(error)) throw error;
+      if (first) log('warn', 'the record store does not respond; waiting for it', { cause: causeOf(error) });
+      return null;
+    });
   }
 
-  const complete = finish();
+  async function finish(): Promise<void> {
+    while (!house) {
+      await clock.sleep(PAUSE_MS, stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) return;
+      const found = await tryToOpen(false);
+      if (stopping.signal.aborted) return found?.abandon();
+      house = found;
+    }
+    house.begin();
+    log('info', 'the record store responds', { ...house.addresses });
+  }
+
+  let house = await tryToOpen(true);
+  const { server, url } = await listen((request, peer) =>
+    (house?.handle ?? askToComeAgain)(request, peer),
+  ).catch(async (error: unknown) => {
+    await house?.abandon();
+    throw error;
+  });
+  house?.begin();
+  const waits = house === null;
+  const complete = waits ? finish() : Promise.resolve();
   complete.catch(() => {});
   return {
     url,
-    addresses: {},
-    sandbox: null,
-    waits: true,
+    addresses: house?.addresses ?? {},
+    sandbox: house?.sandbox ?? null,
+    waits,
     complete,
     async stop() {
       stopping.abort();

@@ -1,5 +1,6 @@
 import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { createShares } from '../../lib/shares.ts';
 import type { CheckResult, Endpoint } from '../proxy.ts';
 import type { Checker, JudgeState } from './checker.ts';
 import { schemeFor } from './judges.ts';
@@ -42,7 +43,11 @@ export function noJudge(): AppError {
 }
 
 export function createBlindTests({ checker, clock, signal }: BlindTestOptions): BlindTests {
-  const running = new Map<string, number>();
+  const shares = createShares({
+    each: MOST_PER_CLIENT,
+    fullMessage: inEnglish(`At most ${MOST_PER_CLIENT} tests per client run at once.`),
+    retryAfterMs: ANSWER_MS,
+  });
 
   /** Called before the address is dialled, because only some addresses take a check as far as the judges. */
   async function demandJudge({ protocol }: Endpoint): Promise<void> {
@@ -67,22 +72,12 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
   return {
     async test(endpoint, payer) {
       if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
-      const before = running.get(payer) ?? 0;
-      if (before >= MOST_PER_CLIENT) {
-        throw new AppError(
-          'rate_limited',
-          inEnglish(`At most ${MOST_PER_CLIENT} tests per client run at once.`),
-          { retryAfterMs: ANSWER_MS },
-        );
-      }
-      running.set(payer, before + 1);
+      const leave = shares.enter(payer);
       try {
         await demandJudge(endpoint);
         return await checkFor5Seconds(endpoint);
       } finally {
-        const left = (running.get(payer) ?? 1) - 1;
-        if (left === 0) running.delete(payer);
-        else running.set(payer, left);
+        leave();
       }
     },
   };

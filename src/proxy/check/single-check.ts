@@ -1,5 +1,6 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
+import { createSemaphore } from '../../lib/semaphore.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { formatAddress, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
@@ -65,19 +66,11 @@ const MOST_AT_ONCE = 200;
 export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   const { get, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
   const started = new Map<number, Promise<void>>();
-  let running = 0;
-
-  async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= MOST_AT_ONCE) {
-      throw new AppError('busy', inEnglish('Too many tests are running.'), { retryAfterMs: 2000 });
-    }
-    running++;
-    try {
-      return await work();
-    } finally {
-      running--;
-    }
-  }
+  const bounded = createSemaphore({
+    maxRunning: MOST_AT_ONCE,
+    maxWaiting: 0,
+    fullMessage: inEnglish('Too many tests are running.'),
+  });
 
   async function check(endpoint: Dialled): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {
     const result = await checker.check(endpoint, signal);
