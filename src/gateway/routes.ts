@@ -1,4 +1,4 @@
-import { type Static, type StringOptions, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, type TProperties, Type } from '@sinclair/typebox';
 import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
 import { forwardedBy } from '../http/client/clients.ts';
 import { isLocal } from '../http/context.ts';
@@ -6,6 +6,7 @@ import type { Description } from '../http/describe.ts';
 import { type Call, type Caller, json, type Route, route } from '../http/route.ts';
 import { canonicalAddress, createNetworkList, unbracketed } from '../lib/address.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import { flag, integer, nullable, text } from '../lib/schema.ts';
 import { siteOfTarget } from '../proxy/targets/site.ts';
 import type { Witness } from '../proxy/targets/testimony.ts';
 import type { Entry, Journal } from './journal.ts';
@@ -22,8 +23,6 @@ export interface GatewayDoor {
 const NO_STORE = { headers: { 'cache-control': 'no-store' } };
 const REST = '^[1-9][0-9]{0,5}[smhd]$';
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
-const text = (description: string, rules: StringOptions = {}) => Type.String({ description, ...rules });
 const id = Type.Integer({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
@@ -37,7 +36,7 @@ const reportBody = Type.Object(
     exit: Type.Optional(text('The address that the site sees: `X-Picpool-Exit`.', { maxLength: 64 })),
     id: Type.Optional(id),
     target: text('The site: a domain, an address or a URL.', { minLength: 1, maxLength: 2000 }),
-    ok: Type.Boolean({ description: '`false` if the site refuses the exit.' }),
+    ok: flag('`false` if the site refuses the exit.'),
     error: Type.Optional(text('What went wrong.', { maxLength: 2000 })),
     rest: Type.Optional(
       text('For how long the exit is left out, such as `15m`; at most a day.', { pattern: REST }),
@@ -51,13 +50,13 @@ const entrySchema = Type.Object(
     at: text('UTC, `YYYY-MM-DD HH:MM:SS`.'),
     kind: text('`plain`: a request over plain http. `tunnel`: CONNECT or SOCKS.'),
     outcome: text('`served`, `no_answer` or `client_left`.'),
-    ms: Type.Integer({ description: 'Time until the answer began.' }),
-    tries: Type.Integer({ description: 'Number of proxies tried.' }),
+    ms: integer('Time until the answer began.'),
+    tries: integer('Number of proxies tried.'),
     account: text('ID of the token, or the address of a client without one.'),
     session: nullable(Type.String()),
     site: Type.String(),
     exit: nullable(text('The address that the site saw.')),
-    proxy: nullable(Type.Integer({ description: 'ID of the proxy.' })),
+    proxy: nullable(integer('ID of the proxy.')),
   },
   { $id: 'GatewayRequest' },
 );
@@ -99,11 +98,9 @@ const reporting = describe(
       counted: Type.Boolean(),
       reason: Type.Optional(text('Why it did not count.')),
       exit: Type.Optional(text('The exit that was meant.')),
-      rest_seconds: Type.Optional(
-        Type.Integer({ description: 'For how long it is left out; 0 after a success.' }),
-      ),
-      for_all: Type.Optional(Type.Boolean({ description: 'Whether it counts for all accounts.' })),
-      moved: Type.Optional(Type.Boolean({ description: 'Whether the session gets another exit.' })),
+      rest_seconds: Type.Optional(integer('For how long it is left out; 0 after a success.')),
+      for_all: Type.Optional(flag('Whether it counts for all accounts.')),
+      moved: Type.Optional(flag('Whether the session gets another exit.')),
     },
     { counted: true, exit: '203.0.113.9', rest_seconds: 600, for_all: false, moved: true },
   ],

@@ -1,13 +1,14 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { OpenAPIV3 } from 'openapi-types';
+import { text } from '../lib/schema.ts';
 
 /** The body of every error answer. */
 const errorSchema: TSchema = Type.Object(
   {
     success: Type.Literal(false),
-    error: Type.String({ description: 'The problem, as a sentence.' }),
-    code: Type.String({ description: 'The problem, as a code for programs.' }),
-    request_id: Type.String({ description: 'ID of this request in the log.' }),
+    error: text('The problem, as a sentence.'),
+    code: text('The problem, as a code for programs.'),
+    request_id: text('ID of this request in the log.'),
     details: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
         description: 'One entry per invalid field.',

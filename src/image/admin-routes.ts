@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Description } from '../http/describe.ts';
 import { type Call, type Route, route } from '../http/route.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
+import { integer, nullable, text } from '../lib/schema.ts';
 import type { ImageRecord } from './image.ts';
 import { formatAccessCursor, parseAccessCursor } from './records/cursor.ts';
 import { ID_PATTERN } from './records/ids.ts';
@@ -15,18 +16,14 @@ import { infoView } from './views.ts';
 const image = Type.Composite([
   Type.Omit(infoAnswer.schema, ['success']),
   Type.Object({
-    uploader: Type.String({
-      description: 'IP address of the uploader. It starts with "shared " if others use it too.',
-    }),
-    hash: Type.String({ description: 'SHA-256 of the stored file in hexadecimal.' }),
-    phash: Type.Union([Type.String(), Type.Null()], {
-      description:
-        'Perceptual hash: 64 bits in hexadecimal. null if the image has too little detail or comes from an old version.',
-    }),
+    uploader: text('IP address of the uploader. It starts with "shared " if others use it too.'),
+    hash: text('SHA-256 of the stored file in hexadecimal.'),
+    phash: nullable(
+      Type.String(),
+      'Perceptual hash: 64 bits in hexadecimal. null if the image has too little detail or comes from an old version.',
+    ),
     distance: Type.Optional(
-      Type.Integer({
-        description: `With \`near\`: number of bits in which the perceptual hashes differ, at most ${ALIKE_BITS}.`,
-      }),
+      integer(`With \`near\`: number of bits in which the perceptual hashes differ, at most ${ALIKE_BITS}.`),
     ),
   }),
 ]);
@@ -46,9 +43,7 @@ const answer = Type.Object({
   success: Type.Literal(true),
   page: Type.Integer(),
   per_page: Type.Integer(),
-  next: Type.Union([Type.String(), Type.Null()], {
-    description: 'The `cursor` of the next page. null on the last page.',
-  }),
+  next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
   images: Type.Array(image),
 });
 

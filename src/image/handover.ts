@@ -4,6 +4,7 @@ import type { Description } from '../http/describe.ts';
 import { readSmallBody } from '../http/read-body.ts';
 import { type Route, route } from '../http/route.ts';
 import type { Clock } from '../lib/clock.ts';
+import { integer } from '../lib/schema.ts';
 import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
 import { isGoodUntil } from '../lib/stored-time.ts';
@@ -31,7 +32,7 @@ interface HandoverOptions {
 
 const given = answer(
   'Handover',
-  { success, id: Type.String(), expires_in: Type.Integer({ description: 'Seconds.' }) },
+  { success, id: Type.String(), expires_in: integer('Seconds.') },
   { success: true, id: 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U', expires_in: LIFE_MS / 1000 },
 );
 const taken = answer(

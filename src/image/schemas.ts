@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { Extent, PRIVATE_PARTS, UPLOAD_WARNING_CODES } from '../codec/convert/warnings.ts';
 import { FORMATS } from '../codec/format.ts';
 import { Original } from '../codec/workers/protocol.ts';
-import { oneOf } from '../lib/schema.ts';
+import { flag, integer, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { VISIBILITIES } from './image.ts';
 import { CURSOR_PATTERN } from './records/cursor.ts';
 import { MOST_COUNTED } from './store.ts';
@@ -45,37 +45,31 @@ export const searchQuery = Type.Object({
 export const success = Type.Literal(true);
 
 export const facts = {
-  id: Type.String({ description: 'ID of 12 letters and digits.' }),
-  filename: Type.String({ description: 'Name of the uploaded file.' }),
-  title: Type.Union([Type.String(), Type.Null()], {
-    description: 'What its uploader calls it. null: the file name is shown.',
-  }),
-  alt: Type.Union([Type.String(), Type.Null()], {
-    description: 'Alternative text. null: it is the file name.',
-  }),
+  id: text('ID of 12 letters and digits.'),
+  filename: text('Name of the uploaded file.'),
+  title: nullable(Type.String(), 'What its uploader calls it. null: the file name is shown.'),
+  alt: nullable(Type.String(), 'Alternative text. null: it is the file name.'),
   format: oneOf(FORMATS, { description: 'Format of the stored file.' }),
-  width: Type.Integer({ description: 'Width in pixels.' }),
-  height: Type.Integer({ description: 'Height in pixels.' }),
-  frames: Type.Integer({ description: 'Number of frames; 1 for a still image.' }),
-  size: Type.Integer({ description: 'Size of the stored file in bytes.' }),
-  created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
+  width: integer('Width in pixels.'),
+  height: integer('Height in pixels.'),
+  frames: integer('Number of frames; 1 for a still image.'),
+  size: integer('Size of the stored file in bytes.'),
+  created_at: text('`YYYY-MM-DD HH:MM:SS`, UTC.'),
 };
 
 export const addresses = {
-  url: Type.String({ description: 'Link to the page.' }),
-  raw_url: Type.String({ description: 'Direct link to the file.' }),
+  url: text('Link to the page.'),
+  raw_url: text('Direct link to the file.'),
 };
 
 export const audience = {
   visibility: oneOf(VISIBILITIES, { description: 'Who can see the image.' }),
-  expires_at: Type.Union([Type.String(), Type.Null()], {
-    description:
-      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view in which the server ran.',
-  }),
-  max_views: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Number of views after which the image is deleted. null: no limit.',
-  }),
-  views_left: Type.Union([Type.Integer(), Type.Null()], { description: 'Number of views left.' }),
+  expires_at: nullable(
+    Type.String(),
+    '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view in which the server ran.',
+  ),
+  max_views: nullable(Type.Integer(), 'Number of views after which the image is deleted. null: no limit.'),
+  views_left: nullable(Type.Integer(), 'Number of views left.'),
 };
 
 const snippets = {
@@ -83,19 +77,20 @@ const snippets = {
   markdown: Type.String(),
   html: Type.String(),
   bbcode: Type.String(),
-  protected: Type.Boolean({ description: 'Whether the image needs a password.' }),
+  protected: flag('Whether the image needs a password.'),
   ...audience,
 };
 
 export const preview = {
-  thumbhash: Type.Union([Type.String(), Type.Null()], {
-    description: 'A blurred preview, as a ThumbHash in Base64. null for images from old versions.',
-  }),
+  thumbhash: nullable(
+    Type.String(),
+    'A blurred preview, as a ThumbHash in Base64. null for images from old versions.',
+  ),
 };
 export const exampleHash = 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG';
 
 const lastAccess = {
-  last_access: Type.String({ description: 'Last view, `YYYY-MM-DD HH:MM:SS`, UTC, to within an hour.' }),
+  last_access: text('Last view, `YYYY-MM-DD HH:MM:SS`, UTC, to within an hour.'),
 };
 
 export const exampleFacts = {
@@ -123,14 +118,15 @@ export const exampleLinks = {
 export const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
 const conversion = {
-  location: Type.Boolean({ description: 'Whether the stored file says where the picture was taken.' }),
-  original: Type.Union([Original, Type.Null()], {
-    description: 'The uploaded file, and how it was converted. null for images from old versions.',
-  }),
+  location: flag('Whether the stored file says where the picture was taken.'),
+  original: nullable(
+    Original,
+    'The uploaded file, and how it was converted. null for images from old versions.',
+  ),
   warnings: Type.Array(
     Type.Object({
       code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
-      message: Type.String({ description: 'Message for people.' }),
+      message: text('Message for people.'),
       from: Type.Optional(Extent),
       to: Type.Optional(Extent),
     }),
@@ -167,9 +163,9 @@ export const uploadAnswer = answer(
           'Present if the administrator has to approve the image first. Until then its links do not work.',
       }),
     ),
-    album: Type.Optional(Type.String({ description: 'ID of the album that contains it.' })),
-    delete_token: Type.String({ description: 'Deletes the image from any address. Returned only here.' }),
-    delete_url: Type.String({ description: 'Link to a page that deletes the image after confirmation.' }),
+    album: Type.Optional(text('ID of the album that contains it.')),
+    delete_token: text('Deletes the image from any address. Returned only here.'),
+    delete_url: text('Link to a page that deletes the image after confirmation.'),
     removed: Type.Array(oneOf(PRIVATE_PARTS), {
       description:
         'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
@@ -191,17 +187,17 @@ export const uploadsAnswer = answer(
   'UploadResults',
   {
     success,
-    stored: Type.Integer({ description: 'Number of stored files, at least 1.' }),
-    failed: Type.Integer({ description: 'Number of refused files.' }),
+    stored: integer('Number of stored files, at least 1.'),
+    failed: integer('Number of refused files.'),
     results: Type.Array(
       Type.Union([
         uploadAnswer.schema,
         Type.Object(
           {
             success: Type.Literal(false),
-            filename: Type.Union([Type.String(), Type.Null()], { description: 'Name as sent.' }),
-            error: Type.String({ description: 'The problem, as a sentence.' }),
-            code: Type.String({ description: 'The problem, as a code for programs.' }),
+            filename: nullable(Type.String(), 'Name as sent.'),
+            error: text('The problem, as a sentence.'),
+            code: text('The problem, as a code for programs.'),
           },
           { $id: 'RefusedFile' },
         ),
@@ -242,9 +238,10 @@ export const changeAnswer = answer(
   'ChangedImage',
   {
     ...infoAnswer.schema.properties,
-    cached_until: Type.Union([Type.String(), Type.Null()], {
-      description: 'Until then, caches may still serve the old version. null if no cache may.',
-    }),
+    cached_until: nullable(
+      Type.String(),
+      'Until then, caches may still serve the old version. null if no cache may.',
+    ),
   },
   { ...infoAnswer.example, cached_until: '2026-02-02 10:00:00' },
 );
@@ -252,12 +249,10 @@ export const changeAnswer = answer(
 const page = {
   page: Type.Integer(),
   per_page: Type.Integer(),
-  total: Type.Integer({ description: `Number of images on all pages. Search counts up to ${MOST_COUNTED}.` }),
-  total_exact: Type.Boolean({ description: '`false` if there are more than `total`.' }),
-  pages: Type.Integer({ description: 'Number of pages for `total`. Use `cursor` to go beyond.' }),
-  next: Type.Union([Type.String(), Type.Null()], {
-    description: 'The `cursor` of the next page. null on the last page.',
-  }),
+  total: integer(`Number of images on all pages. Search counts up to ${MOST_COUNTED}.`),
+  total_exact: flag('`false` if there are more than `total`.'),
+  pages: integer('Number of pages for `total`. Use `cursor` to go beyond.'),
+  next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
   images: Type.Array(
     Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess }, { $id: 'ListedImage' }),
   ),
@@ -296,11 +291,10 @@ export const deleteAnswer = answer(
 
 export const cleanupQuery = Type.Object({
   confirm: Type.Optional(
-    Type.Boolean({
-      description:
-        'true, from the administrator: the clock is right, although it jumped or the server was away for more than a day. Until then, or ' +
+    flag(
+      'true, from the administrator: the clock is right, although it jumped or the server was away for more than a day. Until then, or ' +
         'until the server has run for a day, the answer is 409, and neither idle nor expired images are deleted.',
-    }),
+    ),
   ),
 });
 
@@ -308,9 +302,9 @@ export const cleanupAnswer = answer(
   'CleanUp',
   {
     success,
-    removed: Type.Integer({ description: 'Number of deleted images.' }),
+    removed: integer('Number of deleted images.'),
     freed_bytes: Type.Integer(),
-    complete: Type.Boolean({ description: '`false` if time ran out. Call again for the rest.' }),
+    complete: flag('`false` if time ran out. Call again for the rest.'),
   },
   { success: true, removed: 12, freed_bytes: 2_210_640, complete: true },
 );
@@ -320,22 +314,22 @@ export const statsAnswer = {
   ...answer(
     'ImageStats',
     {
-      images: Type.Integer({ description: 'Number of stored images, including protected ones.' }),
-      protected: Type.Integer({ description: 'Number of images with a password.' }),
-      unlisted: Type.Integer({ description: 'Number of unlisted images without a password.' }),
-      bytes: Type.Integer({ description: 'Total size in bytes.' }),
+      images: integer('Number of stored images, including protected ones.'),
+      protected: integer('Number of images with a password.'),
+      unlisted: integer('Number of unlisted images without a password.'),
+      bytes: integer('Total size in bytes.'),
       formats: Type.Record(Type.String(), Type.Integer(), {
         description: 'Number of images by stored format.',
       }),
       accepted_formats: Type.Array(Type.String()),
       output_formats: Type.Array(Type.String()),
       max_upload_bytes: Type.Integer(),
-      max_pixels: Type.Integer({ description: 'Maximum number of pixels of an upload, over all frames.' }),
+      max_pixels: integer('Maximum number of pixels of an upload, over all frames.'),
       max_frames: Type.Integer(),
-      retention_days: Type.Number({
-        description: 'Images without a view for this many days, in which the server ran, are deleted.',
-      }),
-      abuse_contact: Type.Optional(Type.String({ description: 'Where to report abuse.' })),
+      retention_days: number(
+        'Images without a view for this many days, in which the server ran, are deleted.',
+      ),
+      abuse_contact: Type.Optional(text('Where to report abuse.')),
     },
     {
       images: 120,

@@ -1,9 +1,12 @@
 import {
   Kind,
   type SchemaOptions,
+  type StringOptions,
+  type TNull,
   type TObject,
   type TSchema,
   type TString,
+  type TUnion,
   type TUnsafe,
   Type,
   TypeRegistry,
@@ -105,4 +108,16 @@ export function oneOf<const T extends string>(
   options: SchemaOptions = {},
 ): TUnsafe<T> {
   return Type.Unsafe<T>({ ...options, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
+}
+
+/** Fields of an answer, with what the API description says about them. */
+export const text = (description: string, rules: StringOptions = {}) =>
+  Type.String({ description, ...rules });
+export const integer = (description: string) => Type.Integer({ description });
+export const number = (description: string) => Type.Number({ description });
+export const flag = (description: string) => Type.Boolean({ description });
+
+/** A value or `null`. `description`: what the two say together. */
+export function nullable<T extends TSchema>(schema: T, description?: string): TUnion<[T, TNull]> {
+  return Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 }

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { oneOf } from '../lib/schema.ts';
+import { flag, integer, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { CONDITIONS } from './pool/status.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, STATUSES } from './proxy.ts';
 import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
@@ -36,7 +36,7 @@ export const quickTestBody = Type.Object(
 
 export const reportBody = Type.Object(
   {
-    ok: Type.Boolean({ description: 'Whether the proxy worked for you.' }),
+    ok: flag('Whether the proxy worked for you.'),
     target: Type.Optional(
       Type.String({
         maxLength: 2000,
@@ -48,68 +48,58 @@ export const reportBody = Type.Object(
   OPEN,
 );
 
-const nullable = <T extends ReturnType<typeof oneOf | typeof Type.String | typeof Type.Integer>>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
-
 export const proxySchema = Type.Object(
   {
     id,
-    ip: Type.String({ description: 'IPv4 or IPv6 address.' }),
+    ip: text('IPv4 or IPv6 address.'),
     port: Type.Integer(),
     protocol: oneOf(PROTOCOLS, {
       description: '`https` is an HTTP proxy that passes CONNECT to a TLS site with a valid certificate.',
     }),
-    country: Type.String({
-      description:
-        'Country of the address that targets see, or of the proxy if that is unknown. `ZZ` if the country is unknown.',
-    }),
-    response_time: Type.Number({
-      description: 'Response time of the last passed check, in ms; 0 before the first.',
-    }),
-    last_checked: Type.String({ description: TIMESTAMP }),
+    country: text(
+      'Country of the address that targets see, or of the proxy if that is unknown. `ZZ` if the country is unknown.',
+    ),
+    response_time: number('Response time of the last passed check, in ms; 0 before the first.'),
+    last_checked: text(TIMESTAMP),
     status: oneOf(STATUSES, { description: 'Result of the last check.' }),
-    source: Type.String({ description: 'The list in which it first appeared.' }),
+    source: text('The list in which it first appeared.'),
     anonymity: nullable(
       oneOf(ANONYMITIES, {
         description:
           '`transparent`: targets see your address. `anonymous`: they see only that a proxy is used. `elite`: they see neither.',
       }),
     ),
-    exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
+    exit_ip: nullable(text('The address that targets see.')),
     proof: nullable(oneOf(PROOFS, { description: PROOF })),
-    tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Request headers that the proxy added, changed or removed in the last passed check.',
-    }),
-    uptime: Type.Union([Type.Number(), Type.Null()], {
-      description:
-        'Share of about the last 24 h in which it was alive, 0 to 1; recent hours weigh more. `null` in its first hour.',
-    }),
-    score: Type.Number({
-      description: 'Expected uptime, 0 to 1, which orders the list. New proxies start low.',
-    }),
-    checks: Type.Integer({ description: 'Number of checks so far.' }),
-    successes: Type.Integer({ description: 'Number of passed checks.' }),
-    first_seen: Type.String({ description: TIMESTAMP }),
-    last_alive: nullable(Type.String({ description: TIMESTAMP })),
+    tampering: nullable(
+      Type.Array(Type.String()),
+      'Request headers that the proxy added, changed or removed in the last passed check.',
+    ),
+    uptime: nullable(
+      Type.Number(),
+      'Share of about the last 24 h in which it was alive, 0 to 1; recent hours weigh more. `null` in its first hour.',
+    ),
+    score: number('Expected uptime, 0 to 1, which orders the list. New proxies start low.'),
+    checks: integer('Number of checks so far.'),
+    successes: integer('Number of passed checks.'),
+    first_seen: text(TIMESTAMP),
+    last_alive: nullable(text(TIMESTAMP)),
     error: nullable(oneOf(CHECK_ERRORS, { description: 'Why the last check failed.' })),
     login: nullable(
-      Type.String({
-        description:
-          '`***` if the proxy needs a login, `null` if not. The administrator finds the login in the export.',
-      }),
+      text(
+        '`***` if the proxy needs a login, `null` if not. The administrator finds the login in the export.',
+      ),
     ),
-    recent_checks: Type.String({
-      description: 'The last 30 checks, oldest first: `1` passed, `0` failed.',
-    }),
+    recent_checks: text('The last 30 checks, oldest first: `1` passed, `0` failed.'),
   },
   { $id: 'Proxy' },
 );
 
 const userReportSchema = Type.Object({
-  at: Type.String({ description: TIMESTAMP }),
-  ok: Type.Boolean({ description: 'Whether the proxy worked.' }),
-  target: nullable(Type.String({ description: 'The host that the client tried to reach.' })),
-  error: nullable(Type.String({ description: 'What went wrong, as the client described it.' })),
+  at: text(TIMESTAMP),
+  ok: flag('Whether the proxy worked.'),
+  target: nullable(text('The host that the client tried to reach.')),
+  error: nullable(text('What went wrong, as the client described it.')),
 });
 
 export const proxyDetailsSchema = Type.Object(
@@ -127,8 +117,8 @@ export const proxyDetailsSchema = Type.Object(
 export const listSchema = Type.Object(
   {
     success: Type.Literal(true),
-    total: Type.Integer({ description: 'Number of matching proxies.' }),
-    count: Type.Integer({ description: 'Number of proxies in this response.' }),
+    total: integer('Number of matching proxies.'),
+    count: integer('Number of proxies in this response.'),
     proxies: Type.Array(proxySchema),
     query: Type.Object(
       {
@@ -152,11 +142,9 @@ export const filtersSchema = Type.Object(
   { $id: 'ProxyFilters' },
 );
 
-const count = (description: string) => Type.Integer({ description });
-
 export const jobSchema = Type.Object(
   {
-    id: Type.String({ description: 'Empty before the first refresh.' }),
+    id: text('Empty before the first refresh.'),
     state: oneOf(JOB_STATES),
     stage: nullable(oneOf(STAGES, { description: 'The current or last stage.' })),
     error: nullable(
@@ -165,40 +153,39 @@ export const jobSchema = Type.Object(
           'Why the refresh failed. `network_down`: most lists could not be reached, so the network of the server is probably down. `lists_failing`: no list could be read, or all are paused; known proxies were checked.',
       }),
     ),
-    fetched: count('Entries in all lists, including duplicates.'),
-    candidates: count('Known and new proxies to check.'),
-    checked: count('Candidates checked so far.'),
-    alive: count('Of these, alive.'),
-    skipped: count('Candidates left for later because time ran out.'),
-    removed: count('Proxies removed by the cleanup.'),
+    fetched: integer('Entries in all lists, including duplicates.'),
+    candidates: integer('Known and new proxies to check.'),
+    checked: integer('Candidates checked so far.'),
+    alive: integer('Of these, alive.'),
+    skipped: integer('Candidates left for later because time ran out.'),
+    removed: integer('Proxies removed by the cleanup.'),
     judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge responds.' }),
-    failures: count('Failed refreshes in a row, including this one.'),
-    retry_at: nullable(
-      Type.String({ description: `After a failure: time of the next automatic try. ${TIMESTAMP}` }),
-    ),
-    started_at: nullable(Type.String({ description: TIMESTAMP })),
-    finished_at: nullable(Type.String({ description: TIMESTAMP })),
+    failures: integer('Failed refreshes in a row, including this one.'),
+    retry_at: nullable(text(`After a failure: time of the next automatic try. ${TIMESTAMP}`)),
+    started_at: nullable(text(TIMESTAMP)),
+    finished_at: nullable(text(TIMESTAMP)),
   },
   { $id: 'RefreshJob' },
 );
 
-const yieldSchema = Type.Union([Type.Number(), Type.Null()], {
-  description: 'Share of its entries that passed their first check, 0 to 1, over recent refreshes.',
-});
+const yieldSchema = nullable(
+  Type.Number(),
+  'Share of its entries that passed their first check, 0 to 1, over recent refreshes.',
+);
 const pausedUntil = nullable(
-  Type.String({
-    description: `Refreshes skip the list until then because it failed, was empty or had no working proxies. ${TIMESTAMP}`,
-  }),
+  text(
+    `Refreshes skip the list until then because it failed, was empty or had no working proxies. ${TIMESTAMP}`,
+  ),
 );
 
 /** The state of a list in a refresh. */
 export const sourceProgressSchema = Type.Object({
   name: Type.String(),
   state: oneOf(SOURCE_STATES),
-  found: count('Valid entries, including duplicates.'),
-  fresh: count('Of these, new ones.'),
-  checked: count('Of the fresh ones, checked.'),
-  alive: count('Of these, alive.'),
+  found: integer('Valid entries, including duplicates.'),
+  fresh: integer('Of these, new ones.'),
+  checked: integer('Of the fresh ones, checked.'),
+  alive: integer('Of these, alive.'),
   error: nullable(Type.String()),
   yield: yieldSchema,
   paused_until: pausedUntil,
@@ -211,13 +198,13 @@ export const sourceSchema = Type.Object(
     protocol: nullable(
       oneOf(PROTOCOLS, { description: 'Protocol of entries without one. `null`: every protocol is tried.' }),
     ),
-    found: count('Valid entries in the last reading, including duplicates.'),
-    fresh: count('Of these, new ones.'),
-    checked: count('Number of its entries checked for the first time so far.'),
-    alive: count('Of these, alive.'),
+    found: integer('Valid entries in the last reading, including duplicates.'),
+    fresh: integer('Of these, new ones.'),
+    checked: integer('Number of its entries checked for the first time so far.'),
+    alive: integer('Of these, alive.'),
     yield: yieldSchema,
-    failures: count('Failed readings in a row.'),
-    last_read: nullable(Type.String({ description: TIMESTAMP })),
+    failures: integer('Failed readings in a row.'),
+    last_read: nullable(text(TIMESTAMP)),
     last_error: nullable(Type.String()),
     paused_until: pausedUntil,
   },
@@ -244,8 +231,8 @@ export const sourcesQuery = Type.Object(
 export const sourcesSchema = Type.Object(
   {
     success: Type.Literal(true),
-    total: Type.Integer({ description: 'Number of lists.' }),
-    count: Type.Integer({ description: 'Number of lists in this response.' }),
+    total: integer('Number of lists.'),
+    count: integer('Number of lists in this response.'),
     sources: Type.Array(sourceSchema),
   },
   { $id: 'SourceList' },
@@ -261,18 +248,16 @@ export const sourceRetrySchema = Type.Object(
 
 export const statusSchema = Type.Object(
   {
-    status: Type.String({ description: 'Always `running`.' }),
+    status: text('Always `running`.'),
     condition: oneOf(CONDITIONS, {
       description:
         'How the pool is doing. `starting`, `waiting`: no refresh has run yet. `filling`: the first one is running. `refreshing`: another one is running. `ready`: all is well. `network_down`: neither lists nor judges can be reached. `lists_failing`: no list could be read. `no_judge`: nothing can be tested. `failed`: see `refresh.error`. `stale`: the last successful refresh was too long ago.',
     }),
-    last_refresh: Type.String({
-      description: 'End of the last successful refresh, UTC, `YYYY-MM-DD HH:MM`. Empty before the first.',
-    }),
+    last_refresh: text(
+      'End of the last successful refresh, UTC, `YYYY-MM-DD HH:MM`. Empty before the first.',
+    ),
     next_refresh: nullable(
-      Type.String({
-        description: `Start of the next automatic refresh; \`null\` during a refresh. ${TIMESTAMP}`,
-      }),
+      text(`Start of the next automatic refresh; \`null\` during a refresh. ${TIMESTAMP}`),
     ),
     judge: oneOf(['unknown', 'up', 'down'], {
       description: 'While `down`, no proxy is tested and none is marked dead.',
@@ -308,21 +293,16 @@ export const quickTestSchema = Type.Object(
     success: Type.Literal(true),
     alive: Type.Boolean(),
     status: oneOf(STATUSES),
-    response_time: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Duration of the whole check, in ms.',
-    }),
-    connect_time: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Time to connect to the proxy, in ms.',
-    }),
-    first_byte_time: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Time to the first byte of the response, in ms.',
-    }),
+    response_time: nullable(Type.Number(), 'Duration of the whole check, in ms.'),
+    connect_time: nullable(Type.Number(), 'Time to connect to the proxy, in ms.'),
+    first_byte_time: nullable(Type.Number(), 'Time to the first byte of the response, in ms.'),
     country: Type.String(),
     anonymity: nullable(oneOf(ANONYMITIES)),
     exit_ip: nullable(Type.String()),
-    tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Request headers that the proxy added, changed or removed.',
-    }),
+    tampering: nullable(
+      Type.Array(Type.String()),
+      'Request headers that the proxy added, changed or removed.',
+    ),
     proof: nullable(oneOf(PROOFS)),
     error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),
   },
@@ -333,7 +313,7 @@ export const reportSchema = Type.Object(
   {
     success: Type.Literal(true),
     id,
-    next_check: Type.String({ description: `Time of its next check. ${TIMESTAMP}` }),
+    next_check: text(`Time of its next check. ${TIMESTAMP}`),
   },
   { $id: 'ReportNoted' },
 );

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { oneOf } from '../../lib/schema.ts';
+import { integer, nullable, oneOf, text } from '../../lib/schema.ts';
 import {
   addresses,
   answer,
@@ -17,15 +17,13 @@ import {
 import { MAX_TITLE, MOST_PICTURES } from './album.ts';
 
 const album = {
-  id: Type.String({ description: 'ID of 12 letters and digits.' }),
-  url: Type.String({ description: 'Page of the album.' }),
-  zip_url: Type.String({ description: 'Link to a ZIP file of the images.' }),
-  title: Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` }),
+  id: text('ID of 12 letters and digits.'),
+  url: text('Page of the album.'),
+  zip_url: text('Link to a ZIP file of the images.'),
+  title: text(`At most ${MAX_TITLE} characters. Can be empty.`),
   visibility: oneOf(['public', 'unlisted'], { description: '`public` if search engines may list its page.' }),
-  cover: Type.Union([Type.String(), Type.Null()], {
-    description: 'ID of the image that was chosen to stand for the album.',
-  }),
-  created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
+  cover: nullable(Type.String(), 'ID of the image that was chosen to stand for the album.'),
+  created_at: text('`YYYY-MM-DD HH:MM:SS`, UTC.'),
 };
 
 const exampleAlbum = {
@@ -38,18 +36,14 @@ const exampleAlbum = {
   created_at: '2026-01-31 08:05:09',
 };
 
-const total = Type.Integer({
-  description: `Number of images that still exist, at most ${MOST_PICTURES}.`,
-});
+const total = integer(`Number of images that still exist, at most ${MOST_PICTURES}.`);
 
 export const newAlbumAnswer = answer(
   'NewAlbum',
   {
     success,
     ...album,
-    token: Type.String({
-      description: 'Needed to add images, change the album and delete it. Returned only here.',
-    }),
+    token: text('Needed to add images, change the album and delete it. Returned only here.'),
   },
   { success: true, ...exampleAlbum, token: exampleToken },
 );
@@ -88,11 +82,9 @@ export const albumAnswer = answer(
     ...album,
     total,
     page: Type.Integer(),
-    per_page: Type.Integer({ description: `At most ${MAX_PER_PAGE}.` }),
+    per_page: integer(`At most ${MAX_PER_PAGE}.`),
     pages: Type.Integer(),
-    next: Type.Union([Type.String(), Type.Null()], {
-      description: 'The `cursor` of the next page. null on the last page.',
-    }),
+    next: nullable(Type.String(), 'The `cursor` of the next page. null on the last page.'),
     images: Type.Array(Type.Union([open, locked]), { description: 'The images in order.' }),
   },
   {
@@ -124,10 +116,10 @@ export const albumAnswer = answer(
 );
 
 const invite = {
-  id: Type.String({ description: 'ID of the invitation, which gives no right.' }),
-  max: Type.Integer({ description: 'How many images it allows.' }),
-  used: Type.Integer({ description: 'How many came by it, including those deleted since.' }),
-  expires_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
+  id: text('ID of the invitation, which gives no right.'),
+  max: integer('How many images it allows.'),
+  used: integer('How many came by it, including those deleted since.'),
+  expires_at: text('`YYYY-MM-DD HH:MM:SS`, UTC.'),
 };
 const exampleInvite = { id: 'Wq4tR8mZc1Xn', max: 100, used: 0, expires_at: '2026-02-07 08:05:09' };
 
@@ -136,7 +128,7 @@ export const newInviteAnswer = answer(
   {
     success,
     ...invite,
-    url: Type.String({ description: 'Page on which guests add images. Returned only here.' }),
+    url: text('Page on which guests add images. Returned only here.'),
   },
   {
     success: true,
@@ -162,7 +154,7 @@ export const albumDeleteAnswer = answer(
   {
     success,
     id: Type.String(),
-    removed_images: Type.Integer({ description: 'Number of images deleted with the album.' }),
+    removed_images: integer('Number of images deleted with the album.'),
     kept_images: Type.Array(Type.String(), {
       description: "IDs of the album's images that still exist.",
     }),

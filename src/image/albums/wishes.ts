@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
-import { oneOf } from '../../lib/schema.ts';
+import { nullable, oneOf } from '../../lib/schema.ts';
 import { type AudienceRules, demandListed } from '../records/audience.ts';
 import { ID_PATTERN, TOKEN_PATTERN } from '../records/ids.ts';
 import { cleanText } from '../upload/filename.ts';
@@ -32,9 +32,7 @@ export const albumChangeBody = Type.Object(
   {
     ...facts,
     cover: Type.Optional(
-      Type.Union([id, Type.Null()], {
-        description: 'ID of the image that stands for the album; `null` for the first one.',
-      }),
+      nullable(id, 'ID of the image that stands for the album; `null` for the first one.'),
     ),
     images: Type.Optional(
       Type.Array(id, {

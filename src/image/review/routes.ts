@@ -4,14 +4,14 @@ import { FORMATS } from '../../codec/format.ts';
 import type { Description } from '../../http/describe.ts';
 import { type Call, json, type Route, route } from '../../http/route.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
-import { oneOf } from '../../lib/schema.ts';
+import { nullable, oneOf, text } from '../../lib/schema.ts';
 import type { ImageRecord } from '../image.ts';
 import { SUBJECT } from '../owner-actions.ts';
 import { privateFile } from '../serve/serve.ts';
 import type { Reviews } from './reviews.ts';
 
 const tag = 'Administration';
-const id = Type.String({ description: 'ID of 12 letters and digits.' });
+const id = text('ID of 12 letters and digits.');
 
 const held = Type.Object({
   id,
@@ -24,7 +24,7 @@ const held = Type.Object({
   protected: Type.Boolean(),
   uploader: Type.String(),
   hash: Type.String(),
-  phash: Type.Union([Type.String(), Type.Null()]),
+  phash: nullable(Type.String()),
 });
 const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(held) });
 const decision = Type.Object({

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value';
 import { FORMATS } from '../../codec/format.ts';
 import { AppError, type ErrorDetail, inEnglish, message, type Said } from '../../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
-import { coerce, oneOf } from '../../lib/schema.ts';
+import { coerce, oneOf, text } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
 import { type UploadOptions, VISIBILITIES } from '../image.ts';
 import { MOST_VIEWS } from '../records/audience.ts';
@@ -37,9 +37,7 @@ export const uploadOptions = Type.Object({
         'Remove EXIF and other metadata. Colours are converted to sRGB, unless the file is kept as it came, with its profile.',
     }),
   ),
-  password: Type.Optional(
-    Type.String({ description: `Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.` }),
-  ),
+  password: Type.Optional(text(`Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.`)),
   max_width: Type.Optional(side('Maximum width in pixels. Wider images are scaled down.')),
   max_height: Type.Optional(side('Maximum height in pixels. Taller images are scaled down.')),
   visibility: Type.Optional(
@@ -50,11 +48,10 @@ export const uploadOptions = Type.Object({
     }),
   ),
   expires_in: Type.Optional(
-    Type.String({
-      description:
-        'When the image expires: after `10m` to `10y` (units m, h, d, w, y; seconds without a ' +
+    text(
+      'When the image expires: after `10m` to `10y` (units m, h, d, w, y; seconds without a ' +
         'unit), or `never` if the server allows it. By default it is deleted after `retention_days` without a view.',
-    }),
+    ),
   ),
   max_views: Type.Optional(
     Type.Integer({
@@ -64,23 +61,15 @@ export const uploadOptions = Type.Object({
         'Delete the image after this many views. Such images are never listed, and have neither smaller versions nor `Range`.',
     }),
   ),
-  filename: Type.Optional(Type.String({ description: 'File name to use instead of the uploaded one.' })),
-  title: Type.Optional(Type.String({ description: 'Title, shown in place of the file name.' })),
+  filename: Type.Optional(text('File name to use instead of the uploaded one.')),
+  title: Type.Optional(text('Title, shown in place of the file name.')),
   alt: Type.Optional(
-    Type.String({
-      description:
-        'Alternative text: what the image shows, for people who do not see it. Default: the file name.',
-    }),
+    text('Alternative text: what the image shows, for people who do not see it. Default: the file name.'),
   ),
   album: Type.Optional(
-    Type.String({
-      description:
-        'ID of an album to add the image to. Needs its token, as `X-Album-Token` or `album_token`.',
-    }),
+    text('ID of an album to add the image to. Needs its token, as `X-Album-Token` or `album_token`.'),
   ),
-  album_token: Type.Optional(
-    Type.String({ description: 'Token of the album. Only as a field, because URLs end up in logs.' }),
-  ),
+  album_token: Type.Optional(text('Token of the album. Only as a field, because URLs end up in logs.')),
 });
 
 type Raw = Static<typeof uploadOptions>;

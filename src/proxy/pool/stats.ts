@@ -1,4 +1,5 @@
 import { type TInteger, type TNumber, Type } from '@sinclair/typebox';
+import { integer, number } from '../../lib/schema.ts';
 import { UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { PoolSummary } from '../store.ts';
 
@@ -12,22 +13,22 @@ interface Field {
 /** The statistics of the pool. A line here is all that a new one needs. */
 const FIELDS = {
   alive: {
-    schema: Type.Integer({ description: 'Number of working proxies.' }),
+    schema: integer('Number of working proxies.'),
     example: 1203,
     of: ({ alive }) => alive,
   },
   total: {
-    schema: Type.Integer({ description: 'Number of proxies.' }),
+    schema: integer('Number of proxies.'),
     example: 48_210,
     of: ({ total }) => total,
   },
   avg_response_time: {
-    schema: Type.Number({ description: 'Mean response time of working proxies, in ms.' }),
+    schema: number('Mean response time of working proxies, in ms.'),
     example: 873.41,
     of: ({ averageResponseMs }) => Math.round(averageResponseMs * 100) / 100,
   },
   countries: {
-    schema: Type.Integer({ description: 'Number of countries with working proxies.' }),
+    schema: integer('Number of countries with working proxies.'),
     example: 71,
     of: ({ aliveCountries }) => aliveCountries.filter(({ country }) => country !== UNKNOWN_COUNTRY).length,
   },

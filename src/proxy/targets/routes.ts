@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Description } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
+import { integer, nullable, text } from '../../lib/schema.ts';
 import type { TargetFacts, Targets } from './targets.ts';
 
 const MOST_ENTRIES = 500;
@@ -8,22 +9,23 @@ const DEFAULT_ENTRIES = 100;
 
 const targetSchema = Type.Object(
   {
-    name: Type.Union([Type.String(), Type.Null()], { description: 'Name given by the operator.' }),
-    site: Type.String({ description: 'Domain or IP address that results are kept for.' }),
-    url: Type.Union([Type.String(), Type.Null()], { description: 'URL that proxies are tested with.' }),
-    proxies: Type.Integer({ description: 'Number of proxies with results.' }),
-    working: Type.Integer({ description: 'Number of proxies with more recent successes than failures.' }),
-    success: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Share of recent results that were successes, over all proxies. `null` before the first.',
-    }),
+    name: nullable(Type.String(), 'Name given by the operator.'),
+    site: text('Domain or IP address that results are kept for.'),
+    url: nullable(Type.String(), 'URL that proxies are tested with.'),
+    proxies: integer('Number of proxies with results.'),
+    working: integer('Number of proxies with more recent successes than failures.'),
+    success: nullable(
+      Type.Number(),
+      'Share of recent results that were successes, over all proxies. `null` before the first.',
+    ),
   },
   { $id: 'Target' },
 );
 
 const targetsSchema = Type.Object({
   success: Type.Literal(true),
-  total: Type.Integer({ description: 'Number of targets that you may see.' }),
-  count: Type.Integer({ description: 'Number of targets in this response.' }),
+  total: integer('Number of targets that you may see.'),
+  count: integer('Number of targets in this response.'),
   targets: Type.Array(targetSchema),
 });
 
