@@ -138,7 +138,7 @@ async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
 }
 
 /** Returns the code of a system error, such as `ENOENT`; empty for anything else. */
-export function systemCode(error: unknown): string {
+function systemCode(error: unknown): string {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : '';
 }
@@ -155,7 +155,7 @@ export async function translated<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Returns the result, or `null` if a file or folder does not exist. */
-export async function orNull<T>(work: Promise<T>): Promise<T | null> {
+async function orNull<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {

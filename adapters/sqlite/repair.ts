@@ -123,7 +123,7 @@ type Key = string | number;
 type Row = Record<string, Key | null>;
 
 /** The readable contents of a damaged database. */
-export interface Salvaged {
+interface Salvaged {
   /** Rows by table. */
   rows: Record<string, number>;
   /** Tables of which some or all rows could not be read. */
@@ -131,7 +131,7 @@ export interface Salvaged {
 }
 
 /** Copies all readable rows of a damaged database to an empty one. */
-export function salvage(source: SqliteDatabase, target: Database): Salvaged {
+function salvage(source: SqliteDatabase, target: Database): Salvaged {
   const salvaged: Salvaged = { rows: {}, torn: [] };
   for (const table of TABLES) {
     const columns = commonColumns(source, target, table.name);

@@ -17,7 +17,7 @@ const HASH_LENGTH = 16;
 const PRUNE_AGE_MS = 86_400_000;
 
 /** One backup: a database of its records. The files are shared by all backups at that place. */
-export interface Backup {
+interface Backup {
   key: string;
   /** `20260201T080500Z-` and the hash, because two may begin at once. */
   name: string;

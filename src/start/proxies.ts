@@ -111,7 +111,7 @@ interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
 }
 
 /** Opens what is known about which proxy reaches which site, and the probes that find it out. */
-export async function openTargets({
+async function openTargets({
   config,
   stores,
   log,

@@ -48,7 +48,7 @@ export function decodeBmp(file: Buffer, limits: InputLimits): Pixels {
 }
 
 /** Decodes a bitmap of an icon. Its header gives twice the height, and its mask shows where it is transparent. */
-export function decodeIconBitmap(dib: Buffer, limits: InputLimits): Pixels {
+function decodeIconBitmap(dib: Buffer, limits: InputLimits): Pixels {
   return decodeBitmap(dib, limits, { isIcon: true });
 }
 
@@ -257,7 +257,7 @@ const [END_OF_ROW, END, MOVE] = [0, 1, 2];
  * Unpacks the run lengths of a BMP (BI_RLE8 and BI_RLE4) to rows of `stride` bytes. Skipped pixels get index 0.
  * @throws {AppError} `undecodable_image` if the bytes end before the picture.
  */
-export function unpackRunLengths(
+function unpackRunLengths(
   packed: Buffer,
   { width, height, depth, stride }: { width: number; height: number; depth: 4 | 8; stride: number },
 ): Buffer {

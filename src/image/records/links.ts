@@ -20,7 +20,7 @@ export function pageUrl(base: string, id: string): string {
 }
 
 /** The picture that chats and forums show of the link. */
-export function previewUrl(base: string, id: string): string {
+function previewUrl(base: string, id: string): string {
   return `${pageUrl(base, id)}/preview.jpg`;
 }
 

@@ -283,10 +283,10 @@ export function createStanding(monotonic: () => number, onLeftOut: (forMs: numbe
 }
 
 /** Minimum time between two direct questions to one host. */
-export const QUESTION_GAP_MS = 5_000;
+const QUESTION_GAP_MS = 5_000;
 
 /** The same for a host whose address is in our own network. */
-export const HOME_GAP_MS = 250;
+const HOME_GAP_MS = 250;
 
 /** Interval of requests to a host that keeps failing. */
 const LONGEST_GAP_MS = 60_000;
