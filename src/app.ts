@@ -209,7 +209,7 @@ function countAgainst(count: Count): Step {
 
 /** Creates the steps that refuse requests before anyone is identified. */
 function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
-  const writeOrigin = createWriteOrigin({
+  const originRefusal = createWriteOrigin({
     publicUrl,
     allowedHosts,
     isLetIn: (origin) => cors?.isLetIn(origin) ?? false,
@@ -225,7 +225,7 @@ function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
     },
 
     refuseForeignPages({ request, context, route }: Exchange): undefined {
-      const refusal = writeOrigin.refusal(request, context, route.limit === 'upload');
+      const refusal = originRefusal(request, context, route.limit === 'upload');
       if (refusal) throw refusal;
     },
 

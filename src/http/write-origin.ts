@@ -1,16 +1,6 @@
 import { AppError, message } from '../errors.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** Checks which page sent a request, by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge. */
-interface WriteOrigin {
-  /** Returns `forbidden` if a request that changes something comes from a page that may not, otherwise `null`. */
-  refusal(
-    request: Request,
-    context: Pick<RequestContext, 'origin' | 'reachedAt'>,
-    isUpload: boolean,
-  ): AppError | null;
-}
-
 interface WriteOriginOptions {
   publicUrl: string | undefined;
   /** Names of the server besides that of `publicUrl`. */
@@ -20,28 +10,32 @@ interface WriteOriginOptions {
 }
 
 /**
+ * Checks which page sent a request, by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge.
  * Accepts programs, which send neither header, our own pages, and origins that the operator has allowed. Programs
  * made of pages (`app://`, browser extensions) may upload, and so may people who share a file from the system's menu,
  * for which browsers send no page.
  */
-export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOriginOptions): WriteOrigin {
+export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOriginOptions) {
   const own = publicUrl === undefined ? null : new URL(publicUrl).origin;
   const isOwnHost = createOwnHosts(own === null ? allowedHosts : (allowedHosts ?? []));
 
-  return {
-    refusal({ headers }, { reachedAt }, isUpload) {
-      const origin = headers.get('origin');
-      if (origin !== null && (isLetIn(origin) || origin === own)) {
-        return headers.get('sec-fetch-site') === 'cross-site' && !isLetIn(origin) ? foreign(origin) : null;
-      }
-      if (origin !== null && isOfProgram(origin)) return isUpload ? null : foreign(origin);
-      if (headers.get('sec-fetch-site') === 'cross-site') return foreign(origin);
-      if (origin === 'null' && headers.get('sec-fetch-site') === 'none' && isUpload) return null;
-      if (origin === null) return null;
-      const host = hostOf(origin, reachedAt);
-      if (host === null) return foreign(origin);
-      return isOwnHost(host) ? null : unknownHost(host);
-    },
+  /** Returns `forbidden` if a request that changes something comes from a page that may not, otherwise `null`. */
+  return (
+    { headers }: Request,
+    { reachedAt }: Pick<RequestContext, 'reachedAt'>,
+    isUpload: boolean,
+  ): AppError | null => {
+    const origin = headers.get('origin');
+    if (origin !== null && (isLetIn(origin) || origin === own)) {
+      return headers.get('sec-fetch-site') === 'cross-site' && !isLetIn(origin) ? foreign(origin) : null;
+    }
+    if (origin !== null && isOfProgram(origin)) return isUpload ? null : foreign(origin);
+    if (headers.get('sec-fetch-site') === 'cross-site') return foreign(origin);
+    if (origin === 'null' && headers.get('sec-fetch-site') === 'none' && isUpload) return null;
+    if (origin === null) return null;
+    const host = hostOf(origin, reachedAt);
+    if (host === null) return foreign(origin);
+    return isOwnHost(host) ? null : unknownHost(host);
   };
 }
 

@@ -143,7 +143,6 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     onRemoved,
     unfinished,
   };
-  const views = createLimitedViews({ ...parts, sleep: clock.sleep });
   const storing = createStoring({
     ...parts,
     quota,
@@ -180,7 +179,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     cachedFile: files.cached,
     read: files.read,
     version: files.version,
-    takeView: views.take,
+    takeView: createLimitedViews({ ...parts, sleep: clock.sleep }),
     start() {
       protection.start();
       upkeep.start();

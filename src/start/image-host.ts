@@ -178,7 +178,7 @@ interface ScanningOptions {
 function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) {
   const { IMAGE_SCAN_URL: url, IMAGE_SCAN_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return null;
-  const scanner = createScanner({
+  const scan = createScanner({
     url,
     send: config.IMAGE_SCAN_SEND,
     timeoutMs: config.IMAGE_SCAN_TIMEOUT,
@@ -193,7 +193,7 @@ function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) 
     log,
   });
   return async (image: ImageRecord, path: string, payer: string): Promise<boolean> => {
-    if ((await scanner.scan(image, path, payer)) === 'allow') return false;
+    if ((await scan(image, path, payer)) === 'allow') return false;
     await reviews.hold(image, path);
     return true;
   };

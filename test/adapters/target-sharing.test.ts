@@ -56,7 +56,7 @@ describe.each([
   function createCopy(kept: readonly string[] = []) {
     const sites = createSites({ random: Math.random, shared: true });
     const isKept = (site: string) => kept.includes(site);
-    const { exchange } = createSharedSites({ ...meeting, sites, isKept, now: () => ++now });
+    const exchange = createSharedSites({ ...meeting, sites, isKept, now: () => ++now });
     const pair = (site: string, proxy: string) => sites.facts(site)?.pairs.get(proxy);
     return { sites, exchange, pair };
   }

@@ -19,7 +19,7 @@ function stall(ms: number): void {
 /** A server of one picture; resolves `seen` with the outcome of its view. */
 function serve(pause: (ms: number) => Promise<void>) {
   const { promise: seen, resolve } = Promise.withResolvers<boolean>();
-  const views = createLimitedViews({
+  const takeView = createLimitedViews({
     images: {
       takeView: async () => true,
       endView: async (_id, _token, counts) => {
@@ -40,7 +40,7 @@ function serve(pause: (ms: number) => Promise<void>) {
     port: 0,
     hostname: '127.0.0.1',
     fetch: async () =>
-      new Response(countedBody(PICTURE, await views.take({ id: 'a' } as ImageRecord), PICTURE.size), {
+      new Response(countedBody(PICTURE, await takeView({ id: 'a' } as ImageRecord), PICTURE.size), {
         headers: { 'content-length': String(PICTURE.size) },
       }),
   });

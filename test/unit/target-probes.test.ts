@@ -23,7 +23,7 @@ function createCopy(answer: (ip: string) => number | null, mayAsk = () => true) 
   const sites = createSites({ random: Math.random });
   const asked: string[] = [];
   const { store, state, locks, clock } = pool;
-  const probes = createProbes({
+  const probe = createProbes({
     named: NAMED,
     store,
     state,
@@ -38,7 +38,7 @@ function createCopy(answer: (ip: string) => number | null, mayAsk = () => true) 
     now: clock.now,
   });
   const pairOf = (n: number) => sites.facts('example.com')?.pairs.get(proxyKeyOf(endpointOf(url(n))));
-  return { probes, sites, asked, pairOf };
+  return { probe, sites, asked, pairOf };
 }
 
 async function save(count: number): Promise<void> {
@@ -56,8 +56,8 @@ test('working, proven proxies that can reach the target take turns, one per inte
   await save(3);
   const copies = [createCopy(() => 200), createCopy(() => 200)];
   for (let round = 0; round < 3; round++) {
-    await Promise.all(copies.map(({ probes }) => probes.round()));
-    await Promise.all(copies.map(({ probes }) => probes.round()));
+    await Promise.all(copies.map(({ probe }) => probe()));
+    await Promise.all(copies.map(({ probe }) => probe()));
     await pool.clock.advance(PROBE_GAP_MS);
   }
   const asked = copies.flatMap((copy) => copy.asked);
@@ -65,7 +65,7 @@ test('working, proven proxies that can reach the target take turns, one per inte
   expect(asked.every((ip) => ip.startsWith('192.0.2.'))).toBe(true);
   const alone = createCopy(() => 200);
   for (let round = 0; round < 6; round++) {
-    await alone.probes.round();
+    await alone.probe();
     await pool.clock.advance(PROBE_GAP_MS);
   }
   expect(alone.asked).toEqual([1, 2, 3, 1, 2, 3].map((n) => `192.0.2.${n}`));
@@ -73,9 +73,9 @@ test('working, proven proxies that can reach the target take turns, one per inte
 
 test('the statuses in the setting are good, all others are bad', async () => {
   await save(2);
-  const { probes, pairOf } = createCopy((ip) => (ip.endsWith('.1') ? 204 : 403));
+  const { probe, pairOf } = createCopy((ip) => (ip.endsWith('.1') ? 204 : 403));
   for (let round = 0; round < 2; round++) {
-    await probes.round();
+    await probe();
     await pool.clock.advance(PROBE_GAP_MS);
   }
   expect([pairOf(1), pairOf(2)]).toEqual([
@@ -86,9 +86,9 @@ test('the statuses in the setting are good, all others are bad', async () => {
 
 test('when nothing responds any more, our own network is to blame, and while it is down, nothing is tried', async () => {
   await save(40);
-  const { probes, sites, asked } = createCopy(() => null);
+  const { probe, sites, asked } = createCopy(() => null);
   for (let round = 0; round < 40; round++) {
-    await probes.round();
+    await probe();
     await pool.clock.advance(PROBE_GAP_MS);
   }
   expect(asked).toHaveLength(40);
@@ -97,7 +97,7 @@ test('when nothing responds any more, our own network is to blame, and while it 
     () => 200,
     () => false,
   );
-  await down.probes.round();
+  await down.probe();
   expect(down.asked).toEqual([]);
 });
 

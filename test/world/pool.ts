@@ -84,12 +84,12 @@ interface Truth {
 async function learnBefore(records: RecordsModel): Promise<void> {
   const sites = createSites({ random: chance, shared: true });
   const { state } = records;
-  const shared = createSharedSites({
+  const exchange = createSharedSites({
     ...{ sites, state, locks: createLocalLocks(records.lastToken), isKept: () => false, now: Date.now },
   });
   for (let number = 0; number < MOST_SITES; number++) {
     sites.observe(`site${number}.example`, `socks5://site${number}.example:1`, true);
-    if (number % 50 === 49) await shared.exchange();
+    if (number % 50 === 49) await exchange();
   }
 }
 
@@ -206,10 +206,10 @@ export async function runPool(
         maxPool: 10_000,
       });
       const sites = createSites({ random: chance, shared: true });
-      const shared = createSharedSites({ sites, state, locks, isKept: () => false, now: Date.now });
+      const share = createSharedSites({ sites, state, locks, isKept: () => false, now: Date.now });
       service.start();
-      void learn(self, sites, shared.exchange);
-      const exchange = () => as(self, shared.exchange);
+      void learn(self, sites, share);
+      const exchange = () => as(self, share);
       return Object.assign(self, { service, sites, exchange, stop: () => as(self, () => service.stop()) });
     });
   }

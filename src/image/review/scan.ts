@@ -16,15 +16,6 @@ import type { ImageRecord } from '../image.ts';
 /** What happens to a picture that may be stored: `allow` shows it, `review` waits for the administrator. */
 type Verdict = 'allow' | 'review';
 
-/** Asks the operator's own service about a picture before it is stored. */
-interface Scanner {
-  /**
-   * Returns what happens to the picture in the file at `path`; `payer` pays for a small version. Rejects with
-   * `forbidden` if it is blocked, and with `unavailable` if the service does not answer and an answer is required.
-   */
-  scan(image: ImageRecord, path: string, payer: string): Promise<Verdict>;
-}
-
 interface ScannerOptions {
   url: string;
   /**
@@ -54,7 +45,8 @@ const scanAnswer = Type.Object({
   verdict: Type.Union([Type.Literal('allow'), Type.Literal('block'), Type.Literal('review')]),
 });
 
-export function createScanner(options: ScannerOptions): Scanner {
+/** Asks the operator's own service about a picture before it is stored. */
+export function createScanner(options: ScannerOptions) {
   const { url, send, timeoutMs, onFailure, fetch, sign, codec, folder, clock, log } = options;
   const inTurn = createSemaphore({
     maxRunning: AT_ONCE,
@@ -116,7 +108,9 @@ export function createScanner(options: ScannerOptions): Scanner {
     throw new AppError('forbidden', 'The operator of this server does not accept this picture.');
   }
 
-  return {
-    scan: (image, path, payer) => inTurn(() => verdictOn(image, path, payer)),
-  };
+  /**
+   * Returns what happens to the picture in the file at `path`; `payer` pays for a small version. Rejects with
+   * `forbidden` if it is blocked, and with `unavailable` if the service does not answer and an answer is required.
+   */
+  return (image: ImageRecord, path: string, payer: string) => inTurn(() => verdictOn(image, path, payer));
 }

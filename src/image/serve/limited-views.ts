@@ -38,15 +38,6 @@ export interface View {
   readonly timedOut: Promise<boolean>;
 }
 
-/** Counts how often the files of images are sent, by all copies of the server together. */
-interface LimitedViews {
-  /**
-   * Takes a view before the first byte is sent. Rejects with `gone`, or with `busy` while the last view is in
-   * progress.
-   */
-  take(image: ImageRecord): Promise<View>;
-}
-
 interface LimitedViewsOptions {
   images: Pick<ImageStore, 'takeView' | 'endView' | 'get'>;
   limiter: RateLimiter;
@@ -59,7 +50,8 @@ interface LimitedViewsOptions {
   log: Log;
 }
 
-export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
+/** Counts how often the files of images are sent, by all copies of the server together. */
+export function createLimitedViews(options: LimitedViewsOptions) {
   const { images, limiter, random, now, sleep, onRemoved, unfinished, log } = options;
 
   async function end(image: ImageRecord, token: string, seen: boolean): Promise<void> {
@@ -71,33 +63,35 @@ export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
     });
   }
 
-  return {
-    async take(image) {
-      const token = createDeleteToken(random);
-      if (!(await images.takeView(image.id, token, now() + VIEW_LIFE_MS))) {
-        if ((await images.get(image.id)) === null) throw gone();
-        throw new AppError('busy', 'The last view of this picture is being sent.', { retryAfterMs: 5000 });
-      }
-      const ended = new AbortController();
-      let work: Promise<void> | null = null;
-      return {
-        async settle() {
-          for (let pause = 0; pause < SETTLE.pauses; pause++) {
-            await sleep(SETTLE.pauseMs);
-            // Process what arrived meanwhile first.
-            await breathe();
-          }
-        },
-        end(seen) {
-          ended.abort();
-          work ??= end(image, token, seen).catch((cause) => {
-            log('warn', 'view not ended', { id: image.id, seen, cause });
-          });
-          return work;
-        },
-        timedOut: afterMs(VIEW_LIFE_MS - SPARE_MS, ended.signal),
-      };
-    },
+  /**
+   * Takes a view before the first byte is sent. Rejects with `gone`, or with `busy` while the last view is in
+   * progress.
+   */
+  return async (image: ImageRecord): Promise<View> => {
+    const token = createDeleteToken(random);
+    if (!(await images.takeView(image.id, token, now() + VIEW_LIFE_MS))) {
+      if ((await images.get(image.id)) === null) throw gone();
+      throw new AppError('busy', 'The last view of this picture is being sent.', { retryAfterMs: 5000 });
+    }
+    const ended = new AbortController();
+    let work: Promise<void> | null = null;
+    return {
+      async settle() {
+        for (let pause = 0; pause < SETTLE.pauses; pause++) {
+          await sleep(SETTLE.pauseMs);
+          // Process what arrived meanwhile first.
+          await breathe();
+        }
+      },
+      end(seen) {
+        ended.abort();
+        work ??= end(image, token, seen).catch((cause) => {
+          log('warn', 'view not ended', { id: image.id, seen, cause });
+        });
+        return work;
+      },
+      timedOut: afterMs(VIEW_LIFE_MS - SPARE_MS, ended.signal),
+    };
   };
 }
 

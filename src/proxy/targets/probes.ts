@@ -20,12 +20,6 @@ interface ProbesOptions {
   now: () => number;
 }
 
-/** Tries proxies with the targets that the operator has configured. */
-interface Probes {
-  /** Requests each target through one proxy, unless this or another copy of the server has just done so. */
-  round(signal?: AbortSignal): Promise<void>;
-}
-
 /** Each target is requested once in this time, regardless of the number of proxies and copies of the server. */
 export const PROBE_GAP_MS = 5_000;
 /** Timers may fire slightly early. */
@@ -47,7 +41,8 @@ function protocolsFor(url: string): readonly Protocol[] {
   return [url.startsWith('https:') ? 'https' : 'http', 'socks4', 'socks5'];
 }
 
-export function createProbes(options: ProbesOptions): Probes {
+/** Tries proxies with the targets that the operator has configured. */
+export function createProbes(options: ProbesOptions) {
   const { named, store, state, locks, sites, ask, mayAsk, now } = options;
   const lines = named.map((target) => ({ target, queue: [] as Dialled[], chosenAt: 0, turn: 0 }));
   let silent = 0;
@@ -73,19 +68,18 @@ export function createProbes(options: ProbesOptions): Probes {
     sites.observe(siteOf(new URL(line.target.url).hostname), proxyKeyOf(proxy), reached === true);
   }
 
-  return {
-    async round(signal) {
-      if (!mayAsk()) return;
-      const lease = await locks.acquire('target-probes', LEASE_MS);
-      if (lease === null) return;
-      try {
-        if (elapsedSince(Number((await state.get(KEY)) ?? 0), now()) < LEAST_GAP_MS) return;
-        await state.set(KEY, String(now()));
-        const ending = AbortSignal.any([lease.lost, ...(signal ? [signal] : [])]);
-        await Promise.all(lines.map((line) => probe(line, ending)));
-      } finally {
-        await lease.release();
-      }
-    },
+  /** Requests each target through one proxy, unless this or another copy of the server has just done so. */
+  return async (signal?: AbortSignal): Promise<void> => {
+    if (!mayAsk()) return;
+    const lease = await locks.acquire('target-probes', LEASE_MS);
+    if (lease === null) return;
+    try {
+      if (elapsedSince(Number((await state.get(KEY)) ?? 0), now()) < LEAST_GAP_MS) return;
+      await state.set(KEY, String(now()));
+      const ending = AbortSignal.any([lease.lost, ...(signal ? [signal] : [])]);
+      await Promise.all(lines.map((line) => probe(line, ending)));
+    } finally {
+      await lease.release();
+    }
   };
 }

@@ -17,12 +17,6 @@ interface SharedSitesOptions {
   now: () => number;
 }
 
-/** Shares knowledge about sites between all copies of the server, and keeps it over restarts. */
-interface SharedSites {
-  /** Imports what other copies have learnt, and publishes what this one has. */
-  exchange(): Promise<void>;
-}
-
 /**
  * The content of each slot: the site, a revision that grows with each write, and the time of the last observation.
  */
@@ -33,11 +27,13 @@ const LEASE_MS = 10_000;
 const MOST_WRITTEN = 50;
 
 /**
+ * Shares knowledge about sites between all copies of the server, and keeps it over restarts.
+ *
  * Sites are kept in numbered slots, because the state store forgets no name: so there are never more than
  * `MOST_SITES`. The index lists the contents of the slots; a reader that finds nothing new in it reads
  * nothing else. A lock serialises writers.
  */
-export function createSharedSites(options: SharedSitesOptions): SharedSites {
+export function createSharedSites(options: SharedSitesOptions) {
   const { sites, state, locks, isKept, now, ownerOf = () => '', name: lock = 'targets' } = options;
   const indexKey = `${lock}:index`;
   const slotKey = (slot: number) => `${lock}:${slot}`;
@@ -96,20 +92,19 @@ export function createSharedSites(options: SharedSitesOptions): SharedSites {
     return index.findIndex(([name]) => name === leaving);
   }
 
-  return {
-    async exchange() {
-      if (!sites.hasNews) return read(await readIndex());
-      const lease = await locks.acquire(lock, LEASE_MS);
-      // The holder will be done soon. The news waits for the next time.
-      if (lease === null) return;
-      try {
-        const index = await readIndex();
-        await read(index);
-        await write(index, lease.token);
-      } finally {
-        await lease.release();
-      }
-    },
+  /** Imports what other copies have learnt, and publishes what this one has. */
+  return async (): Promise<void> => {
+    if (!sites.hasNews) return read(await readIndex());
+    const lease = await locks.acquire(lock, LEASE_MS);
+    // The holder will be done soon. The news waits for the next time.
+    if (lease === null) return;
+    try {
+      const index = await readIndex();
+      await read(index);
+      await write(index, lease.token);
+    } finally {
+      await lease.release();
+    }
   };
 }
 

@@ -88,9 +88,9 @@ export function createTargets(options: TargetsOptions): Targets {
     }),
   ];
   const exchange = async () => {
-    for (const each of shared) await each.exchange();
+    for (const exchange of shared) await exchange();
   };
-  const probes = createProbes({ ...options, sites: common });
+  const probe = createProbes({ ...options, sites: common });
   let repetitions: Repetition[] = [];
   let first: Promise<void> | undefined;
 
@@ -150,7 +150,7 @@ export function createTargets(options: TargetsOptions): Targets {
     start() {
       first = exchange().catch(onError);
       repetitions = [every(EXCHANGE_MS, exchange, onError)];
-      if (named.length > 0) repetitions.push(every(PROBE_GAP_MS, probes.round, onError));
+      if (named.length > 0) repetitions.push(every(PROBE_GAP_MS, probe, onError));
     },
 
     async stop() {
