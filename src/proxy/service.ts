@@ -1,7 +1,7 @@
 import { AppError, inEnglish } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { elapsedSince } from '../lib/stored-time.ts';
-import { createBlindTests } from './check/blind-test.ts';
+import { createBlindTest } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/fleet-budget.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
@@ -98,7 +98,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     get: reading.get,
     recorder,
     checker,
-    blind: createBlindTests({ checker: options.uncounted ?? checker, clock, signal: stopping.signal }),
+    blind: createBlindTest({ checker: options.uncounted ?? checker, clock, signal: stopping.signal }),
     countryOf,
     signal: stopping.signal,
     onError: (error) => log('warn', 'test not completed', { error }),

@@ -21,7 +21,7 @@ afterEach(() => database.close());
 function open(copy: string, isRechecking: boolean) {
   const budget = createCheckBudget(clock, PER_HOUR);
   budget.isRechecking = isRechecking;
-  return { budget, ...createFleetBudget({ state, budget, clock, copy }) };
+  return { budget, sync: createFleetBudget({ state, budget, clock, copy }) };
 }
 
 test('what one copy uses for discovery is missing from the rechecks of another, for as long as it says', async () => {

@@ -5,19 +5,6 @@ import type { CheckResult, Endpoint } from '../proxy.ts';
 import type { Checker, JudgeState } from './checker.ts';
 import { schemeFor } from './judges.ts';
 
-/**
- * Tests an address for an untrusted client, who learns only whether it is a working proxy. Everything else
- * gives the same answer after the same time, whether the port is closed, silent or another service.
- */
-export interface BlindTests {
-  /**
-   * Checks the endpoint now, for the client `payer`. Resolves with `not_working` exactly 5 s after the start unless
-   * the proxy has passed by then, and with `refused_address` at once. Rejects with `rate_limited` while 3 tests of
-   * this client run, and with `unavailable` while no judge for its protocol answers or the server stops.
-   */
-  test(endpoint: Endpoint, payer: string): Promise<BlindResult>;
-}
-
 export type BlindResult =
   | Extract<CheckResult, { verdict: 'alive' }>
   | { verdict: 'dead'; error: 'not_working' | 'refused_address' };
@@ -42,7 +29,13 @@ export function noJudge(): AppError {
   );
 }
 
-export function createBlindTests({ checker, clock, signal }: BlindTestOptions): BlindTests {
+/**
+ * Tests an address for an untrusted client, who learns only whether it is a working proxy. Everything else
+ * gives the same answer after the same time, whether the port is closed, silent or another service.
+ */
+export type BlindTest = ReturnType<typeof createBlindTest>;
+
+export function createBlindTest({ checker, clock, signal }: BlindTestOptions) {
   const shares = createShares({
     each: MOST_PER_CLIENT,
     fullMessage: inEnglish(`At most ${MOST_PER_CLIENT} tests per client run at once.`),
@@ -69,16 +62,19 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
     return Promise.race([told, notWorking]);
   }
 
-  return {
-    async test(endpoint, payer) {
-      if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
-      const leave = shares.enter(payer);
-      try {
-        await demandJudge(endpoint);
-        return await checkFor5Seconds(endpoint);
-      } finally {
-        leave();
-      }
-    },
+  /**
+   * Checks the endpoint now, for the client `payer`. Resolves with `not_working` exactly 5 s after the start unless
+   * the proxy has passed by then, and with `refused_address` at once. Rejects with `rate_limited` while 3 tests of
+   * this client run, and with `unavailable` while no judge for its protocol answers or the server stops.
+   */
+  return async (endpoint: Endpoint, payer: string): Promise<BlindResult> => {
+    if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
+    const leave = shares.enter(payer);
+    try {
+      await demandJudge(endpoint);
+      return await checkFor5Seconds(endpoint);
+    } finally {
+      leave();
+    }
   };
 }

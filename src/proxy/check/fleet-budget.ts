@@ -12,16 +12,6 @@ interface FleetBudgetOptions {
   copy: string;
 }
 
-/**
- * Joins the budgets of all copies of the server into one. One copy rechecks; another may refresh and
- * discover. It reports what it uses, and the first copy leaves that much out. The price of a check, which the
- * first copy computes, applies to all.
- */
-interface FleetBudget {
-  /** Sends and receives reports. Call it every second. */
-  sync(): Promise<void>;
-}
-
 /** What a copy that does not recheck uses. */
 interface Taken {
   copy: string;
@@ -40,7 +30,12 @@ const SILENT_MS = 15_000;
 /** How often the price of a check is read. */
 const COST_EVERY_MS = 30_000;
 
-export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOptions): FleetBudget {
+/**
+ * Joins the budgets of all copies of the server into one. One copy rechecks; another may refresh and
+ * discover. It reports what it uses, and the first copy leaves that much out. The price of a check, which the
+ * first copy computes, applies to all.
+ */
+export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOptions) {
   let told = { beat: 0, discovery: 0, rechecks: 0 };
   let heard: { text: string | null; at: number; taken: Taken | null } = { text: null, at: 0, taken: null };
   let toldCost: number | null = null;
@@ -85,19 +80,18 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
     toldCost = budget.checkCostMs;
   }
 
-  return {
-    async sync() {
-      // The next copy that rechecks continues with the last price.
-      if (toldCost === null || !budget.isRechecking) await hearCost();
-      if (budget.isRechecking) {
-        await tellCost();
-        await hear();
-      } else {
-        toldCost = null;
-        budget.leave(0);
-        await tell();
-      }
-    },
+  /** Sends and receives reports. Call it every second. */
+  return async (): Promise<void> => {
+    // The next copy that rechecks continues with the last price.
+    if (toldCost === null || !budget.isRechecking) await hearCost();
+    if (budget.isRechecking) {
+      await tellCost();
+      await hear();
+    } else {
+      toldCost = null;
+      budget.leave(0);
+      await tell();
+    }
   };
 }
 

@@ -4,7 +4,7 @@ import { createSemaphore } from '../../lib/semaphore.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { formatAddress, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
-import { type BlindResult, type BlindTests, noJudge } from './blind-test.ts';
+import { type BlindResult, type BlindTest, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
 import type { CountTarget } from './target-limits.ts';
 
@@ -34,7 +34,7 @@ export interface TestOutcome {
 export interface SingleChecks {
   /**
    * Checks now. Without the administrator's token or a record, the result only says whether the address is a working
-   * proxy; see `BlindTests`.
+   * proxy; see `BlindTest`.
    * @throws {AppError} `invalid_parameter` for an address or port that is never dialled, `not_found` and `conflict`
    * about `proxyId`, `busy` if too many tests run, `rate_limited` if the address was tested too often or the client
    * runs too many tests, `unavailable` while no judge answers.
@@ -53,7 +53,7 @@ export interface SingleCheckOptions {
   get: (id: number) => Promise<ProxyRecord>;
   recorder: Recorder;
   checker: Pick<Checker, 'check'>;
-  blind: BlindTests;
+  blind: BlindTest;
   countryOf: (address: string) => string;
   signal: AbortSignal;
   onError: (error: unknown) => void;
@@ -80,7 +80,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   }
 
   async function testUnknown(endpoint: Endpoint, { admin, payer }: Tester): Promise<TestOutcome> {
-    const result = admin ? await check(endpoint) : await blind.test(endpoint, payer);
+    const result = admin ? await check(endpoint) : await blind(endpoint, payer);
     demandDialled(endpoint, result);
     const seen = result.verdict === 'alive' ? countryOf(result.exitIp) : UNKNOWN_COUNTRY;
     const country = seen === UNKNOWN_COUNTRY ? countryOf(endpoint.ip) : seen;

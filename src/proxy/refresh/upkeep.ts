@@ -77,13 +77,12 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     ...{ recorder, progress, budget, pass, logins, discovery, tryEntry, newId },
     budgetMs: options.refreshBudgetMs,
   });
-  const fleetBudget = createFleetBudget({ state, budget, clock, copy: newId() });
 
   return {
     recorder,
     refresh,
     progress,
-    shareBudget: fleetBudget.sync,
+    shareBudget: createFleetBudget({ state, budget, clock, copy: newId() }),
     run: (signal) =>
       Promise.all([runRechecks({ ...options, recorder, budget }, signal), discovery.run(signal)]),
   };
