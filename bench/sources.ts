@@ -54,6 +54,10 @@ const WRITERS: Record<SourceFormat, (i: number) => string> = {
     const { ip, port } = entry(i) ?? { ip: 'Array', port: 0 };
     return `${i === 0 ? '[' : ','}{"ip":"${ip}","port":"${port}","protocols":["http"],"geolocation":{"country":"US"}}`;
   },
+  html(i) {
+    const { ip, port } = entry(i) ?? { ip: 'Array', port: 0 };
+    return `<tr><td>${ip}</td><td>${port}</td><td>US</td><td class="hm">no</td></tr>\n`;
+  },
 };
 
 function serve(): void {

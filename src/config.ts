@@ -86,6 +86,12 @@ export const settings = {
   ),
   ADMIN_TOKEN: bearerToken('Bearer token of the administrator: refresh, cleanup, deletion, blocks.'),
   METRICS_TOKEN: bearerToken('Bearer token for `/metrics`, which is open to everyone if not set.'),
+  MCP_READ_TOKEN: bearerToken(
+    'Bearer token for agents that find proxies and images at `/mcp` (`docs/mcp.md`); off if not set.',
+  ),
+  MCP_WRITE_TOKEN: bearerToken(
+    'The same for agents that can also test and report proxies, and upload, even with `UPLOAD=token`.',
+  ),
   CORS_ORIGINS: optional(origins('Origins whose scripts can call the API, or `*`; none if not set.')),
   ABUSE_CONTACT: optional(
     text(
@@ -310,6 +316,8 @@ export const SECRETS = [
   'AWS_SESSION_TOKEN',
   'ADMIN_TOKEN',
   'METRICS_TOKEN',
+  'MCP_READ_TOKEN',
+  'MCP_WRITE_TOKEN',
   'IMAGE_ACCESS_TOKEN',
   'IMAGE_SCAN_SECRET',
   'WEBHOOK_SECRET',
@@ -364,6 +372,9 @@ export function parseConfig(env: Environment): Config {
       variable: 'TRUSTED_PROXIES',
       message: 'must name the nearest proxy when TRUSTED_HOPS is set',
     });
+  }
+  if (decoded.MCP_READ_TOKEN !== undefined && decoded.MCP_READ_TOKEN === decoded.MCP_WRITE_TOKEN) {
+    faults.push({ variable: 'MCP_READ_TOKEN', message: 'must differ from MCP_WRITE_TOKEN' });
   }
   const [records, replica] = [String(decoded.METADATA_URL), decoded.METADATA_READ_URL];
   if (replica !== undefined && !READ_SCHEMES.some((scheme) => records.startsWith(scheme))) {

@@ -1,7 +1,7 @@
 import { openStores, requireStoreUrls } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
-import { type AppOptions, createApp } from './app.ts';
+import { type App, type AppOptions, createApp } from './app.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
@@ -28,6 +28,7 @@ import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import { createShutdown, type RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
+import { startMcp } from './start/mcp.ts';
 import { type Operations, startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
 import { type House, type RunningServer, whenStoresAnswer } from './start/waiting.ts';
@@ -117,7 +118,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     if (config.SERVICES.includes('image')) {
       features.push(await (await import('./start/images.ts')).startImages(parts));
     }
+    const handle: App['handle'] = (request, peerOf) => app.handle(request, peerOf);
     const contact = await openContact(config, web);
+    const mcp = await startMcp(config, { log, handle });
     const health = [
       shutdown.source,
       ...(opened.askLimits
@@ -129,7 +132,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     describeFindings(metrics, health);
     const holders = holdersOf(config, opened.limiter, operations);
     const admin = openAdmin({ config, operations, holders, features, health, web });
-    const app = createApp({
+    const app: App = createApp({
       version: VERSION,
       web,
       features,
@@ -144,7 +147,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
       holders,
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...admin, ...contact],
+      routes: [...adminRoutes(blocks, audit), ...auditRoutes(audit), ...admin, ...contact, ...mcp],
       mayWrite: blocks.mayWrite,
     });
     return {
@@ -181,6 +184,7 @@ function holdersOf(config: Config, limiter: RateLimiter, { tokens, usage, onRefu
     mostBytes: config.IMAGE_MAX_UPLOAD,
     now,
     onWrong: () => onRefused('wrong_token'),
+    uploader: config.MCP_WRITE_TOKEN,
   });
 }
 

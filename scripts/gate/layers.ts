@@ -13,6 +13,7 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
     allowed: /^src\/http\/(router|openapi)\.ts$|^clients\/js\/src\/eden\.ts$/,
   },
   { what: 'sharp', uses: /(from|import\()\s*'sharp'/, allowed: /^src\/codec\// },
+  { what: 'the SDK for agents', uses: /from '@modelcontextprotocol\//, allowed: /^src\/mcp\/server\.ts$/ },
   { what: 'ioredis', uses: /from 'ioredis'/, allowed: /^adapters\/redis\// },
   { what: 'postgres', uses: /from 'postgres'/, allowed: /^adapters\/postgres\// },
   { what: 'the S3 client', uses: /from '@(aws-sdk|smithy)\//, allowed: /^adapters\/s3\// },
@@ -54,6 +55,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
     /^src\/admin\//,
     /^src\/(lib|http|web|access|audit|moderation|image|codec)\/|^src\/(errors|findings\/finding)\.ts$/,
   ],
+  [/^src\/mcp\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [
     /^src\/gateway\//,

@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import { isSecret } from '../lib/secret.ts';
 import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
 /** Recognises tokens, and enforces their roles and limits. */
@@ -29,6 +30,8 @@ interface HoldersOptions {
   onUse?: (id: string) => void;
   /** Called for each wrong token. */
   onWrong?: () => void;
+  /** A token from the settings that also allows uploads. */
+  uploader?: string | undefined;
 }
 
 /** Wrong tokens of one client: ten at once, then six a minute. */
@@ -40,12 +43,25 @@ const USED_UP = {
   quota: 'The quota of this token is used up.',
 } as const;
 
-export function createHolders({ tokens, limiter, mostBytes, now, onWrong, onUse }: HoldersOptions): Holders {
+/** Facts of the token from the settings, which all its users share, and which has no limits of its own. */
+const UPLOADER: Token = {
+  id: 'settings',
+  name: 'settings',
+  role: 'upload',
+  rate: null,
+  quota: null,
+  createdAt: 0,
+};
+
+export function createHolders(options: HoldersOptions): Holders {
+  const { tokens, limiter, mostBytes, now, onWrong, onUse } = options;
+  const isUploader = isSecret(options.uploader);
   /** Until when a client network is blocked, in the order of blocking. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
 
   return {
     async identify(bearer) {
+      if (isUploader(bearer)) return UPLOADER;
       if (!isTokenLike(bearer)) return null;
       for (const role of ['admin', 'moderator', 'upload', 'gateway'] as const) {
         const token = await tokens.verify(bearer, role);

@@ -127,12 +127,17 @@ export async function openImageHost(
 /** How long what is known about tokens is used, in ms, as for the tokens themselves. */
 const BELIEVED_MS = 500;
 
-/** Whether the token of the maker of an invitation still allows uploads. That of the settings has the ID `admin`. */
-function mayInviteBy({ UPLOAD, ADMIN_TOKEN }: Config, state: Parts['stores']['state'], now: () => number) {
+/** Whether the token of the maker of an invitation still allows uploads. Those of the settings have names for IDs. */
+function mayInviteBy(
+  { UPLOAD, ADMIN_TOKEN, MCP_WRITE_TOKEN }: Config,
+  state: Parts['stores']['state'],
+  now: () => number,
+) {
   const { list } = createTokens({ state, random: randomBytes, now: Date.now });
   const listed = cachedFor(BELIEVED_MS, now, list);
+  const settings: Record<string, string | undefined> = { admin: ADMIN_TOKEN, settings: MCP_WRITE_TOKEN };
   return async (by: string): Promise<boolean> => {
-    if (UPLOAD !== 'token' || (by === 'admin' && ADMIN_TOKEN !== undefined)) return true;
+    if (UPLOAD !== 'token' || settings[by] !== undefined) return true;
     return (await listed()).some(({ id, role }) => id === by && role !== 'gateway');
   };
 }

@@ -7,6 +7,7 @@ import { type RunningServer, runServer } from '../support/servers/running-server
 /** Far more than any of them takes, and far less than one whose time grows with the square of the nesting. */
 const MOST_MS = 1_000;
 const ACCESS_TOKEN = 'the-cache-in-front-of-it';
+const AGENT_TOKEN = 'the-token-of-an-agent-1';
 
 interface Description {
   paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: object }> } }>>;
@@ -26,6 +27,7 @@ beforeAll(async () => {
   server = await runServer({
     ADMIN_TOKEN,
     IMAGE_ACCESS_TOKEN: ACCESS_TOKEN,
+    MCP_WRITE_TOKEN: AGENT_TOKEN,
     IMAGE_CLIENTS: 'on',
   });
   const described = callsOf(await json<Description>(await server.send('/openapi.json')));
@@ -48,6 +50,7 @@ const ATTACKS: Record<string, string> = {
 test('knows the routes that read JSON', () => {
   const names = calls.map(({ method, path }) => `${method} ${path}`);
   expect(names).toContain('POST /api/test_proxy_quick');
+  expect(names).toContain('POST /mcp');
   expect(names).toContain('POST /picgo/upload');
   expect(names).toContain('POST /api/admin/blocks');
   expect(calls.flatMap(({ fields }) => fields)).toContain('proxy_id');
@@ -74,6 +77,7 @@ test.each(Object.entries(ATTACKS))('every route answers a body %s at once', asyn
 });
 
 function tokenFor(path: string): string {
+  if (path.startsWith('/mcp')) return AGENT_TOKEN;
   return path === '/api/accesses' ? ACCESS_TOKEN : ADMIN_TOKEN;
 }
 

@@ -24,6 +24,8 @@ const READS_ITS_OWN = [
   'src/image/review/reviews.ts',
   'src/image/views.ts',
   'src/lib/key-ring.ts',
+  'src/mcp/routes.ts',
+  'src/mcp/server.ts',
   'src/moderation/blocks.ts',
   'src/proxy/check/fleet-budget.ts',
   'src/proxy/discovery/pass.ts',
