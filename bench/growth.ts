@@ -53,6 +53,7 @@ const READERS: Record<string, [most: number, read: Read]> = {
   'list of lines': [1_000_000, list('lines')],
   'list as CSV': [1_000_000, list('csv')],
   'list as JSON': [1_000_000, list('json')],
+  'page with a list': [1_000_000, list('html')],
   'head of a message': [
     64_000,
     (text, piece) => {

@@ -7,12 +7,15 @@ describe('the format of a list is recognised by its beginning', () => {
   const FIRST = 'http://8.8.8.1:80';
   const BOTH = [FIRST, 'http://8.8.8.2:80'];
   const objects = ['{"host": "8.8.8.1", "port": 80}', '{"host": "8.8.8.2", "port": 80}'];
+  const page =
+    '<!DOCTYPE html><table><tr><td>8.8.8.1</td><td>80</td></tr><tr><td>8.8.8.2</td><td>80</td></tr>';
 
   test.each([
     ['one object a line', objects.join('\n')],
     ['an array of objects', `\ufeff\n[\n  ${objects.join(',\n  ')}\n]`],
     ['an array of text in one long line', `["8.8.8.1:80",${' '.repeat(300)}"8.8.8.2:80"]`],
     ['an array inside an object', `{"data": [${objects}]}`],
+    ['a page', page],
     ['a table with a header', 'ip,port,country_name\n8.8.8.1,80,Fiji\n8.8.8.2,80,Chad\n'],
     ['a table without one', '"8.8.8.1";"80"\n"8.8.8.2";"80"\n'],
     ['lines', '8.8.8.1:80\n8.8.8.2:80\n'],
@@ -29,6 +32,7 @@ describe('the format of a list is recognised by its beginning', () => {
     ['lines', 'Free proxies, updated hourly\n8.8.8.1:80\n', FIRST],
     ['lines', '"8.8.8.1:80",\n', FIRST],
     ['csv', '8.8.8.1:80,Germany,DE,socks5\n', 'socks5://8.8.8.1:80 DE'],
+    ['html', 'proxies<br>8.8.8.1:80', FIRST],
   ] as const)('%s where that shows nothing: %j', (format, list, entry) => {
     expect(parse(format, list, 'http').taken).toEqual([entry]);
   });
@@ -148,6 +152,15 @@ describe('JSON', () => {
     }
   });
 
+  test('with a table in a string', () => {
+    const table_html =
+      '<tr><td>8.8.8.1</td><td>8080</td><td>SOCKS5</td><td>"JP"</td><td>JP</td></tr>\n<tr><td>8.8.8.2</td><td>1</td></tr>';
+    expect(parse('json', JSON.stringify({ table_html, total: 2 }), 'http').taken).toEqual([
+      'socks5://8.8.8.1:8080 JP',
+      'http://8.8.8.2:1',
+    ]);
+  });
+
   test('that is broken loses only the broken part', () => {
     const good = '{"ip":"8.8.8.1","port":1}';
     expect(parse('json', `[{"ip":8..},${good}]`, 'http')).toMatchObject({
@@ -187,6 +200,68 @@ describe('JSON', () => {
       { ip: '1', port: '9'.repeat(100_000) },
     ]);
     expect(parse('json', list, 'http')).toMatchObject({ taken: [], rejected: 2 });
+  });
+});
+
+describe('HTML', () => {
+  test('with a table', () => {
+    const page = `<!doctype html><html><head><title>8.8.8.9:1</title><style>td{}</style></head><body>
+      <!-- <tr><td>8.8.8.8</td><td>1</td></tr> -->
+      <script>var list = "<td>8.8.8.7</td><td>2</td>"; if (a < b) { }</script>
+      <table><thead><tr><th>IP Address</th><th>Port</th><th>Code</th><th>Version</th></tr></thead><tbody>
+      <tr><td>8.8.8.1</td><td>8080</td><td>US</td><td class='hm'>United States</td><td>elite proxy</td></tr>
+      <tr>
+        <td><a href="/x">8.8.8.2</a></td>
+        <td> 1080&nbsp; </td>
+        <td>KR</td><td>Socks5</td>
+      <tr><td>10.0.0.1<td>80<td>US
+      <TR><TD>8.8.8.3:3128<TD>FR</TABLE></body></html>`;
+    expect(parse('html', page, 'http')).toMatchObject({
+      taken: [
+        'http://8.8.8.9:1',
+        'http://8.8.8.1:8080 US',
+        'socks5://8.8.8.2:1080 KR',
+        'http://8.8.8.3:3128 FR',
+      ],
+      rejected: 2,
+    });
+  });
+
+  test('with lines in a textarea', () => {
+    const page =
+      '<body><p>Updated</p><textarea class="form-control">Free proxies from free-proxy-list.net\nUpdated at 2026-01-01\n\n8.8.8.1:80\n8.8.8.2:8080</textarea><pre>8.8.8.3:1<br>8.8.8.4:2</pre>';
+    expect(parse('html', page, 'http')).toMatchObject({
+      taken: ['http://8.8.8.1:80', 'http://8.8.8.2:8080', 'http://8.8.8.3:1', 'http://8.8.8.4:2'],
+      rejected: 0,
+    });
+  });
+
+  test('with unclosed tags', () => {
+    const page = `<table><tr><td>8.8.8.1</td><td>1</td></tr><${'x'.repeat(100_000)}<tr><td>8.8.8.2</td><td>2</td></tr>`;
+    expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:1', 'http://8.8.8.2:2']);
+    expect(parse('html', `<script>${'x'.repeat(100_000)}`, 'http').taken).toEqual([]);
+  });
+
+  test('after elements without content', () => {
+    const page =
+      '<!doctype html>\n<head><style></style><script src="a.js"></script><!----></head><pre>8.8.8.1:80\n8.8.8.2:80</pre>';
+    expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:80', 'http://8.8.8.2:80']);
+  });
+
+  test('after a script with letters that are longer in lower case', () => {
+    const page = `<!doctype html>\n<script>${'\u0130'.repeat(20)}</SCRIPT>8.8.8.1:80\n8.8.8.2:80\n`;
+    expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:80', 'http://8.8.8.2:80']);
+  });
+
+  // With a search through the rest of the page at each tag, these take minutes.
+  test.each([
+    ['that never end', '<'],
+    ['of empty scripts', '<script></script>'],
+    ['of empty comments', '<!---->'],
+  ])('with a million characters of tags %s, in one string of a JSON list', (_, tag) => {
+    const page = `<table>${tag.repeat(900_000 / tag.length)}<pre>8.8.8.1:80</pre>`;
+    const parsed = parse('json', `${JSON.stringify([{ page }])}\n`, 'http');
+    expect(parsed.taken).toEqual(['http://8.8.8.1:80']);
   });
 });
 

@@ -61,7 +61,7 @@ describe('a list of URLs', () => {
       'http://lists.example:8080/http_proxies.csv',
       'https://lists.example/all.ndjson',
       'https://lists.example/api?type=socks4&format=json',
-      'https://lists.example/http-and-socks5',
+      'https://lists.example/http-and-socks5.html',
       'file:///var/lists/https.txt',
       'https://lists.example/socks5.txt',
     ];
@@ -77,9 +77,9 @@ describe('a list of URLs', () => {
       { name: 'lists.example/all.ndjson', url: urls[2], format: 'json', protocol: null, logins: false },
       { name: 'lists.example/api', url: urls[3], format: 'json', protocol: 'socks4', logins: false },
       {
-        name: 'lists.example/http-and-socks5',
+        name: 'lists.example/http-and-socks5.html',
         url: urls[4],
-        format: 'lines',
+        format: 'html',
         protocol: null,
         logins: false,
       },
@@ -142,7 +142,7 @@ describe('a JSON file', () => {
     const messages = await faults('/etc/sources.json', text);
     expect(messages.toSorted()).toEqual([
       '/0/colour is not a field of a source',
-      '/0/format must be one of lines, csv, json',
+      '/0/format must be one of lines, csv, json, html',
       '/0/name must be a text of 1 to 100 characters',
       '/0/protocol must be one of http, https, socks4, socks5, or null',
       '/0/url must be a URL that begins with http:, https: or file:',

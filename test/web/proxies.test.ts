@@ -123,11 +123,11 @@ describe('the list', () => {
       await matches(page, '3 proxies');
       expect(new URL(page.url()).search).toBe('?protocol=socks5');
       await page.getByText('More filters').click();
-      await page.getByLabel('Source', { exact: true }).selectOption('table');
+      await page.getByLabel('Source', { exact: true }).selectOption('html');
       await matches(page, '1 proxy');
       await toggle(page, 'socks4');
       await page.waitForURL(/protocol=socks4,socks5/);
-      await page.getByRole('link', { name: 'Remove filter: source: table' }).click();
+      await page.getByRole('link', { name: 'Remove filter: source: html' }).click();
       await matches(page, '5 proxies');
       expect(await page.getByLabel('Source', { exact: true }).inputValue()).toBe('');
       await page.goBack();

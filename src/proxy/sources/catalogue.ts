@@ -96,6 +96,13 @@ export const PROVIDERS: readonly Provider[] = [
     terms: UNSTATED,
   },
   {
+    name: 'free-proxy-list.net',
+    url: 'https://{list}/',
+    format: 'html',
+    lists: { 'free-proxy-list.net': 'http', 'us-proxy.org': 'http', 'socks-proxy.net': null },
+    terms: UNSTATED,
+  },
+  {
     name: 'databay-labs',
     url: `${RAW}/databay-labs/free-proxy-list/refs/heads/master/{list}.txt`,
     format: 'lines',
@@ -201,6 +208,13 @@ export const PROVIDERS: readonly Provider[] = [
     terms: UNSTATED,
   },
   {
+    name: 'scdn',
+    url: 'https://proxy.scdn.io/get_proxies.php?protocol=&country=&per_page=100&page=1',
+    format: 'json',
+    lists: { '': null },
+    terms: UNSTATED,
+  },
+  {
     name: 'proxy-list.download',
     url: 'https://www.proxy-list.download/api/v1/get?type={list}',
     format: 'lines',
@@ -211,6 +225,20 @@ export const PROVIDERS: readonly Provider[] = [
     name: 'pubproxy',
     url: 'http://pubproxy.com/api/proxy?limit=20&format=txt',
     format: 'lines',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'kuaidaili',
+    url: 'https://www.kuaidaili.com/free/inha/1/',
+    format: 'html',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'ip3366',
+    url: 'http://www.ip3366.net/free/?stype=1',
+    format: 'html',
     lists: { '': 'http' },
     terms: UNSTATED,
   },

@@ -1,9 +1,10 @@
 import { parseForeignJson } from '../../lib/foreign-json.ts';
 import type { CandidateSink } from './candidate-sink.ts';
+import { createHtmlParser } from './html.ts';
 import { isFields, takeRecord } from './record.ts';
 import type { Parser } from './source.ts';
 
-/** Longer than any description of one proxy. */
+/** Longer than any description of one proxy. Some lists hold a page of HTML in one string, which is longer. */
 const LONGEST_ELEMENT = 1_000_000;
 const DEEPEST = 32;
 /** A string that is an entry is much shorter. */
@@ -151,12 +152,18 @@ function createElementParser(sink: CandidateSink): Parser {
   };
 }
 
-/** Takes the proxy that one object describes. */
+/** Takes what one object describes: a proxy, or a page of HTML that lists several. */
 function takeElement(text: string, sink: CandidateSink): void {
   try {
     const value: unknown = parseForeignJson(text, { maxLength: LONGEST_ELEMENT });
     if (!isFields(value) || takeRecord(value, sink) || takeRecord(inLowerCase(value), sink)) return;
-    sink.reject();
+    const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
+    if (pages.length === 0) sink.reject();
+    for (const page of pages) {
+      const html = createHtmlParser(sink);
+      html.push(String(page));
+      html.end();
+    }
   } catch {
     sink.reject();
   }

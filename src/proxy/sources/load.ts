@@ -167,7 +167,8 @@ function guessFormat({ pathname, search }: URL): SourceFormat {
   const extension =
     /\.(\w+)$/.exec(pathname.toLowerCase())?.[1] ?? /[?&]format=(\w+)/i.exec(search)?.[1] ?? '';
   if (['json', 'ndjson', 'jsonl'].includes(extension)) return 'json';
-  return extension === 'csv' ? 'csv' : 'lines';
+  if (extension === 'csv') return 'csv';
+  return extension === 'html' || extension === 'htm' ? 'html' : 'lines';
 }
 
 /** Returns the only protocol that path and query mention, or `null` if they mention none or several. */

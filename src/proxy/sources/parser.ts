@@ -1,5 +1,6 @@
 import { type CandidateSinkOptions, createCandidateSink, type Tally } from './candidate-sink.ts';
 import { columnsOf, createCsvParser } from './csv.ts';
+import { createHtmlParser } from './html.ts';
 import { createJsonParser } from './json.ts';
 import { createLinesParser } from './lines.ts';
 import type { Parser, SourceFormat } from './source.ts';
@@ -8,6 +9,7 @@ const PARSERS = {
   lines: createLinesParser,
   csv: createCsvParser,
   json: createJsonParser,
+  html: createHtmlParser,
 };
 
 /**
@@ -43,6 +45,7 @@ export function createParser(format: SourceFormat, options: CandidateSinkOptions
 /** This many characters show the format if no line ends before. */
 const ENOUGH = 256;
 
+const PAGE = /^<(!doctype html|html|head|body)/i;
 /** `[` alone proves nothing: a line may begin with `[2001:db8::1]:8080`. */
 const JSON_TEXT = /^(\{\s*(["}]|$)|\[\s*([[{"\]]|$))/;
 /** If cells follow, it may be a CSV row instead. */
@@ -56,20 +59,16 @@ function tellsFormat(opening: string): boolean {
 
 /**
  * Returns the format that the beginning of a list shows, regardless of its name: JSON under `.list`, lines
- * under `.json`. Returns `null` if it is ambiguous.
+ * under `.json`, a page instead of a file. Returns `null` if it is ambiguous.
  */
-function toldFormat(opening: string): SourceFormat | null {
+export function toldFormat(opening: string): SourceFormat | null {
   const [line = ''] = opening
     .trimStart()
     .slice(0, ENOUGH)
     .split(/[\r\n]/, 1);
+  if (PAGE.test(line)) return 'html';
   if (JSON_TEXT.test(line)) return 'json';
   if (LINE.test(line)) return 'lines';
   const { names } = columnsOf(line);
   return ROW.test(line) || (names !== null && names.length > 1) ? 'csv' : null;
-}
-
-/** Reports whether a list begins as a page does: a login, or an error of a server in front of it. */
-export function isPage(opening: string): boolean {
-  return /^\s*<(!doctype html|html|head|body)/i.test(opening);
 }

@@ -6,7 +6,7 @@ import { breathe } from '../../lib/schedule.ts';
 import { type Kind, keyOf } from '../discovery/key.ts';
 import { createRows, NO_SOURCE, type Rows } from '../discovery/rows.ts';
 import type { CandidateSinkOptions, OnCandidate, Tally } from './candidate-sink.ts';
-import { createParser, isPage } from './parser.ts';
+import { createParser, toldFormat } from './parser.ts';
 import { NOTHING_USABLE, type Parser, type Source, type SourceReport } from './source.ts';
 
 interface ReadOptions extends Pick<CandidateSinkOptions, 'onPaid'> {
@@ -119,10 +119,10 @@ export function createSourceReader({
     const { rejected } = parser.tally;
     const found = parser.tally.found - paid;
     if (error === null) gathering?.keep({ found, rejected });
+    const isPage = format !== 'html' && toldFormat(feed.opening) === 'html';
     if (found + paid === 0) {
-      const sentPage = isPage(feed.opening);
-      if (sentPage) reached = false;
-      error ??= sentPage ? 'an HTML page instead of a list' : NOTHING_USABLE;
+      if (isPage) reached = false;
+      error ??= isPage ? 'an HTML page instead of a list' : NOTHING_USABLE;
     }
     return { found, ...(paid > 0 && { paid }), rejected, bytes: feed.bytes, error, reached };
   };

@@ -3,9 +3,9 @@ import { PROTOCOLS, type Protocol } from '../proxy.ts';
 /**
  * Format of a list. `lines`: one `ip:port` or `scheme://ip:port` a line, with anything after it; `csv`:
  * cells, with or without a header; `json`: an array of objects or strings, bare or inside an object, or one
- * object a line.
+ * object a line; `html`: a page with a table or lines in it.
  */
-export const SOURCE_FORMATS = ['lines', 'csv', 'json'] as const;
+export const SOURCE_FORMATS = ['lines', 'csv', 'json', 'html'] as const;
 export type SourceFormat = (typeof SOURCE_FORMATS)[number];
 
 /** Parses a list in chunks, cut anywhere. Never throws, and buffers at most about a million characters. */

@@ -89,10 +89,10 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
         ],
       }),
     },
-    table: {
-      format: 'csv',
+    html: {
+      format: 'html',
       protocol: 'socks5',
-      body: `IP;Port\n${farm.address('socks5')};${farm.port}\n`,
+      body: `<table><tr><th>IP</th><th>Port</th></tr><tr><td>${farm.address('socks5')}</td><td>${farm.port}</td></tr></table>`,
     },
   };
   const listServer = Bun.serve({
