@@ -242,8 +242,8 @@ export const settings = {
     'How long an uploader may delete by address: `always`, a duration, or `off`. The token always works.',
   ),
   IMAGE_CLIENTS: someOf(
-    ['lsky', 'smms', 'imgur', 'chevereto', '0x0', 'picgo'],
-    'Clients of other image hosts that may upload here (`docs/clients.md`): `on`, `off`, or names of lsky, smms, imgur, chevereto, 0x0, picgo.',
+    ['lsky', 'smms', 'imgur', 'chevereto', 'catbox', '0x0', 'picgo'],
+    'Clients of other image hosts that may upload here (`docs/clients.md`): `on`, `off`, or names of lsky, smms, imgur, chevereto, catbox, 0x0, picgo.',
   ),
   IMAGE_CORS: flag(
     'on',

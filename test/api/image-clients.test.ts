@@ -316,6 +316,69 @@ describe('Chevereto and ImgBB', () => {
   });
 });
 
+describe('catbox', () => {
+  const api = '/catbox/user/api.php';
+  const upload = () => post(api, form({ reqtype: 'fileupload', userhash: '', fileToUpload: PNG }));
+
+  test('answers the link alone, and has what deletes in a header', async () => {
+    const answer = await upload();
+    const link = (await answer.text()).trim();
+    expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/i\/[0-9A-Za-z]{12}\.webp$/);
+    expect(await status(link)).toBe(200);
+    const token = answer.headers.get('x-delete-token') ?? '';
+    const name = link.split('/').at(-1) ?? '';
+    const remove = (userhash: string) => {
+      const body = form({ reqtype: 'deletefiles', userhash, files: name });
+      return server.send(api, { method: 'POST', body, from: STRANGER });
+    };
+    const refused = await remove('wrong');
+    expect([refused.status, await refused.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
+    expect(await (await remove(token)).text()).toContain('successfully');
+    expect(await status(link)).toBe(404);
+  });
+
+  test('deletes several files for the address that uploaded them', async () => {
+    const links = [(await (await upload()).text()).trim(), (await (await upload()).text()).trim()];
+    const files = ['AAAAAAAAAAAA.webp', ...links.map((link) => link.split('/').at(-1))].join(' ');
+    const answer = await post(api, form({ reqtype: 'deletefiles', userhash: 'x', files }));
+    expect(answer.status).toBe(200);
+    expect(await Promise.all(links.map(status))).toEqual([404, 404]);
+  });
+
+  test('litterbox keeps a file for the time that its client says', async () => {
+    const box = '/catbox/resources/internals/api.php';
+    const sent = (time: string) => post(box, form({ reqtype: 'fileupload', time, fileToUpload: PNG }));
+    const link = (await (await sent('12h')).text()).trim();
+    expect(Math.abs((await lifetime(link)) - 12 * 3600)).toBeLessThan(120);
+    const refused = await sent('5d');
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      'The field time must be 1h, 12h, 24h, 72h, not "5d".\n',
+    ]);
+  });
+
+  const wrong: [string, FormData, string][] = [
+    ['no file', form({ reqtype: 'fileupload' }), 'The form has no file in the field fileToUpload.'],
+    ['no URL', form({ reqtype: 'urlupload', url: '' }), 'The form has no URL in the field url.'],
+    [
+      'an album',
+      form({ reqtype: 'createalbum', title: 'x' }),
+      'The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.',
+    ],
+    [
+      'nothing to delete',
+      form({ reqtype: 'deletefiles', files: ' ' }),
+      'The field files must name 1 to 20 files, separated by spaces.',
+    ],
+  ];
+  for (const [name, body, sentence] of wrong) {
+    test(`says in a line what is wrong with ${name}`, async () => {
+      const answer = await post(api, body);
+      expect([answer.status, await answer.text()]).toEqual([400, `${sentence}\n`]);
+    });
+  }
+});
+
 describe('0x0', () => {
   test('keeps a picture as long as expires says, in hours or until a time, and a secret one out of lists', async () => {
     const sent = async (expires: string) => {
@@ -409,6 +472,7 @@ describe('what holds for the own route holds for all of them', () => {
     ['/3/image', 'image'],
     ['/1/upload', 'image'],
     ['/chevereto/api/1/upload', 'source'],
+    ['/catbox/user/api.php', 'fileToUpload'],
     ['/0x0', 'file'],
     ['/picgo/upload', 'list'],
   ];
@@ -423,7 +487,7 @@ describe('what holds for the own route holds for all of them', () => {
   });
 
   test('uploads through them are counted together with all others, and refusals say so', async () => {
-    const limited = await runServer({ SERVICES: 'image', RATE_LIMITS: 'upload=10/1h' });
+    const limited = await runServer({ SERVICES: 'image', RATE_LIMITS: 'upload=11/1h' });
     try {
       for (const [path, field] of uploads) {
         const answer = await limited.send(path, {

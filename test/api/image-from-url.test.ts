@@ -208,6 +208,7 @@ describe('who may have URLs fetched', () => {
 
 /** How clients of other services order a picture from a URL. */
 const ORDERS: [client: string, path: string, fields: (url: string) => Record<string, string>][] = [
+  ['catbox', '/catbox/user/api.php', (url) => ({ reqtype: 'urlupload', userhash: '', url })],
   ['imgur', '/imgur/3/image', (url) => ({ image: url, type: 'url' })],
   ['0x0', '/0x0', (url) => ({ url })],
 ];
@@ -254,7 +255,7 @@ describe('clients of other services', () => {
     }),
   );
 
-  test('need a token where the operator asks for one', () =>
+  test('need a token where the operator asks for one, which catbox brings as userhash', () =>
     withFolder(async (folder) => {
       const env = {
         SERVICES: 'image',
@@ -277,6 +278,8 @@ describe('clients of other services', () => {
           ];
           expect([client, statuses]).toEqual([client, [401, 401, 200]]);
         }
+        const order = { reqtype: 'urlupload', userhash: token, url };
+        expect((await send('/catbox/user/api.php', order, closed)).status).toBe(200);
       });
     }));
 });

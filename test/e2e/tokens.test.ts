@@ -108,11 +108,11 @@ test('wrong tokens are counted: then no token of that client is looked at for a 
 test('clients of other services bring a token where they have a place for it', async () => {
   const token = await create('picgo');
   const [from, stranger] = ['198.51.100.9', '198.51.100.10'];
-  const bring = async (path: string, field: string, headers: Record<string, string> = {}, key = '') => {
+  const bring = async (path: string, field: string, headers: Record<string, string> = {}, userhash = '') => {
     const body = new FormData();
-    if (key !== '') body.append('key', key);
+    if (userhash !== '') body.append('userhash', userhash);
     body.append(field, new File([PNG], 'a.png'));
-    const origin = { 'x-forwarded-for': key === 'wrong' ? stranger : from };
+    const origin = { 'x-forwarded-for': userhash === 'wrong' ? stranger : from };
     const answer = await fetch(server.url + path, {
       method: 'POST',
       body,
@@ -126,18 +126,18 @@ test('clients of other services bring a token where they have a place for it', a
     await bring('/lsky/api/v1/upload', 'file', { authorization: token }),
     await bring('/smms/api/v2/upload', 'smfile', { authorization: token }),
     await bring('/imgur/3/image', 'image', { authorization: `Client-ID ${token}` }),
-    await bring('/1/upload', 'image', {}, token),
+    await bring('/catbox/user/api.php', 'fileToUpload', {}, token),
     await bring(`/0x0?key=${token}`, 'file'),
     await bring(`/picgo/upload?key=${token}`, 'list'),
   ];
   expect(outcomes).toEqual(Array(8).fill('stored'));
   expect(await bring('/lsky/api/upload', 'image')).toBe('refused 200');
   expect(await bring('/0x0', 'file')).toBe('refused 401');
-  expect(await bring('/1/upload', 'image')).toBe('refused 401');
-  expect(await bring('/1/upload', 'image', {}, 'wrong')).toBe('refused 401');
+  expect(await bring('/catbox/user/api.php', 'fileToUpload')).toBe('refused 401');
+  expect(await bring('/catbox/user/api.php', 'fileToUpload', {}, 'wrong')).toBe('refused 401');
   // A body that is not a form has no place for a token, and a picture in it needs one all the same.
-  expect((await ask(stranger, 'POST', '/1/upload', undefined, PNG)).status).toBe(401);
-  expect((await ask(stranger, 'POST', '/1/upload', token, PNG)).status).toBe(200);
+  expect((await ask(stranger, 'POST', '/catbox/user/api.php', undefined, PNG)).status).toBe(401);
+  expect((await ask(stranger, 'POST', '/catbox/user/api.php', token, PNG)).status).toBe(200);
 });
 
 test('the first page and ShareX ask for the token', async () => {

@@ -1,4 +1,5 @@
 import { type Call, type Route, route } from '../../http/route.ts';
+import { catbox } from './catbox.ts';
 import { chevereto } from './chevereto.ts';
 import type { Client, ClientRoute, Host } from './client.ts';
 import { imgur } from './imgur.ts';
@@ -8,7 +9,7 @@ import { picgo } from './picgo.ts';
 import { smms } from './smms.ts';
 
 /** All other services whose clients are supported. */
-export const CLIENTS: readonly Client[] = [lsky, smms, imgur, chevereto, nullPointer, picgo];
+export const CLIENTS: readonly Client[] = [lsky, smms, imgur, chevereto, catbox, nullPointer, picgo];
 
 /**
  * Routes of other services, each service under its own path, which users enter as the address of their service. These

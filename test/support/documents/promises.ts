@@ -76,7 +76,7 @@ export const PROMISES: readonly Promised[] = [
   { command: /# from anywhere$/, shows: DELETED, from: 'elsewhere' },
   { command: /^picpool upload --print markdown/, shows: /^(!\[\w+\.png\]\(http\S+\.webp\)\n){2}$/ },
   { command: /^picpool delete /, shows: /^<id>\n$/ },
-  { command: /\/0x0$/, shows: /^http:\/\/\S+\/i\/\w+\.webp\n?$/ },
+  { command: /(catbox\/\S+\/api\.php|\/0x0)$/, shows: /^http:\/\/\S+\/i\/\w+\.webp\n?$/ },
   // Albums.
   { command: /-F album=<album> /, shows: /"album":"\w/ },
   {

@@ -1,0 +1,82 @@
+import { inEnglish, invalidParameter } from '../../errors.ts';
+import type { Caller } from '../../http/route.ts';
+import type { Received } from '../upload/upload.ts';
+import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
+
+/** How long litterbox can keep a file, according to its clients. */
+const TIMES = ['1h', '12h', '24h', '72h'];
+
+const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
+/** Maximum number of files of one request to delete. */
+const MOST_DELETED = 20;
+
+/**
+ * The API of catbox, which uploads and deletes files and fetches them from URLs. `userhash` is the token of an
+ * uploader, or the token that deletes a file.
+ */
+const api: ClientRoute = {
+  method: 'POST',
+  path: '/user/api.php',
+  limit: 'upload',
+  dialect: { ...plainRefusal, tokenInBody: true },
+  async answer(call, host) {
+    const judge = ({ userhash }: Fields) => call.context.judgeToken(userhash || null);
+    const { shared, fields } = await host.store(call, { shape: SHAPE, judge, urlOf });
+    const [stored] = shared;
+    if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+    if (fields.reqtype === 'deletefiles') return removeAll(call, host, fields);
+    throw withoutFile(fields);
+  },
+};
+
+/**
+ * The upload API of litterbox, which is catbox for temporary files. It cannot delete; the token for that is in the
+ * header anyway.
+ */
+const litterbox: ClientRoute = {
+  method: 'POST',
+  path: '/resources/internals/api.php',
+  limit: 'upload',
+  dialect: plainRefusal,
+  async answer(call, host) {
+    const { shared, fields } = await host.store(call, { shape: SHAPE, optionsOf: withTime });
+    const [stored] = shared;
+    if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+    throw withoutFile(fields);
+  },
+};
+
+export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
+
+function urlOf({ files, fields: { reqtype, url } }: Received): string | null {
+  return files.length === 0 && reqtype === 'urlupload' && url ? url : null;
+}
+
+function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
+  if (TIMES.includes(time)) return { ...fields, expires_in: time };
+  throw invalidParameter('time', inEnglish(`The field time must be ${TIMES.join(', ')}, not "${time}".`));
+}
+
+async function removeAll(call: Caller, host: Host, { files = '', userhash }: Fields): Promise<Response> {
+  const names = files.split(/\s+/).filter((name) => name !== '');
+  if (names.length === 0 || names.length > MOST_DELETED) {
+    throw invalidParameter(
+      'files',
+      inEnglish(`The field files must name 1 to ${MOST_DELETED} files, separated by spaces.`),
+    );
+  }
+  await host.removeEach(call, names, userhash || null);
+  return text('Files successfully deleted.');
+}
+
+function withoutFile({ reqtype = '' }: Fields) {
+  if (reqtype === 'fileupload') {
+    return invalidParameter('fileToUpload', inEnglish('The form has no file in the field fileToUpload.'));
+  }
+  if (reqtype === 'urlupload')
+    return invalidParameter('url', inEnglish('The form has no URL in the field url.'));
+  return invalidParameter(
+    'reqtype',
+    inEnglish('The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.'),
+  );
+}
