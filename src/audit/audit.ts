@@ -220,6 +220,19 @@ export function createAudit(options: AuditOptions): Audit {
     for (const failure of failures.values()) throw failure;
   }
 
+  /** Another copy that acts on the subject finishes this act first, after which there is nothing left to act on. */
+  async function carryOutOnce(entry: StagedEntry): Promise<void> {
+    const act = readEntry(entry);
+    await carriers
+      .get(act.what)
+      ?.carryOut(act)
+      .catch(async (error) => {
+        const acts = await store.list({ subject: act.subject, limit: MOST_ABOUT });
+        const isOpen = acts.every(({ id, stage }) => id !== act.id || stage === OPEN);
+        if (isOpen || acts.some((other) => readEntry(other).details?.of === act.id)) throw error;
+      });
+  }
+
   return {
     carry: (what, carryOut, yields) => void carriers.set(what, { carryOut, yields: yields !== undefined }),
     async act(act) {
@@ -240,7 +253,7 @@ export function createAudit(options: AuditOptions): Audit {
       if (entry === null) return inFullStore(act);
       await track(
         entry.id,
-        work(entry, async () => carriers.get(act.what)?.carryOut(readEntry(entry))),
+        work(entry, () => carryOutOnce(entry)),
       );
     },
     async once(act, doIt) {

@@ -143,6 +143,31 @@ test('of acts at once on one subject, one is carried out and the others find not
   expect(codes.sort()).toEqual(['done', 'not_found', 'not_found']);
 });
 
+test('an act that another copy carries out at the same moment is neither refused nor answered as if it had been', async () => {
+  const { store, start } = await open();
+  const pictures = new Set(['image a']);
+  const begun = Promise.withResolvers<void>();
+  const carriedOut = Promise.withResolvers<void>();
+  const copies = [start(), start()] as const;
+  const remove = ({ subject }: Act) => {
+    if (!pictures.delete(subject)) throw new AppError('not_found', inEnglish('There is none.'));
+  };
+  copies[0].carry('image.block', async (blocked) => {
+    begun.resolve();
+    await carriedOut.promise;
+    remove(blocked);
+  });
+  for (const what of ['image.block', 'image.delete']) copies[1].carry(what, async (one) => remove(one));
+  const block = copies[0].act(act('image a', 'image.block'));
+  await begun.promise;
+  await expect(copies[1].act(act('image a'))).rejects.toMatchObject({ code: 'not_found' });
+  carriedOut.resolve();
+  await block;
+  const refused = (await store.list({ limit: 9 })).filter(({ text }) => text.includes('"refused"'));
+  // The deletion, but not the block.
+  expect(refused).toHaveLength(1);
+});
+
 test('an act that is refused is followed by an entry that says so', async () => {
   const { start } = await open();
   const audit = start();
