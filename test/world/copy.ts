@@ -170,7 +170,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       audit: seams.around('audit', records.audit),
       ...{ state, locks, log },
       keepDays: 365,
-      now: Date.now,
+      clock,
       newId: () => bytes(16).toString('hex'),
       hide: (peer) => peer,
     });
