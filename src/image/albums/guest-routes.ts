@@ -13,10 +13,9 @@ import { albumDetails } from './descriptions.ts';
 import { invitesView, inviteView } from './views.ts';
 import { type InviteWish, parseInvite } from './wishes.ts';
 
-const keyQuery = Type.Object(
-  { k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }) },
-  { additionalProperties: true },
-);
+const keyQuery = Type.Object({
+  k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }),
+});
 
 interface GuestRoutesOptions {
   albums: Pick<Albums, 'invites'>;
