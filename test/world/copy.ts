@@ -206,6 +206,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     const albums = createAlbums({
       ...stores,
       albums: seams.around('albums', records.albums),
+      audit,
       service,
       rules: limits,
       retentionMs: limits.retentionMs,
