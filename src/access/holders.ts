@@ -13,6 +13,8 @@ export interface Holders {
    * Counts a use of a token and its bytes, `null` if unknown. Rejects with `rate_limited` beyond its rate or quota.
    */
   charge(token: Token, bytes: number | null): Promise<void>;
+  /** Counts further bytes of the same use. */
+  countBytes(token: Token, bytes: number): Promise<void>;
   /** @throws {AppError} `rate_limited` while the client has sent too many wrong tokens. */
   demandCalm(peer: string): void;
   /** Counts an invalid token. Rejects with `rate_limited` if there were too many. */
@@ -59,6 +61,16 @@ export function createHolders(options: HoldersOptions): Holders {
   /** Until when a client network is blocked, in the order of blocking. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
 
+  async function take(
+    name: keyof typeof USED_UP,
+    { id, [name]: bucket }: Token,
+    cost: number,
+  ): Promise<void> {
+    if (bucket === null) return;
+    const { allowed, retryAfterMs } = await limiter.take(`token-${name} ${id}`, bucket, cost);
+    if (!allowed) throw new AppError('rate_limited', USED_UP[name], { retryAfterMs });
+  }
+
   return {
     async identify(bearer) {
       if (isUploader(bearer)) return UPLOADER;
@@ -70,18 +82,13 @@ export function createHolders(options: HoldersOptions): Holders {
       return null;
     },
 
-    async charge({ id, rate, quota }, bytes) {
-      onUse?.(id);
-      const limits: [keyof typeof USED_UP, Bucket | null, number][] = [
-        ['rate', rate, 1],
-        ['quota', quota, bytes ?? Math.min(mostBytes, quota?.capacity ?? 0)],
-      ];
-      for (const [name, bucket, cost] of limits) {
-        if (bucket === null) continue;
-        const { allowed, retryAfterMs } = await limiter.take(`token-${name} ${id}`, bucket, cost);
-        if (!allowed) throw new AppError('rate_limited', USED_UP[name], { retryAfterMs });
-      }
+    async charge(token, bytes) {
+      onUse?.(token.id);
+      await take('rate', token, 1);
+      await take('quota', token, bytes ?? Math.min(mostBytes, token.quota?.capacity ?? 0));
     },
+
+    countBytes: (token, bytes) => take('quota', token, bytes),
 
     demandCalm(peer) {
       const network = clientNetwork(peer);

@@ -1,4 +1,5 @@
 import { AppError, inEnglish } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { LateError, within } from '../lib/deadline.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
@@ -59,8 +60,7 @@ interface AuditOptions {
   locks: Locks;
   /** Days in which the server ran, after which entries are dropped. */
   keepDays: number;
-  /** Ms since 1970. */
-  now: () => number;
+  clock: Pick<Clock, 'now' | 'sleep'>;
   newId: () => string;
   /** Returns what to keep of a client's address. */
   hide: (peer: string) => string | undefined;
@@ -82,6 +82,8 @@ const LEASE_MS = 10_000;
 /** How long an act waits until it is told outside; the telling goes on. */
 const MOST_TOLD_MS = 1000;
 const MOST_OPEN = 500;
+/** How soon a copy notes what it has carried out. */
+const NOTED_MS = 100;
 const MOST_ABOUT = 50;
 
 /** The store may have done it all the same, or will be able to. */
@@ -93,7 +95,7 @@ type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; yields: 
 
 /** Writes entries, and moves them through their stages. */
 function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Days, 'today'>) {
-  const { audit: store, now, newId, hide, tell, log } = options;
+  const { audit: store, clock, newId, hide, tell, log } = options;
   /** What this process is at, by the ID of the entry. */
   const running = new Map<string, Promise<unknown>>();
   /** Whether telling took too long the last time. */
@@ -102,11 +104,11 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
   const lineOf = (act: Logged) => JSON.stringify(factsOf(act, hide));
   const onError = (cause: unknown) => log('warn', 'acts are not finished', { cause });
 
-  async function append(act: Act, isCarriedOut = false): Promise<StagedEntry> {
+  async function append(act: Act, isCarriedOut = false, id = newId()): Promise<StagedEntry> {
     const { subject, peer, ...facts } = act;
     const hidden = peer === undefined ? undefined : hide(peer);
     const text = JSON.stringify({ ...facts, ...(hidden !== undefined && { peer: hidden }) });
-    const entry = { id: newId(), at: now(), day: await days.today(), subject, text };
+    const entry = { id, at: clock.now(), day: await days.today(), subject, text };
     const stage = carriers.has(act.what) && !isCarriedOut ? OPEN : CARRIED_OUT;
     await store.append(entry, stage);
     return { ...entry, stage };
@@ -167,7 +169,7 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
 
   /** A full store must not keep anything from being deleted, and that makes room for the entry. */
   async function inFullStore(act: Act): Promise<void> {
-    await carriers.get(act.what)?.carryOut({ ...act, id: newId(), at: now() });
+    await carriers.get(act.what)?.carryOut({ ...act, id: newId(), at: clock.now() });
     await awhile(append(act, true).then(settle));
   }
 
@@ -188,7 +190,7 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
 }
 
 export function createAudit(options: AuditOptions): Audit {
-  const { audit: store } = options;
+  const { audit: store, clock, newId } = options;
   const carriers: Carriers = new Map();
   const days = createDays(options);
   const { append, refuse, track, work, inFullStore, settleOthers, running, lineOf, onError } = createSettling(
@@ -220,6 +222,28 @@ export function createAudit(options: AuditOptions): Audit {
     for (const failure of failures.values()) throw failure;
   }
 
+  async function begin(act: Act, id: string): Promise<void> {
+    const entry = await append(act, false, id).catch((error) => {
+      if (error instanceof AppError && error.code === 'storage_full') return null;
+      throw error;
+    });
+    return entry === null ? inFullStore(act) : work(entry, () => carryOutOnce(entry));
+  }
+
+  /** Another copy that acts on the subject finishes this act first, after which there is nothing left to act on. */
+  async function carryOutOnce(entry: StagedEntry): Promise<void> {
+    const act = readEntry(entry);
+    try {
+      await carriers.get(act.what)?.carryOut(act);
+    } catch (error) {
+      if (isUnclear(error)) throw error;
+      await clock.sleep(NOTED_MS);
+      const acts = await store.list({ subject: act.subject, limit: MOST_ABOUT });
+      const isOpen = acts.every(({ id, stage }) => id !== act.id || stage === OPEN);
+      if (isOpen || acts.some((other) => readEntry(other).details?.of === act.id)) throw error;
+    }
+  }
+
   return {
     carry: (what, carryOut, yields) => void carriers.set(what, { carryOut, yields: yields !== undefined }),
     async act(act) {
@@ -233,15 +257,9 @@ export function createAudit(options: AuditOptions): Audit {
         // This is the same act, repeated because its answer was lost.
         else if ((await track(entry.id, settleOthers(entry))) && what === act.what) return;
       }
-      const entry = await append(act).catch((error) => {
-        if (error instanceof AppError && error.code === 'storage_full') return null;
-        throw error;
-      });
-      if (entry === null) return inFullStore(act);
-      await track(
-        entry.id,
-        work(entry, async () => carriers.get(act.what)?.carryOut(readEntry(entry))),
-      );
+      const id = newId();
+      // Before its entry can be read: others wait for what this process is at.
+      await track(id, begin(act, id));
     },
     async once(act, doIt) {
       const entry = await append(act);
@@ -269,7 +287,7 @@ interface Days {
 }
 
 /** Counts the days: a clock that jumps ahead, or a long pause, makes no entry much older. */
-function createDays({ audit, state, locks, keepDays, now, log }: AuditOptions): Days {
+function createDays({ audit, state, locks, keepDays, clock, log }: AuditOptions): Days {
   let known: number | null = null;
   const read = async () =>
     JSON.parse((await state.get(DAY_STATE)) ?? 'null') as { day: number; at: number } | null;
@@ -278,14 +296,14 @@ function createDays({ audit, state, locks, keepDays, now, log }: AuditOptions): 
     today: async () => (known ??= (await read())?.day ?? 0),
     async count() {
       const last = await read();
-      const passed = last === null ? 0 : now() - last.at;
+      const passed = last === null ? 0 : clock.now() - last.at;
       known = last?.day ?? 0;
       if (last !== null && passed > -SKEW_MS && passed < DAY_MS) return;
       const lease = await locks.acquire(DAY_STATE, LEASE_MS);
       if (lease === null) return;
       try {
         known += Math.min(2, Math.max(0, Math.floor(passed / DAY_MS)));
-        await state.setFenced(DAY_STATE, JSON.stringify({ day: known, at: now() }), lease.token);
+        await state.setFenced(DAY_STATE, JSON.stringify({ day: known, at: clock.now() }), lease.token);
         const dropped = await audit.drop(known - keepDays);
         if (dropped > 0) log('info', 'audit log shortened', { entries: dropped });
       } finally {

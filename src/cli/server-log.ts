@@ -75,7 +75,9 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw usageError(`${path} has no line of a server with LOG_FORMAT=json and LOG_LEVEL=info.`);
     }
   }
-  for (const { what, of } of [...acts.values()]) if (what === 'refused') acts.delete(of);
+  // What was not found was gone, whoever had removed it.
+  for (const { what, of, why } of [...acts.values()])
+    if (what === 'refused' && why !== 'not_found') acts.delete(of);
   for (const act of acts.values()) noteAct(act, told);
   return told;
 }

@@ -128,7 +128,7 @@ const showingLatest = describe(
   [{ requests: Type.Array(entrySchema) }, { requests: [entryExample] }],
 );
 
-const lastQuery = Type.Object({ session: Type.Optional(session) }, { additionalProperties: true });
+const lastQuery = Type.Object({ session: Type.Optional(session) });
 
 /** `door`: `null` if the gateway is off. */
 export function gatewayRoutes(door: GatewayDoor | null): Route[] {

@@ -23,7 +23,13 @@ export interface RequestContext {
   /** True if the request has `ADMIN_TOKEN`, or an administrator's token. */
   admin: boolean;
   /** The holder of the request's token, once identified; `null` without a token. */
-  holder: { id: string; role: 'upload' | 'admin' | 'moderator' | 'gateway'; name: string } | null;
+  holder: {
+    id: string;
+    role: 'upload' | 'admin' | 'moderator' | 'gateway';
+    name: string;
+    /** Counts bytes of which the request did not tell. Rejects with `rate_limited` beyond the quota. */
+    countBytes(bytes: number): Promise<void>;
+  } | null;
   /** True if the request may act on others' pictures: as `admin`, or with a moderator's token. */
   readonly moderates: boolean;
   /** Who acts, for the audit log: `administrator`, the name of such a token, or `uploader`. */

@@ -161,8 +161,7 @@ export const details = {
     summary: 'Get an image or its page',
     description:
       '`/i/<id>` is the page. `/i/<id>.<extension>` is the file, with `ETag` and `Range`; caches may keep it for a day. ' +
-      'A protected image needs its password: in the header, in the query, as Basic authentication with any user name, ' +
-      'or as the cookie set by the form on its page.',
+      'A protected image needs its password: in the header, in the query, or as the cookie set by the form on its page.',
     parameters: [
       ...password,
       {

@@ -111,7 +111,6 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     route('GET /api/search', (call) => list(shared, call), { query: searchQuery, about: details.search }),
     route('PATCH /api/image/:id', (call) => change(shared, call), {
       body: parsedJson(parseChange),
-      limit: 'upload',
       about: details.change,
     }),
     route('DELETE /api/delete/:id', (call) => remove(shared, call), { about: details.remove }),
@@ -130,9 +129,17 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
       (call) =>
         linkClient(call.request)?.answer(call, host, call.params.file) ??
         pages.unlock(call, call.params.file),
-      { dialect: (request) => linkClient(request)?.dialect ?? null, about: details.unlock },
+      {
+        dialect: (request) => linkClient(request)?.dialect ?? null,
+        evenBlocked: true,
+        about: details.unlock,
+      },
     ),
-    route('POST /i/:file/view', (call) => view(shared, call), { limit: 'read', about: details.view }),
+    route('POST /i/:file/view', (call) => view(shared, call), {
+      limit: 'read',
+      evenBlocked: true,
+      about: details.view,
+    }),
     route('GET /i/:file/qr.svg', (call) => showQrCode(shared, call), { about: details.qrCode }),
     route('GET /i/:file/preview.jpg', (call) => showPreview(shared, call), { about: details.preview }),
     route('POST /i/:file/lock', (call) => pages.lock(call, call.params.file), { about: details.lock }),

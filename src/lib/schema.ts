@@ -25,8 +25,8 @@ type Raw = Record<string, unknown>;
 /**
  * Converts query or path parameters, which are all text, to the types of their schema before validation: an empty
  * value counts as missing, numbers and booleans are converted if they are well formed (otherwise the text stays and
- * validation reports it), and choices match in any letter case. Unknown names are left alone unless the schema forbids
- * them; those that begin with `_`, with which clients avoid caches, are removed then.
+ * validation reports it), and choices match in any letter case. Unknown names, which others append to links, are removed
+ * unless the schema forbids them; those that begin with `_`, with which clients avoid caches, always.
  * @throws {AppError} `invalid_parameter` if a hint says what was meant, for a misspelling of a known name, and for a
  * forbidden one, because ignoring it would answer another question.
  */
@@ -40,8 +40,7 @@ export function coerce(schema: TObject, raw: Raw): void {
         name,
         message('There is no parameter {field}; did you mean {meant}?', { field: name, meant }),
       );
-    if (schema.additionalProperties !== false) continue;
-    if (!name.startsWith('_'))
+    if (schema.additionalProperties === false && !name.startsWith('_'))
       throw invalidParameter(
         name,
         inEnglish(`There is no parameter ${name}; there are ${known.join(', ')}.`),

@@ -149,17 +149,14 @@ export const listQuery = Type.Object(
 );
 export type ListQuery = Static<typeof listQuery>;
 
-export const eventsQuery = Type.Object(
-  {
-    pool: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Also send `pool` events when the statistics of the pool change.',
-      }),
-    ),
-  },
-  { additionalProperties: true },
-);
+export const eventsQuery = Type.Object({
+  pool: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Also send `pool` events when the statistics of the pool change.',
+    }),
+  ),
+});
 
 export const EXPORT_FORMATS = ['standard', 'text', 'url', 'csv', 'json'] as const;
 export const exportQuery = Type.Object(

@@ -85,11 +85,7 @@ function openReports(
       const [kind, id = ''] = subject.split(' ');
       const by = { peer: null, token: null, admin: true, log };
       if (kind === 'image') await service.remove(id, by).catch(ignoreGone);
-      else {
-        const { who, peer, why } = log;
-        const removed = () => albums.remove(id, { token: null, admin: true }, by).catch(ignoreGone);
-        await audit.once({ what: 'album.delete', subject, who, peer, why }, removed);
-      }
+      else await albums.remove(id, by, by).catch(ignoreGone);
     },
   };
 }

@@ -4,6 +4,7 @@ import type { RecordStores } from '../../adapters/adapter.ts';
 import { type Audit, createAudit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
 import { AppError, inEnglish } from '../errors.ts';
+import { systemClock } from '../lib/clock.ts';
 import { createHiding, type Log } from '../lib/logger.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
@@ -21,7 +22,7 @@ export function openAudit(
   return createAudit({
     ...{ audit, state, locks, log },
     keepDays: Math.ceil(config.AUDIT_RETENTION / DAY_MS),
-    now: Date.now,
+    clock: systemClock,
     newId: randomUUID,
     hide: createHiding(config.LOG_ADDRESSES),
     tell: place === undefined ? undefined : /^https?:/.test(place) ? posting(place) : appending(place),

@@ -89,6 +89,7 @@ export async function openImageHost(
   });
   const albums = createAlbums({
     ...stores,
+    audit,
     service,
     rules: limits,
     mayInvite: mayInviteBy(config, stores.state, now),

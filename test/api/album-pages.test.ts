@@ -62,6 +62,17 @@ test('public pictures of a public album are shown, listed, sent and previewed', 
   });
 });
 
+test('what others append to links changes nothing', async () => {
+  const album = await make();
+  const picture = await uploadInto(album, 'tea.png');
+  const paths = [`/a/${album.id}`, `/api/albums/${album.id}`, '/gallery', '/api/list', `/i/${picture.id}`];
+  for (const path of paths) {
+    const { status } = await host.send(`${path}?fbclid=IwAR0&utm_source=feed&_=17`);
+    expect(`${path} ${status}`).toBe(`${path} 200`);
+  }
+  expect((await host.send('/api/list?pagee=2')).status).toBe(400);
+});
+
 test('an unlisted album, or one with an unlisted picture, is not for search engines', async () => {
   const hidden = await make({ visibility: 'unlisted' });
   expect(await sightOf(host.send, hidden.id, await uploadInto(hidden, 'quay.jpg'))).toMatchObject({

@@ -52,6 +52,18 @@ test('the client uploads with every option and progress, and reads, finds and de
   expect((await Array.fromAsync(images.images('CAFE'))).map(({ id }) => id)).toEqual([uploaded.id]);
   expect((await images.imageFile(uploaded)).size).toBe(uploaded.size);
 
+  const options = {
+    visibility: 'unlisted',
+    expiresIn: '2h',
+    maxViews: 3,
+    title: 'Tea',
+    alt: 'A cup',
+  } as const;
+  const fleeting = await images.upload(picture, options);
+  const { expires_at, ...kept } = (await images.image(fleeting.id)) as unknown as Record<string, unknown>;
+  expect(kept).toMatchObject({ visibility: 'unlisted', title: 'Tea', alt: 'A cup', views_left: 3 });
+  expect(Date.parse(String(expires_at)) - Date.now()).toBeLessThan(7_200_001);
+
   const hidden = await images.upload(picture, { password: 'tea' });
   expect(hidden.filename).toBe('image');
   const refused = await images.image(hidden.id).catch((error: unknown) => error);

@@ -216,8 +216,11 @@ describe('an expiry', () => {
     const late = await host.send(pathOf(year.raw_url));
     expect([late.status, late.headers.get('cache-control')]).toEqual([
       200,
-      'public, max-age=90, stale-while-revalidate=60',
+      'public, max-age=30, stale-while-revalidate=60',
     ]);
+    host.clock.ms += 31_000;
+    const last = await host.send(pathOf(year.raw_url));
+    expect(last.headers.get('cache-control')).toBe('public, max-age=0');
   });
 
   test('of never needs the leave of the operator, and outlasts the cleanup', () =>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { json as read } from '../support/json.ts';
-import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -343,6 +343,19 @@ describe('catbox', () => {
     const answer = await post(api, form({ reqtype: 'deletefiles', userhash: 'x', files }));
     expect(answer.status).toBe(200);
     expect(await Promise.all(links.map(status))).toEqual([404, 404]);
+  });
+
+  test('deletes a file while the store is full', async () => {
+    const env = { SERVICES: 'image', IMAGE_MIN_FREE: '9000GiB' };
+    await withServer(env, async ({ send }) => {
+      const codes = [];
+      for (const fields of [
+        { reqtype: 'fileupload', fileToUpload: PNG },
+        { reqtype: 'deletefiles', files: 'AAAAAAAAAAAA.webp' },
+      ])
+        codes.push((await send(api, { method: 'POST', body: form({ userhash: '', ...fields }) })).status);
+      expect(codes).toEqual([507, 200]);
+    });
   });
 
   test('litterbox keeps a file for the time that its client says', async () => {

@@ -6,6 +6,7 @@ import type { AddressInfo, LookupFunction } from 'node:net';
 import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
+import type { Bucket } from '../../src/lib/rate-limiter.ts';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
@@ -266,10 +267,14 @@ describe('clients of other services', () => {
       await withServer(env, async (closed) => {
         const records = await openRecords(env.METADATA_URL, { runtime: bunRuntime });
         const tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
-        const token = await tokens
-          .create({ name: 'camera', role: 'upload', rate: null, quota: null })
-          .finally(records.close);
+        const create = (name: string, quota: Bucket | null) =>
+          tokens.create({ name, role: 'upload', rate: null, quota });
+        const token = await create('camera', null);
         const url = `${at}/untyped`;
+        const body = JSON.stringify({ url });
+        // The order, and half of the picture that it names.
+        const small = await create('small', { capacity: body.length + PNG.length / 2, perSecond: 0.001 });
+        await records.close();
         for (const [client, path, fields] of ORDERS) {
           const statuses = [
             (await send(path, fields(url), closed)).status,
@@ -280,6 +285,16 @@ describe('clients of other services', () => {
         }
         const order = { reqtype: 'urlupload', userhash: token, url };
         expect((await send('/catbox/user/api.php', order, closed)).status).toBe(200);
+        const beyond = await closed.send('/api/upload', {
+          method: 'POST',
+          body,
+          headers: {
+            'content-type': 'application/json',
+            'content-length': String(body.length),
+            authorization: `Bearer ${small}`,
+          },
+        });
+        expect(beyond.status).toBe(429);
       });
     }));
 });

@@ -63,6 +63,36 @@ test('the log says who deleted and blocked what, and why, also outside the store
   expect(lines(await rest.text()).map(({ id }) => id)).toEqual([found[2]?.id ?? '']);
 });
 
+test('the log has what an administrator does to the album of others, and not what its owner does', async () => {
+  const before = (await log()).length;
+  const image = await upload('192.0.2.7');
+  const { id, token } = (await (
+    await server.post('/api/albums', { images: [{ id: image.id, delete_token: image.delete_token }] })
+  ).json()) as { id: string; token: string };
+  const ask = (method: string, headers: Record<string, string>, query = '') =>
+    server.send(`/api/albums/${id}${query}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      from: '192.0.2.9',
+      ...(method === 'PATCH' && { body: JSON.stringify({ title: 'Harbour' }) }),
+    });
+  const statuses = [
+    await ask('PATCH', { 'x-album-token': token }),
+    await ask('PATCH', ADMIN),
+    await ask('DELETE', ADMIN, '?images=delete&reason=spam'),
+  ].map(({ status }) => status);
+  expect(statuses).toEqual([200, 200, 200]);
+  const [first, second, third, ...others] = await log();
+  expect(others).toHaveLength(before);
+  expect(
+    [first, second, third].map((act) => [act?.what, act?.subject, act?.who, act?.peer, act?.why]),
+  ).toEqual([
+    ['image.delete', `image ${image.id}`, 'administrator', '192.0.2.9', 'spam'],
+    ['album.delete', `album ${id}`, 'administrator', '192.0.2.9', 'spam'],
+    ['album.change', `album ${id}`, 'administrator', '192.0.2.9', ''],
+  ]);
+});
+
 test('a refused deletion is not in the log, and neither is a change by the uploader', async () => {
   const before = (await log()).length;
   const image = await upload('192.0.2.70');

@@ -26,7 +26,7 @@ async function open() {
     createAudit({
       ...{ audit: store, state, locks: createLocalLocks() },
       keepDays: 365,
-      now: () => clock.ms,
+      clock: { now: () => clock.ms, sleep: Bun.sleep },
       newId: randomUUID,
       hide: (peer) => peer,
       log: () => {},
@@ -124,23 +124,52 @@ test('an act whose answer was lost is finished before a later one on the same su
   expect([...blocked]).toEqual([]);
 });
 
-test('of acts at once on one subject, one is carried out and the others find nothing', async () => {
-  const { start } = await open();
+test('of acts at once on one subject, one is carried out, and those that find nothing are refused', async () => {
+  const { store, start } = await open();
   const pictures = new Set(['image a']);
-  const audit = start();
+  // As in a process, an answer of the store takes longer than what others do meanwhile.
+  const append: AuditStore['append'] = (entry, stage) => store.append(entry, stage).then(() => Bun.sleep(5));
+  const audit = start({ audit: { ...store, append } });
   audit.carry('image.delete', async ({ subject }) => {
     await Bun.sleep(5);
     if (!pictures.delete(subject)) throw new AppError('not_found', inEnglish('There is none.'));
   });
-  const codes = await Promise.all(
-    [1, 2, 3].map(() =>
-      audit.act(act('image a')).then(
+  const ask = (ms: number) =>
+    Bun.sleep(ms)
+      .then(() => audit.act(act('image a')))
+      .then(
         () => 'done',
         ({ code }) => code,
-      ),
-    ),
-  );
+      );
+  const codes = await Promise.all([0, 2, 4].map(ask));
   expect(codes.sort()).toEqual(['done', 'not_found', 'not_found']);
+  const refused = (await store.list({ limit: 9 })).filter(({ text }) => text.includes('"refused"'));
+  expect(refused).toHaveLength(2);
+});
+
+test('an act that another copy carries out at the same moment is neither refused nor answered as if it had been', async () => {
+  const { store, start } = await open();
+  const pictures = new Set(['image a']);
+  const begun = Promise.withResolvers<void>();
+  const carriedOut = Promise.withResolvers<void>();
+  const copies = [start(), start()] as const;
+  const remove = ({ subject }: Act) => {
+    if (!pictures.delete(subject)) throw new AppError('not_found', inEnglish('There is none.'));
+  };
+  copies[0].carry('image.block', async (blocked) => {
+    begun.resolve();
+    await carriedOut.promise;
+    remove(blocked);
+  });
+  for (const what of ['image.block', 'image.delete']) copies[1].carry(what, async (one) => remove(one));
+  const block = copies[0].act(act('image a', 'image.block'));
+  await begun.promise;
+  await expect(copies[1].act(act('image a'))).rejects.toMatchObject({ code: 'not_found' });
+  carriedOut.resolve();
+  await block;
+  const refused = (await store.list({ limit: 9 })).filter(({ text }) => text.includes('"refused"'));
+  // The deletion, but not the block.
+  expect(refused).toHaveLength(1);
 });
 
 test('an act that is refused is followed by an entry that says so', async () => {

@@ -72,14 +72,14 @@ test('a log of warnings alone does not count, because it tells nothing', async (
   );
 });
 
-test('an act that was refused is not repeated', async () => {
+test('an act that was refused is not repeated, unless what it was to remove had gone', async () => {
   const found = await told(
-    act('review.block', 'image aaaaaaaaaaaa', { id: 'a' }),
+    act('image.delete', 'image aaaaaaaaaaaa', { id: 'a' }),
     act('refused', 'image aaaaaaaaaaaa', { of: 'a', why: 'not_found' }),
     act('refused', `hash ${HASH}`, { of: 'b', why: 'conflict' }),
     act('block.add', `hash ${HASH}`, { id: 'b' }),
   );
-  expect(found).toEqual({ removed: [], blocks: [], hidden: 0 });
+  expect(found).toEqual({ removed: ['aaaaaaaaaaaa'], blocks: [], hidden: 0 });
 });
 
 test('a line that was told late changes nothing about what came after it', async () => {

@@ -169,7 +169,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       audit: seams.around('audit', records.audit),
       ...{ state, locks, log },
       keepDays: 365,
-      now: Date.now,
+      clock,
       newId: () => bytes(16).toString('hex'),
       hide: (peer) => peer,
     });
@@ -205,6 +205,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
     const albums = createAlbums({
       ...stores,
       albums: seams.around('albums', records.albums),
+      audit,
       service,
       rules: limits,
       retentionMs: limits.retentionMs,

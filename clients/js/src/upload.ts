@@ -6,6 +6,12 @@ export interface UploadOptions {
   format?: ImageFormat | 'auto';
   /** Password that protects the picture. */
   password?: string;
+  /** Who can see it: everyone, anyone with the link, or anyone with the link and the password. */
+  visibility?: 'public' | 'unlisted' | 'protected';
+  /** When it expires, such as `10m` or `2w`, or `never`. */
+  expiresIn?: string;
+  /** Deletes the picture after this many views. */
+  maxViews?: number;
   /** Larger pictures are scaled down. Default: 4096. */
   maxWidth?: number;
   maxHeight?: number;
@@ -67,17 +73,15 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
 }
 
 function formOf(picture: Blob, options: UploadOptions): FormData {
-  const { filename, format, password, maxWidth, maxHeight, quality, keepExif, title, alt } = options;
+  const { filename, format, password, visibility, quality, title, alt } = options;
   const form = new FormData();
   const fields = {
-    format,
-    password,
-    max_width: maxWidth,
-    max_height: maxHeight,
-    quality,
-    title,
-    alt,
-    strip_exif: keepExif ? 'false' : undefined,
+    ...{ format, password, visibility, quality, title, alt },
+    expires_in: options.expiresIn,
+    max_views: options.maxViews,
+    max_width: options.maxWidth,
+    max_height: options.maxHeight,
+    strip_exif: options.keepExif ? 'false' : undefined,
   };
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, String(value));
   // In Bun, a Blob has a name as well, which may be undefined.

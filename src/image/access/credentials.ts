@@ -1,29 +1,21 @@
 /** The credentials of a request for a protected image. */
 export interface Credentials {
-  /** Passwords in the order of precedence: header, query, Basic. */
+  /** Passwords in the order of precedence: header, query. */
   passwords: string[];
   /** The `Cookie` header. */
   cookie: string | null;
 }
 
-/** Reads the credentials of a request: `X-Image-Password`, `?password=`, Basic with any user name, a cookie. */
+/** Reads the credentials of a request: `X-Image-Password`, `?password=`, a cookie. */
 export function credentialsOf(request: Request): Credentials {
   const { headers } = request;
   const header = headers.get('x-image-password');
   const query = request.url.includes('?') ? new URL(request.url).searchParams.get('password') : null;
-  const passwords = [header === null ? null : decodeHeader(header), query, basicPassword(headers)];
+  const passwords = [header === null ? null : decodeHeader(header), query];
   return {
     passwords: passwords.filter((password): password is string => password !== null && password !== ''),
     cookie: headers.get('cookie'),
   };
-}
-
-function basicPassword(headers: Headers): string | null {
-  const [, encoded] = /^Basic ([\w+/=-]+)$/i.exec(headers.get('authorization') ?? '') ?? [];
-  if (encoded === undefined) return null;
-  const text = decodeUtf8(Buffer.from(encoded, 'base64'));
-  const colon = text.indexOf(':');
-  return colon === -1 ? null : text.slice(colon + 1);
 }
 
 /** Headers arrive with one character per byte, but what people type into `curl -H` is UTF-8. */

@@ -20,7 +20,7 @@ export interface Deleter {
   token: string | null;
   admin: boolean;
   /** For the audit log; see `Act`. */
-  log?: { who: string; peer: string; why: string; statement?: string };
+  log?: { who: string; peer: string; why: string; statement?: string } | undefined;
 }
 
 /** Decides who may delete an image. */

@@ -1,4 +1,5 @@
 import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.ts';
+import type { Audit } from '../../audit/audit.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
@@ -73,6 +74,7 @@ interface AlbumsOptions {
   images: Pick<ImageStore, 'getMany' | 'existing'>;
   service: Pick<ImageService, 'find' | 'mayRemove' | 'remove'>;
   rules: AudienceRules;
+  audit: Pick<Audit, 'once'>;
   /** See `createInvites`. Default: everyone may. */
   mayInvite?: (by: string) => Promise<boolean>;
   retentionMs: number;
@@ -81,15 +83,15 @@ interface AlbumsOptions {
   log: Log;
 }
 
-/** For pictures that the caller may delete. */
-const AS_KEEPER: Deleter = { peer: null, token: null, admin: true };
+/** Who deletes pictures that the caller may delete. */
+const asKeeper = (log: Deleter['log']): Deleter => ({ peer: null, token: null, admin: true, log });
 /** Placeholder for a picture without an ID yet. */
 const NEXT = '';
 /** Number of pictures that are checked or removed concurrently. */
 const AT_ONCE = 8;
 
 export function createAlbums(options: AlbumsOptions): Albums {
-  const { albums, images, service, rules, retentionMs, clock, random, log } = options;
+  const { albums, images, service, rules, audit, retentionMs, clock, random, log } = options;
   const kept = createKept(options);
   const { find, findFor, update, extended } = kept;
 
@@ -106,6 +108,43 @@ export function createAlbums(options: AlbumsOptions): Albums {
       if (next === album.pictures) return null;
       return { pictures: next, empty: 0, dueAt: clock.now() + retentionMs };
     });
+
+  /** The audit log has what the administrator does to an album of others. */
+  function logged<T>(what: string, album: AlbumRecord, by: AlbumKeeper, work: () => Promise<T>): Promise<T> {
+    if (by.log === undefined || mayKeep(album, { ...by, admin: false })) return work();
+    const { who, peer, why } = by.log;
+    return audit.once({ what, subject: `album ${album.id}`, who, peer, why }, work);
+  }
+
+  /** The pictures first: if one of them cannot be removed, the caller can try again. */
+  async function removeAll(
+    found: AlbumRecord,
+    by: AlbumKeeper,
+    deleter: Deleter | null,
+  ): Promise<RemovedPictures> {
+    const { id } = found;
+    let album: AlbumRecord | null = found;
+    let removed = 0;
+    let kept: string[] = [];
+    while (album !== null) {
+      const alive = await pictures(album);
+      // Those of guests also while they wait for review.
+      const mine = new Set(
+        deleter === null
+          ? []
+          : [
+              ...guestsIn(album),
+              ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
+            ],
+      );
+      removed += await removePictures(service, [...mine], asKeeper(by.log));
+      kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
+      // A guest may have added more meanwhile.
+      album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);
+    }
+    log('info', 'album removed', { id, pictures: removed });
+    return { removed, kept };
+  }
 
   return {
     find,
@@ -152,7 +191,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
         if (!mayKeep(album, by)) throw notKeeper();
         if (!guestsIn(album).includes(picture))
           throw new AppError('forbidden', 'No guest has added this image.');
-        await removePictures(service, [picture], AS_KEEPER);
+        await removePictures(service, [picture], asKeeper(by.log));
       } else if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
       return update(id, (album) => ({
         pictures: picturesOf(album)
@@ -163,37 +202,18 @@ export function createAlbums(options: AlbumsOptions): Albums {
 
     async change(id, wish, by) {
       const facts = factsOf(wish, rules);
-      await findFor(id, by);
-      return update(id, (album) => ({
-        ...facts,
-        ...(wish.cover !== undefined && { cover: coverIn(album, wish.cover) }),
-        ...(wish.images && { pictures: reordered(picturesOf(album), wish.images).join(' ') }),
-      }));
+      return logged('album.change', await findFor(id, by), by, () =>
+        update(id, (album) => ({
+          ...facts,
+          ...(wish.cover !== undefined && { cover: coverIn(album, wish.cover) }),
+          ...(wish.images && { pictures: reordered(picturesOf(album), wish.images).join(' ') }),
+        })),
+      );
     },
 
     async remove(id, by, deleter) {
-      let album: AlbumRecord | null = await findFor(id, by);
-      let removed = 0;
-      let kept: string[] = [];
-      while (album !== null) {
-        const alive = await pictures(album);
-        // Those of guests also while they wait for review.
-        const mine = new Set(
-          deleter === null
-            ? []
-            : [
-                ...guestsIn(album),
-                ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
-              ],
-        );
-        // The pictures first: if one of them cannot be removed, the caller can try again.
-        removed += await removePictures(service, [...mine], AS_KEEPER);
-        kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
-        // A guest may have added more meanwhile.
-        album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);
-      }
-      log('info', 'album removed', { id, pictures: removed });
-      return { removed, kept };
+      const found = await findFor(id, by);
+      return logged('album.delete', found, by, () => removeAll(found, by, deleter));
     },
   };
 }

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { type Call, type Caller, parsedJson, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
+import { deleterOf } from '../access/deletion-rights.ts';
 import type { Pages } from '../pages/pages.ts';
 import { guestPage } from '../pages/upload-form.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
@@ -13,10 +14,9 @@ import { albumDetails } from './descriptions.ts';
 import { invitesView, inviteView } from './views.ts';
 import { type InviteWish, parseInvite } from './wishes.ts';
 
-const keyQuery = Type.Object(
-  { k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }) },
-  { additionalProperties: true },
-);
+const keyQuery = Type.Object({
+  k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }),
+});
 
 interface GuestRoutesOptions {
   albums: Pick<Albums, 'invites'>;
@@ -108,5 +108,5 @@ const listed = (guests: Parameters<typeof invitesView>[0]) =>
 
 /** Returns who asks to change an album. */
 export function keeperOf({ request, context }: Caller) {
-  return { token: albumTokenOf(request), admin: context.admin };
+  return { token: albumTokenOf(request), admin: context.admin, log: deleterOf(request, context).log };
 }

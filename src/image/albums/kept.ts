@@ -1,13 +1,13 @@
 import { AppError, message } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { sha256 } from '../../lib/secret.ts';
-import { sameHash } from '../access/deletion-rights.ts';
+import { type Deleter, sameHash } from '../access/deletion-rights.ts';
 import { ID_PATTERN, type RandomBytes } from '../records/ids.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, type AlbumStore, MOST_PICTURES, picturesOf } from './album.ts';
 
 /** Credentials for changing an album: its token or the administrator. */
-export interface AlbumKeeper {
+export interface AlbumKeeper extends Pick<Deleter, 'log'> {
   token: string | null;
   admin: boolean;
 }

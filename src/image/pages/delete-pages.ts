@@ -69,7 +69,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
 
 /** If there is a token, it alone decides; otherwise the address does. */
 function deleter({ request, context }: Caller, token: string | null): Deleter {
-  return token === null ? deleterOf(request, context) : { peer: null, token, admin: false };
+  const by = deleterOf(request, context);
+  return token === null ? by : { peer: null, token, admin: false, log: by.log };
 }
 
 /** Asks the visitor to confirm the deletion. `token`: `null` if the visitor's address is enough. */

@@ -11,6 +11,7 @@ import { MAX_JSON_LENGTH, parseForeignJson } from '../../lib/foreign-json.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import { createSemaphore } from '../../lib/semaphore.ts';
+import { addressOf } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 
 /** What happens to a picture that may be stored: `allow` shows it, `review` waits for the administrator. */
@@ -104,7 +105,7 @@ export function createScanner(options: ScannerOptions) {
     const answer = await ask({ ...facts, ...picture }).catch(failed);
     if (typeof answer === 'string') return answer;
     if (answer.verdict !== 'block') return answer.verdict;
-    log('info', 'picture blocked by the scan', { hash, uploader: image.uploader });
+    log('info', 'picture blocked by the scan', { hash, peer: addressOf(image) });
     throw new AppError('forbidden', 'The operator of this server does not accept this picture.');
   }
 

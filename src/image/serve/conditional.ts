@@ -14,7 +14,8 @@ export interface Caching {
 
 export function createCaching(maxAgeMs: number, now: () => number): Caching {
   function cacheSeconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
-    const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now();
+    // What caches serve while they revalidate must not outlast the picture either.
+    const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now() - STALE_S * 1000;
     return Math.max(0, Math.floor(Math.min(maxAgeMs, leftMs) / 1000));
   }
 

@@ -17,7 +17,7 @@ import { thumbnailWidth } from './thumbnails.ts';
 
 /**
  * A 401 must name an authentication scheme (RFC 9110, section 15.5.2). This one is unknown to browsers, which for
- * `Basic` would show a dialog on any page that embeds the image. Basic credentials are accepted anyway.
+ * `Basic` would show a dialog on any page that embeds the image.
  */
 const CHALLENGE = 'ImagePassword realm="picpool"';
 

@@ -150,7 +150,7 @@ export function headersOf(
       ? PRIVATE_CACHE
       : shape.isStopgap
         ? 'no-store'
-        : `${isNamed ? 'public' : 'private'}, max-age=${cacheSeconds}, stale-while-revalidate=${STALE_S}`,
+        : `${isNamed ? 'public' : 'private'}, max-age=${cacheSeconds}${cacheSeconds > 0 ? `, stale-while-revalidate=${STALE_S}` : ''}`,
     ...(vary && { vary: 'Accept' }),
     ...(isOpen && { 'cache-tag': id }),
     ...(isOpen && cors && { 'access-control-allow-origin': '*' }),

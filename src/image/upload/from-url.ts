@@ -164,6 +164,7 @@ export async function fetchOrdered(
   const dispose = () => rm(fetched.path, { force: true });
   try {
     await fromUrl.countBytes?.(from.peer, fetched.size);
+    await from.holder?.countBytes(fetched.size);
     return { files: [fetched], fields: order.fields, dispose };
   } catch (error) {
     await dispose();

@@ -130,10 +130,13 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
       await joining.look(optionsIn({}));
       // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
-      await service.admit(Math.min(announced, maxBytes), payer);
+      const admit = () => service.admit(Math.min(announced, maxBytes), payer);
+      // A form that may have no picture can also delete one, for which there is always room.
+      if (!shape?.optional) await admit();
       const { signal } = request;
       const judgeOnce = onlyOnce(judge);
       const beforePicture: BeforePicture = async (fields) => {
+        if (shape?.optional) await admit();
         await judgeOnce?.(fields);
         await joining.look(optionsIn(fields));
       };

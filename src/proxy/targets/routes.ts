@@ -29,26 +29,23 @@ const targetsSchema = Type.Object({
   targets: Type.Array(targetSchema),
 });
 
-const targetsQuery = Type.Object(
-  {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        default: DEFAULT_ENTRIES,
-        description: `Maximum number of targets to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
-      }),
-    ),
-    offset: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 1e6,
-        default: 0,
-        description: 'Number of targets to skip.',
-      }),
-    ),
-  },
-  { additionalProperties: true },
-);
+const targetsQuery = Type.Object({
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: DEFAULT_ENTRIES,
+      description: `Maximum number of targets to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
+    }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1e6,
+      default: 0,
+      description: 'Number of targets to skip.',
+    }),
+  ),
+});
 
 const about: Description = {
   id: 'listTargets',
