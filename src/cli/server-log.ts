@@ -75,7 +75,7 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw usageError(`${path} has no line of a server with LOG_FORMAT=json and LOG_LEVEL=info.`);
     }
   }
-  // What was not found was gone, whoever had removed it.
+  // What was not found had gone before.
   for (const { what, of, why } of [...acts.values()])
     if (what === 'refused' && why !== 'not_found') acts.delete(of);
   for (const act of acts.values()) noteAct(act, told);

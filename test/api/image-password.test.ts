@@ -168,7 +168,7 @@ describe('the password opens an image', () => {
   });
 });
 
-test('the login of a reverse proxy in front is no wrong password', async () => {
+test('the login of a reverse proxy in front does not count as a wrong password', async () => {
   const peer = newPeer();
   const login = { authorization: `Basic ${Buffer.from('family:site').toString('base64')}` };
   for (let count = 0; count < 12; count++)

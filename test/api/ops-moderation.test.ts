@@ -119,7 +119,7 @@ describe('a blocked network', () => {
     expect((await server.send('/api/list', { from: '198.51.100.5' })).status).toBe(200);
     const other = await server.upload('password=tea', '198.51.100.200');
     expect(other.status).toBe(201);
-    // A look is no change, though its password is sent by a form.
+    // A look changes nothing, though its password is sent by a form.
     const { id } = (await json(other)) as { id: string };
     const password = { method: 'POST', body: new URLSearchParams({ password: 'tea' }), from: '198.51.100.5' };
     expect((await server.send(`/i/${id}`, password)).status).toBe(200);
