@@ -26,7 +26,7 @@ import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
 import { once } from './lib/once.ts';
 import type { Assets } from './web/assets.ts';
-import { docsRoutes } from './web/docs-routes.ts';
+import { docsRoutes } from './web/docs-page.ts';
 import { errorPage } from './web/error-page.ts';
 import { isForPerson } from './web/navigation.ts';
 import { webRoutes } from './web/routes.ts';

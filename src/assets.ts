@@ -27,7 +27,6 @@ export const ASSETS = [
   './web/client/docs.css',
   './web/client/docs.js',
   './web/client/dom.js',
-  './web/client/examples.js',
   './web/client/faults.js',
   './web/client/favicon.svg',
   './web/client/frame.js',

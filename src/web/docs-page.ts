@@ -1,8 +1,10 @@
+import { type Route, route } from '../http/route.ts';
 import type { ApiDescription, Call } from './api-description.ts';
 import { operationCard } from './docs-operation.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import type { Site } from './site.ts';
+import { pageResponse } from './page-response.ts';
+import type { Site, SiteOf } from './site.ts';
 
 /** Tags of calls that few visitors look for, which come last. */
 const ABOUT_THE_SERVER = ['Server', 'Administration'];
@@ -10,10 +12,21 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 type Group = [tag: string, calls: Call[]];
 
+/** The API description as a page. */
+export function docsRoutes(siteOf: SiteOf, describe: () => Promise<object>): Route[] {
+  return [
+    route('GET /docs', async ({ request, context }) => {
+      const site = siteOf(request);
+      const page = docsPage(site, (await describe()) as ApiDescription, context.origin);
+      return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
+    }),
+  ];
+}
+
 /**
  * Renders the API: every call with its parameters, an example, and a form that sends it, folded by tag and by call.
  */
-export function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
+function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
   const { api } = site.words;
   const groups = groupsOf(paths);
   const place = { origin, path: site.path };

@@ -12,8 +12,7 @@ export const api = {
   errorsAre:
     'Every error is JSON: a sentence for people, a code for programs, and the ID of the request. After 429 and 503, Retry-After says how many seconds to wait.',
   link: (name: string) => `Link to ${name}`,
-  exampleLanguage: 'Language of the examples',
-  exampleIn: (language: string) => `Example for ${language}`,
+  example: 'Example',
   copyExample: 'Copy the example',
   tryIt: 'Try it',
   send: 'Send',

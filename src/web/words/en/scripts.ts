@@ -68,7 +68,6 @@ export const scripts = {
     saved: 'Saved.',
   },
   'docs.js': {
-    exampleFor: 'Example for {language}',
     found: { one: '# operation found', other: '# operations found' } as Plural,
     nothingFound: 'No operations match.',
     sending: 'Sending…',

@@ -13,8 +13,7 @@ export const api: Words['api'] = {
   errorsAre:
     '所有错误都以 JSON 返回：给人看的说明、给程序用的错误码和请求 ID。收到 429 或 503 时，Retry-After 给出需要等待的秒数。',
   link: (name) => `${name} 的链接`,
-  exampleLanguage: '示例语言',
-  exampleIn: (language) => `${language} 示例`,
+  example: '示例',
   copyExample: '复制示例',
   tryIt: '试一试',
   send: '发送',

@@ -64,7 +64,6 @@ export const scripts: Words['scripts'] = {
     saved: '已保存。',
   },
   'docs.js': {
-    exampleFor: '{language} 示例',
     found: { other: '找到 # 个接口' },
     nothingFound: '没有匹配的接口。',
     sending: '正在发送…',
