@@ -13,11 +13,9 @@ import { formatCursor, parseCursor } from '../records/cursor.ts';
 import { type FilteredPage, listFiltered } from '../records/gallery.ts';
 import { listQuery } from '../schemas.ts';
 import type { PagesOptions } from './page-parts.ts';
-import { pictureRows, reservedRows } from './picture-rows.ts';
+import { pictureRows } from './picture-rows.ts';
 
 const PER_PAGE = 40;
-/** Number of pictures of the next page that reserve their space on this one. */
-const AHEAD = 40;
 const DAY_MS = 86_400_000;
 
 const day = Type.String({
@@ -42,8 +40,6 @@ interface GalleryPage extends Pick<FilteredPage, 'total'> {
   open: boolean;
   query: GalleryQuery;
   tiles: readonly ImageRecord[];
-  /** First pictures of the next page, which reserve their space. */
-  ahead: readonly ImageRecord[];
   /** Cursor of the next page. */
   next: string | null;
 }
@@ -61,13 +57,11 @@ export function galleryRoute({ service, siteOf, basePath, open }: PagesOptions &
         until: to === undefined ? null : startOf('to', to) + DAY_MS,
       };
       const after = cursor === undefined ? null : parseCursor(cursor);
-      const found = await listFiltered(service, filter, { after, perPage: PER_PAGE + AHEAD });
-      const tiles = found.items.slice(0, PER_PAGE);
-      const ahead = found.items.slice(PER_PAGE);
-      const last = ahead.length > 0 ? (tiles.at(-1) ?? null) : found.next;
-      const next = last && formatCursor(last);
+      const found = await listFiltered(service, filter, { after, perPage: PER_PAGE });
+      const { items: tiles, total } = found;
+      const next = found.next && formatCursor(found.next);
       const site = siteOf(request);
-      const page = galleryPage(site, { basePath, open, query, tiles, ahead, total: found.total, next });
+      const page = galleryPage(site, { basePath, open, query, tiles, total, next });
       return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
     },
     { query: galleryQuery },
@@ -123,7 +117,7 @@ ${icon('search')}<input id="q" type="search" name="q" value="${query.q ?? ''}" m
 }
 
 function results(site: Site, gallery: GalleryPage, path: string): Html {
-  const { tiles, ahead, basePath, next } = gallery;
+  const { tiles, basePath, next } = gallery;
   const { words } = site;
   const { cursor: current, ...filter } = gallery.query;
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''));
@@ -134,7 +128,6 @@ function results(site: Site, gallery: GalleryPage, path: string): Html {
   };
   return html`<p class="muted" data-summary>${summaryOf(site, gallery, isFiltered)}${current !== undefined && html` <a href="${href(null)}">${words.gallery.newest}</a>`}</p>
 ${tiles.length > 0 ? pictureRows(site, tiles, basePath) : nothing(site, gallery, isFiltered)}
-${ahead.length > 0 && reservedRows(ahead, href(next))}
 ${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${words.gallery.more}</a></p>`}`;
 }
 

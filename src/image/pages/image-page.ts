@@ -62,7 +62,7 @@ export function imagePage(site: Site, page: ImagePage, beside: Neighbours): stri
   const shown = { path, width, height, placeholder: placeholderOf(thumbhash), widths };
   const content = html`${created(site, page)}<article class="picture-page">
 <figure class="picture">
-<a href="${path}" class="frame${width / height < TALL && ' tall'}" id="picture-shown" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
+<a href="${path}" class="frame${width / height < TALL && ' tall'}" id="picture-shown" title="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
 ${neighbours(site, page, beside)}
 </figure>
 <div class="picture-side">

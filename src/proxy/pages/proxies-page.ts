@@ -32,7 +32,7 @@ export function proxiesPage(site: Site, page: ProxiesPage): string {
     title: proxies.title,
     summary: proxies.summary,
     current: path,
-    scripts: ['copy.js', 'chart.js', 'selection.js', 'proxies.js', 'live.js'],
+    scripts: ['copy.js', 'selection.js', 'proxies.js', 'live.js'],
     content: html`<div class="pool-head" data-api="${basePath}/api/">
 <h1>${proxies.title}</h1>
 <div id="numbers">${poolNumbers(site, overview)}</div>
