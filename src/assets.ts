@@ -42,7 +42,6 @@ export const ASSETS = [
   './web/client/mine-list.js',
   './web/client/mine.js',
   './web/client/move.js',
-  './web/client/open-panel.js',
   './web/client/live.js',
   './web/client/page-parts.js',
   './web/client/proxies.css',

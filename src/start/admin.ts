@@ -23,7 +23,7 @@ interface AdminParts {
   holders: Holders;
   features: readonly RunningFeature[];
   health: readonly FindingSource[];
-  web: Pick<Web, 'siteOf' | 'path'>;
+  web: Pick<Web, 'siteOf' | 'path' | 'openFindings'>;
 }
 
 /** Opens the pages of administrators and moderators. */
@@ -57,7 +57,7 @@ export function openAdmin({ config, operations, holders, features, health, web }
     ...(pictures.length === 0 ? [desk.page('', async () => '/log')] : []),
     ...tokenRoutes(issuing),
     ...houseRoutes({
-      ...{ desk, audit, health, home, ...issuing },
+      ...{ desk, audit, health, openFindings: web.openFindings, home, ...issuing },
       stats: features.map(({ stats }) => stats),
     }),
   ];

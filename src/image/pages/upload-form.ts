@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { readableBytes } from '../../lib/format.ts';
 import { qrSvg } from '../../lib/qr-code.ts';
 import { reasonOf } from '../../web/error-page.ts';
-import type { HomeSection } from '../../web/home-page.ts';
+import type { HomeSection } from '../../web/routes.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';

@@ -11,8 +11,6 @@ export const proxies = {
   meanLatency: 'average latency',
   countries: { one: 'country', other: 'countries' } as Plural,
   browse: 'Browse proxies',
-  downloadList: 'Download list',
-  tryOne: 'Try one',
 
   betweenSentences: ' ',
   conditions: {
@@ -135,8 +133,6 @@ export const proxies = {
   matches: { one: '# proxy', other: '# proxies' } as Plural,
   showUpdated: 'Show updated list',
   copyAs: 'Format',
-  lists: 'Lists',
-  code: 'Code',
   formats: {
     standard: 'protocol://ip:port',
     text: 'ip:port',

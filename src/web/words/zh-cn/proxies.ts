@@ -10,8 +10,6 @@ export const proxies: Words['proxies'] = {
   meanLatency: '平均延迟',
   countries: { other: '个国家/地区' },
   browse: '浏览代理',
-  downloadList: '下载列表',
-  tryOne: '试一个',
 
   betweenSentences: '',
   conditions: {
@@ -132,8 +130,6 @@ export const proxies: Words['proxies'] = {
   matches: { other: '# 个代理' },
   showUpdated: '显示更新后的列表',
   copyAs: '格式',
-  lists: '列表',
-  code: '代码',
   formats: {
     standard: 'protocol://ip:port',
     text: 'ip:port',
