@@ -13,6 +13,7 @@ import {
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
+import { codeBlock } from './snippet.ts';
 import type { Words } from './words/en.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
@@ -40,7 +41,7 @@ export function operationCard(site: Site, call: Call, schemas: Schemas, place: P
 <a class="permalink" href="#${id}" aria-label="${api.link(id)}">#${id}</a>
 ${operation.description && html`<p lang="en">${coded(operation.description)}</p>`}
 ${parameterTable(api, operation)}
-<div class="code"><pre tabindex="0" aria-label="${api.example}"><code id="example-${id}">${curlFor(call, place)}</code></pre><button class="copy needs-script" type="button" data-copy-from="example-${id}" aria-label="${api.copyExample}">${icon('copy')}<span>${site.words.frame.copy}</span></button></div>
+${codeBlock(site, `example-${id}`, api.example, curlFor(call, place))}
 ${tryForm(site, call, place)}
 <details><summary>${api.responses}</summary>
 ${Object.entries(operation.responses).map(([status, { description, content }]) => answer(api, status, description, content, schemas))}</details>

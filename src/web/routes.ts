@@ -7,6 +7,7 @@ import { icon } from './icons.ts';
 import { pageResponse } from './page-response.ts';
 import { PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
+import { codeBlock } from './snippet.ts';
 
 /** What one service shows on the home page. */
 export interface HomeSection {
@@ -186,13 +187,13 @@ function offlinePage(site: Site): string {
 /** Renders what the settings leave open, and the lines for `.env` that close it; nothing if nothing is open. */
 function openPanel(site: Site, findings: readonly Finding[]): Html | null {
   if (findings.length === 0) return null;
-  const { openPanel: words, frame } = site.words;
+  const { openPanel: words } = site.words;
   const items: Partial<Record<string, string>> = words.items;
   const rows = findings.map(
     ({ about = '', text, advice }) => html`<li><p>${items[about] ?? text}</p>
-<div class="code"><pre tabindex="0" aria-label="${words.setting}"><code id="open-${about}">${advice ?? ''}</code></pre><button class="copy needs-script" type="button" data-copy-from="open-${about}" aria-label="${frame.copyWhat(words.setting)}">${icon('copy')}<span>${frame.copy}</span></button></div></li>\n`,
+${codeBlock(site, `open-${about}`, words.setting, advice ?? '')}</li>\n`,
   );
-  return html`<details class="open-panel"><summary>${words.title}</summary>
+  return html`<details class="card open-panel"><summary>${words.title}</summary>
 <p class="muted">${words.lead}</p>
 <ul>
 ${rows}</ul>

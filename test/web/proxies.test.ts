@@ -122,7 +122,7 @@ describe('the list', () => {
       await page.getByLabel('Source', { exact: true }).selectOption('html');
       await matches(page, '1 proxy');
       await toggle(page, 'socks4');
-      await page.waitForURL(/protocol=socks4,socks5/);
+      await page.waitForURL(/protocol=socks4&protocol=socks5/);
       await page.getByRole('link', { name: 'Remove filter: source: html' }).click();
       await matches(page, '5 proxies');
       expect(await page.getByLabel('Source', { exact: true }).inputValue()).toBe('');

@@ -129,7 +129,6 @@ const views: Record<string, View> = {
   'album-revoked': { path: `/a/${album.id}/add?k=none` },
   integrations: { path: '/integrations' },
   gallery: { path: '/gallery' },
-  'gallery-filters': { path: '/gallery', step: (page) => page.locator('details summary').click() },
   'gallery-cut': {
     path: '/gallery',
     step: async (page) => {

@@ -165,7 +165,7 @@ function takenFold({ words: { pictures }, formats }: Site, { exif }: ImageRecord
   ];
   const known = rows.filter(([, value]) => value !== undefined);
   return html`<details class="taken">
-<summary>${pictures.takenWith}</summary>
+<summary>${icon('options')}${pictures.takenWith}</summary>
 <dl class="facts">${known.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
 </details>`;
 }

@@ -132,7 +132,7 @@ ${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}<
 </span></div>
 <div class="actions chosen" id="chosen-cards" hidden></div></header>
 <ul class="cards" id="failures"></ul>
-<div class="album-made" id="album" hidden></div>
+<div class="banner" id="album" hidden></div>
 <ul class="cards" id="cards"></ul>
 </section>
 ${uploadForm(site, form)}
@@ -153,7 +153,7 @@ ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${
 <details class="lists needs-script" id="lists"><summary>${words.otherDevice}</summary>
 <p class="small muted">${words.otherDeviceNote}</p>
 <p class="actions"><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
-<div id="lists-result"></div>
+<div class="banner stack" id="lists-result"></div>
 </details>
 ${
   latest.length > 0 &&

@@ -48,7 +48,7 @@ ${proxyFilters(site, list)}
 <header class="section-head"><div><h2 id="use-title">${proxies.use}</h2><p class="muted">${proxies.useMeans}</p></div></header>
 <div id="samples">${codeSamples(site, samples)}</div>
 </section>
-${gateway && gatewayUse(site, gateway, list.now)}
+${gateway && gatewayUse(site, gateway)}
 <section aria-labelledby="charts">
 <header class="section-head"><h2 id="charts">${proxies.charts}</h2></header>
 <div id="overview">${poolOverview(site, overview, linkTo, path)}</div>
@@ -76,8 +76,8 @@ function sourceTable(site: Site, { sources, list: { basePath }, freshness }: Pro
   const { words, formats } = site;
   const { proxies } = words;
   if (sources.length === 0) return html`<p class="empty">${proxies.noSources}</p>`;
-  const cell = (label: string, value: string, field = '') =>
-    html`<td class="number-cell" data-label="${label}"${field !== '' && html` data-field="${field}"`}>${value}</td>`;
+  const cell = (value: string, field = '') =>
+    html`<td class="number-cell"${field !== '' && html` data-field="${field}"`}>${value}</td>`;
   const heading = (label: string, title = '') =>
     html`<th scope="col" class="number-cell"${title !== '' && html` title="${title}"`}>${label}</th>`;
   const row = (source: SourceProgress) => {
@@ -85,9 +85,9 @@ function sourceTable(site: Site, { sources, list: { basePath }, freshness }: Pro
     const isBad = state === 'failed' || state === 'paused';
     const share = source.yield === null ? '–' : formats.percent(source.yield);
     const next = pausedUntil === null ? proxies.withNextRefresh : `${formats.dateTime(pausedUntil)} UTC`;
-    return html`<tr data-source="${name}"><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}" data-field="state">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(proxies.entries, formats.number(source.found), 'found')}${cell(proxies.fresh, formats.number(source.fresh), 'fresh')}${cell(proxies.working, formats.number(source.alive), 'alive')}${cell(proxies.yield, share)}${cell(proxies.nextRead, next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${freshness.adminRequired && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
+    return html`<tr data-source="${name}"><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}" data-field="state">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(formats.number(source.found), 'found')}${cell(formats.number(source.fresh), 'fresh')}${cell(formats.number(source.alive), 'alive')}${cell(share)}${cell(next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${freshness.adminRequired && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
   };
-  return html`<div class="table-wrap"><table class="sources" data-states="${JSON.stringify(proxies.sourceStates)}">
+  return html`<div class="table-wrap" tabindex="0" role="region" aria-label="${proxies.sourceCaption}"><table class="sources" data-states="${JSON.stringify(proxies.sourceStates)}">
 <caption class="visually-hidden">${proxies.sourceCaption}</caption>
 <thead><tr><th scope="col">${proxies.list}</th><th scope="col">${proxies.state}</th>${heading(proxies.entries)}${heading(proxies.fresh)}${heading(proxies.working)}${heading(proxies.yield, proxies.yieldMeans)}${heading(proxies.nextRead)}<th scope="col"><span class="visually-hidden">${proxies.actions}</span></th></tr></thead>
 <tbody>

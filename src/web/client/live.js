@@ -2,7 +2,8 @@
 import { announce, ask, byId, readableNumber, say } from './dom.js';
 import { keep, recall } from './kept.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
-import { go, path, updateRows } from './proxies.js';
+import { path, updateRows } from './proxies.js';
+import { go } from './results.js';
 
 /**
  * A refresh as the server reports it.

@@ -13,7 +13,6 @@ export const api = {
     'Every error is JSON: a sentence for people, a code for programs, and the ID of the request. After 429 and 503, Retry-After says how many seconds to wait.',
   link: (name: string) => `Link to ${name}`,
   example: 'Example',
-  copyExample: 'Copy the example',
   tryIt: 'Try it',
   send: 'Send',
   body: 'Body',

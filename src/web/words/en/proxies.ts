@@ -227,10 +227,4 @@ export const proxies = {
   gatewayNotes:
     'Each connection, and over plain HTTP each request, uses the exit that the site has not seen for longest. Put options in the user name, such as',
   gatewayTokens: 'The operator issues tokens.',
-  latestRequests: 'Latest requests',
-  latestSite: 'Site',
-  latestExit: 'Exit',
-  latestSession: 'Session',
-  latestOutcome: 'Outcome',
-  latestTries: 'Tries',
 };

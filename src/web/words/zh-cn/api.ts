@@ -14,7 +14,6 @@ export const api: Words['api'] = {
     '所有错误都以 JSON 返回：给人看的说明、给程序用的错误码和请求 ID。收到 429 或 503 时，Retry-After 给出需要等待的秒数。',
   link: (name) => `${name} 的链接`,
   example: '示例',
-  copyExample: '复制示例',
   tryIt: '试一试',
   send: '发送',
   body: '请求体',
