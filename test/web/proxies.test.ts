@@ -420,7 +420,13 @@ describe('a pool of 20,000 proxies', () => {
       '/proxies',
       async (page) => {
         const failed = page.locator('.sources tr').filter({ hasText: 'table-page' });
+        const sent: string[] = [];
+        page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
         await failed.getByRole('button', { name: 'Retry' }).click();
+        await page.getByRole('textbox', { name: 'Administrator token' }).fill('not yet');
+        await page.keyboard.press('Escape');
+        await failed.getByRole('button', { name: 'Retry', disabled: false }).click();
+        expect(sent).toEqual([]);
         await page.getByRole('textbox', { name: 'Administrator token' }).fill(ADMIN_TOKEN);
         await page.getByRole('button', { name: 'Unlock' }).click();
         await failed.getByText('There is no list named table-page.').waitFor();
