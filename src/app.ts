@@ -27,7 +27,7 @@ import type { Metrics } from './lib/metrics.ts';
 import { once } from './lib/once.ts';
 import { docsRoutes } from './web/docs-page.ts';
 import { errorPage } from './web/error-page.ts';
-import { isForPerson } from './web/navigation.ts';
+import { isForPerson } from './web/page-response.ts';
 import { type WebRoutesOptions, webRoutes } from './web/routes.ts';
 
 export interface AppOptions {

@@ -105,7 +105,7 @@ test('an empty pool says so, and a refresh fills the page while one looks', asyn
   );
 });
 
-test('the pool is the first page where there is nothing else', async () => {
+test('the pool is the first page if the server offers nothing else', async () => {
   await visit('/', async (page) => {
     await matches(page, `${world.working.length} proxies`);
     expect(new URL(page.url()).pathname).toBe('/pool/proxies');

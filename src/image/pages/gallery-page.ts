@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Route, route } from '../../http/route.ts';
-import { html, type Html } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';

@@ -4,9 +4,9 @@ import { AppError } from '../../errors.ts';
 import { readableBytes } from '../../lib/format.ts';
 import { qrSvg } from '../../lib/qr-code.ts';
 import { reasonOf } from '../../web/error-page.ts';
-import type { HomeSection } from '../../web/routes.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
+import type { HomeSection } from '../../web/routes.ts';
 import type { Site } from '../../web/site.ts';
 import type { AlbumRecord } from '../albums/album.ts';
 import type { Invite } from '../albums/invites.ts';
@@ -94,7 +94,7 @@ export async function imageHome(
   const form = { basePath, needsToken, fromUrl, limits: service.limits, hasCommandKey, chosen };
   return {
     content: uploadSection(site, form, latest.items, fault),
-    scripts: ['copy.js', 'upload.js', 'install.js'],
+    scripts: ['copy.js', 'upload.js'],
     summary: site.words.upload.summary,
   };
 }

@@ -1,8 +1,8 @@
 import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
-import type { HomeSection } from '../../web/routes.ts';
 import { pageResponse } from '../../web/page-response.ts';
+import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
 import type { JudgesState, Scheme } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import type { Scheme } from '../check/judges.ts';
 import type { PoolStatus } from '../pool/status.ts';
 import type { RefreshJob } from '../refresh/progress.ts';

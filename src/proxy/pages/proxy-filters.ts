@@ -1,7 +1,7 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, STATUSES } from '../proxy.ts';
 import { type Listing, type Problem, parametersOf } from './page-query.ts';
 

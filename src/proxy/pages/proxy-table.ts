@@ -1,9 +1,9 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
-import { pagination } from '../../web/pagination.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
+import { pagination } from '../../web/snippet.ts';
 import type { Words } from '../../web/words/en.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import { recentChecks, uptimeOf } from '../pool/history.ts';
 import { formatAddress, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS } from '../queries.ts';

@@ -59,7 +59,8 @@ async function askToken() {
 async function startRefresh(button) {
   button.disabled = true;
   const answer = await postAs(`${api}refresh`, 'admin' in button.dataset);
-  if (answer === null) return void (button.disabled = false);
+  button.disabled = answer !== null;
+  if (answer === null) return;
   const { body, fault } = answer;
   const obstacle = fault ?? (body.job.state === 'done' ? say('refreshedRecently') : null);
   announce(obstacle ?? say('refreshStarted'));
