@@ -42,7 +42,7 @@ function docsPage(site: Site, { info, paths, components }: ApiDescription, origi
 </header>
 <div class="docs">
 <div class="docs-side">
-${searchAndToken(site)}
+${tokenField(site)}
 ${navigation(site, groups)}
 </div>
 <div class="docs-calls">
@@ -75,12 +75,8 @@ function anchorOf(tag: string): string {
   return tag.toLowerCase().replace(/\W+/g, '-');
 }
 
-function searchAndToken({ words: { api } }: Site): Html {
-  return html`<form class="docs-tools needs-script" role="search">
-<p><label for="docs-search">${api.search}</label><input id="docs-search" type="search" placeholder="${api.searchHint}" autocomplete="off" spellcheck="false"></p>
-<p id="docs-found" class="muted small" role="status"></p>
-<p><label for="docs-token">${api.token}</label><input id="docs-token" type="password" autocomplete="off" spellcheck="false" aria-describedby="docs-token-hint"><span id="docs-token-hint" class="muted small">${api.tokenHint}</span></p>
-</form>`;
+function tokenField({ words: { api } }: Site): Html {
+  return html`<p class="docs-tools needs-script"><label for="docs-token">${api.token}</label><input id="docs-token" type="password" autocomplete="off" spellcheck="false" aria-describedby="docs-token-hint"><span id="docs-token-hint" class="muted small">${api.tokenHint}</span></p>`;
 }
 
 function navigation({ words: { api } }: Site, groups: readonly Group[]): Html {

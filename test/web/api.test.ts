@@ -58,35 +58,6 @@ test('calls are folded, and a link to one opens it, with a script and without', 
   }
 });
 
-test('a search leaves the calls that have all its words, wherever they are folded', async () => {
-  await visit('/docs', async (page) => {
-    await page.keyboard.press('/');
-    await page.keyboard.type('delete token');
-    await call(page, 'deleteImage').waitFor();
-    await call(page, 'listProxies').waitFor({ state: 'hidden' });
-    await page.locator('.docs-nav a[href="#listProxies"]').waitFor({ state: 'hidden' });
-    await page.locator('#docs-found', { hasText: /^\d operations? found$/ }).waitFor();
-    await page.getByRole('searchbox').fill('no such thing');
-    await page.getByText('No operations match.').waitFor();
-    await page.getByRole('searchbox').fill('');
-    await call(page, 'listProxies').waitFor();
-  });
-});
-
-test('a search typed before the script is there is made once it is', async () => {
-  await visit('/docs', async (page) => {
-    const typed = Promise.withResolvers<void>();
-    await page.route(/\/docs[^/]*\.js/, async (route) => {
-      await typed.promise;
-      await route.continue();
-    });
-    await page.reload({ waitUntil: 'commit' });
-    await page.locator('#docs-search').fill('delete token', { force: true });
-    typed.resolve();
-    await page.locator('#docs-found', { hasText: /^\d operations? found$/ }).waitFor();
-  });
-});
-
 test('each call has a command line, which names the variable of the token instead of the token', async () => {
   await visit('/docs#cleanUp', async (page) => {
     await page.getByLabel('Access token').fill(ADMIN_TOKEN);

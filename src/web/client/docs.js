@@ -6,39 +6,10 @@ import { keep, recall, TOKEN_KEY } from './kept.js';
 
 const MOST_SHOWN = 20_000;
 
-const search = byId('docs-search', HTMLInputElement);
 const token = byId('docs-token', HTMLInputElement);
-const calls = [...document.querySelectorAll('details.call')].filter(
-  (one) => one instanceof HTMLDetailsElement,
-);
-/** @type {WeakMap<Element, string>} */
-const texts = new WeakMap();
-/** Entries of the navigation, by the link target of their call. */
-const entries = new Map(
-  [...document.querySelectorAll('.docs-nav ul ul a')].map((link) => [
-    link.getAttribute('href'),
-    link.parentElement,
-  ]),
-);
-
 token.value = recall(TOKEN_KEY, 'sessionStorage') ?? '';
 token.addEventListener('input', () => keep(TOKEN_KEY, token.value.trim(), 'sessionStorage'));
-let filtering = 0;
-// Filters only after the letter is painted. Letters typed in the meantime share one run.
-search.addEventListener('input', () => {
-  cancelAnimationFrame(filtering);
-  filtering = requestAnimationFrame(() => setTimeout(filter));
-});
-search.form?.addEventListener('submit', (event) => event.preventDefault());
 addEventListener('hashchange', reveal);
-addEventListener('keydown', (event) => {
-  const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select');
-  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  search.focus();
-});
-// Typed before this script was loaded, or restored by the browser.
-if (search.value !== '') filter();
 for (const form of document.querySelectorAll('form.try')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -54,39 +25,6 @@ function reveal() {
   for (const fold of document.querySelectorAll('details')) if (fold.contains(target)) fold.open = true;
   if (target.getBoundingClientRect().top < 0 || target.getBoundingClientRect().top > innerHeight)
     target.scrollIntoView();
-}
-
-/** Shows only calls that contain all the words, anywhere. */
-function filter() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
-  for (const call of calls) {
-    const isFound = words.every((word) => textOf(call).includes(word));
-    if (isFound) found++;
-    call.hidden = !isFound;
-    entries.get(`#${call.querySelector('.call-body')?.id}`)?.toggleAttribute('hidden', !isFound);
-  }
-  for (const tag of document.querySelectorAll('details.tag')) {
-    const isEmpty = !tag.querySelector('.call:not([hidden])');
-    tag.toggleAttribute('hidden', isEmpty);
-    if (words.length > 0 && tag instanceof HTMLDetailsElement) tag.open = true;
-  }
-  const result = words.length === 0 ? '' : found === 0 ? say('nothingFound') : say('found', { count: found });
-  byId('docs-found', HTMLElement).textContent = result;
-}
-
-/**
- * Returns the searchable text of a call: its path, its summary, and the names of its parameters.
- * @param {Element} call
- */
-function textOf(call) {
-  const known = texts.get(call);
-  if (known !== undefined) return known;
-  const parts = [...call.querySelectorAll(':scope > summary, :scope > .call-body > .parameters dt code')];
-  const id = call.querySelector('.call-body')?.id ?? '';
-  const text = [id, ...parts.map(({ textContent }) => textContent)].join(' ').toLowerCase();
-  texts.set(call, text);
-  return text;
 }
 
 /**

@@ -4,8 +4,6 @@ export const api = {
   summary: 'The API of this server, with examples that you can run here.',
   lead: (version: string) => `Version ${version}. Every example runs against this server.`,
   calls: 'Operations',
-  search: 'Search the API',
-  searchHint: 'upload, country, token …',
   token: 'Access token',
   tokenHint: 'Kept in this tab only. “Send” uses it; examples read it from PICPOOL_TOKEN.',
   errors: 'Errors',

@@ -67,8 +67,6 @@ export const scripts = {
     saved: 'Saved.',
   },
   'docs.js': {
-    found: { one: '# operation found', other: '# operations found' } as Plural,
-    nothingFound: 'No operations match.',
     sending: 'Sending…',
     answered: '{status} in {ms} ms, {type}',
     noBody: 'no body',

@@ -5,8 +5,6 @@ export const api: Words['api'] = {
   summary: '本服务器的 API 文档，示例可以直接在页面上运行。',
   lead: (version) => `版本 ${version}。所有示例都针对本服务器运行。接口说明为英文。`,
   calls: '接口',
-  search: '搜索 API',
-  searchHint: 'upload、country、token…',
   token: '访问令牌',
   tokenHint: '仅保存在当前标签页。点击“发送”时会使用它；示例代码从 PICPOOL_TOKEN 读取。',
   errors: '错误',

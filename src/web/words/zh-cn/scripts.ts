@@ -63,8 +63,6 @@ export const scripts: Words['scripts'] = {
     saved: '已保存。',
   },
   'docs.js': {
-    found: { other: '找到 # 个接口' },
-    nothingFound: '没有匹配的接口。',
     sending: '正在发送…',
     answered: '{status}，用时 {ms} 毫秒，{type}',
     noBody: '无响应体',
