@@ -109,7 +109,6 @@ export const scripts = {
       'This browser has no room for the delete token. Save this link to delete the picture later: {url}',
     albumNotKept:
       'This browser has no room for the token of the album. Keep it to change the album later: {token}',
-    tokenMissing: 'Enter your token.',
     choose: 'Select {name}',
     chooseAll: 'Select all',
     chosen: '# selected',
@@ -185,9 +184,6 @@ export const scripts = {
     albumFull: 'There is no room for it in the album.',
     tokenRefused: 'Uploading here requires a valid token.',
     connectionLost: 'The connection was lost.',
-    wholeNumber: '{label} must be a whole number from 1 to {most}.',
-    passwordMissing: 'Enter a password, or change who can see the picture.',
-    passwordTooLong: '{label} is too long.',
     publicLimited: 'A picture with limited views cannot be in the gallery.',
     notAllowed: '{label}: this server does not allow that choice.',
     held: {
