@@ -92,7 +92,7 @@ function tryForm({ words: { api } }: Site, call: Call, place: Place): Html {
   const isJson = type === 'application/json';
   const facts = html`data-method="${method}" data-path="${place.path}${path}"${type !== undefined && html` data-type="${type}"`}`;
   return html`<details class="needs-script"${answerKind(operation) === 'events' && html` hidden`}><summary>${icon('play')}${api.tryIt}</summary>
-<form class="try" ${facts}>
+<form class="try stack" ${facts}>
 <div class="fields">
 ${parameters.filter((one) => one.in !== 'cookie' && !isField(media, one.name)).map((one) => field(id, one))}
 ${isJson && html`<p class="wide"><label for="try-${id}-body">${api.body}</label><textarea id="try-${id}-body" name="body" rows="4" spellcheck="false">${JSON.stringify(sample(media), null, 2)}</textarea></p>`}
