@@ -2,7 +2,7 @@ import type { Holders } from './access/holders.ts';
 import { createRights, type Rights } from './access/rights.ts';
 import { AppError, invalidParameter, message } from './errors.ts';
 import type { Feature } from './feature.ts';
-import type { Finding, FindingSource } from './findings/finding.ts';
+import type { FindingSource } from './findings/finding.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
 import type { Contexts, PeerOf } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
@@ -21,24 +21,16 @@ import { createWriteOrigin } from './http/write-origin.ts';
 import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
 import { once } from './lib/once.ts';
-import type { Assets } from './web/assets.ts';
-import { docsRoutes } from './web/docs-routes.ts';
+import { docsRoutes } from './web/docs-page.ts';
 import { errorPage } from './web/error-page.ts';
-import { isForPerson } from './web/navigation.ts';
-import { webRoutes } from './web/routes.ts';
-import type { SiteOf } from './web/site.ts';
+import { isForPerson } from './web/page-response.ts';
+import { type WebRoutesOptions, webRoutes } from './web/routes.ts';
 
 export interface AppOptions {
   version: string;
   features: readonly Feature[];
   /** What all pages share. */
-  web: {
-    siteOf: SiteOf;
-    path: string;
-    assets: Assets;
-    shareTo: string | null;
-    openFindings: () => Finding[];
-  };
+  web: Omit<WebRoutesOptions, 'sections'>;
   contexts: Contexts;
   /** `null` if nobody is limited. */
   limits: Limits | null;

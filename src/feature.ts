@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { Route } from './http/route.ts';
-import type { HomeSection } from './web/home-page.ts';
+import type { HomeSection } from './web/routes.ts';
 import type { Site } from './web/site.ts';
 
 /** One of the two services, as the application mounts it. */

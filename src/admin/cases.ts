@@ -6,7 +6,7 @@ import { holding, type Locks, writeHeld } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
-import { MAX_TEXT, type Reason } from './reasons.ts';
+import { MAX_TEXT, type Reason } from './desk.ts';
 
 export interface Report {
   reason: Reason;

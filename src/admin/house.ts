@@ -2,7 +2,7 @@ import { ROLES, TOKEN_NAME, type Tokens } from '../access/tokens.ts';
 import type { Usage } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import { inEnglish, invalidParameter } from '../errors.ts';
-import type { FindingSource } from '../findings/finding.ts';
+import type { Finding, FindingSource } from '../findings/finding.ts';
 import type { Route } from '../http/route.ts';
 import { html } from '../web/html.ts';
 import { type createDesk, formField, type Visit } from './desk.ts';
@@ -16,6 +16,8 @@ export interface HouseDesk {
   tokens: Pick<Tokens, 'list'>;
   readUsage: () => Promise<Record<string, Usage>>;
   health: readonly FindingSource[];
+  /** Returns what the settings leave open. */
+  openFindings: () => Finding[];
   /** What the services count, by name. */
   stats: readonly (() => Promise<object>)[];
   home: string;
@@ -96,10 +98,10 @@ ${table([name, role, created, uses, last, revoke], rows, admin.places.tokens)}
   return { title: admin.places.tokens, content };
 }
 
-async function showServer({ health, stats }: HouseDesk, { site }: Visit) {
+async function showServer({ health, openFindings, stats }: HouseDesk, { site }: Visit) {
   const { admin } = site.words;
   const found = await Promise.all(health.map(({ look, silence }) => look().catch(() => [silence])));
-  const faults = found.flat().filter(({ level }) => level !== 'ok');
+  const faults = [...found.flat().filter(({ level }) => level !== 'ok'), ...openFindings()];
   const counted = await Promise.all(stats.map((count) => count().catch(() => ({}))));
   const rows = Object.entries(Object.assign({}, ...counted) as Record<string, unknown>).map(
     ([name, value]) =>

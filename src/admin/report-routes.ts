@@ -9,9 +9,18 @@ import { icon } from '../web/icons.ts';
 import { pageResponse } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
 import type { Cases, Verdict } from './cases.ts';
-import { type createDesk, formField, type Visit, verdictButton } from './desk.ts';
+import {
+  type createDesk,
+  formField,
+  MAX_TEXT,
+  REASONS,
+  reasonField,
+  reasonOf,
+  statementOf,
+  type Visit,
+  verdictButton,
+} from './desk.ts';
 import { ignoreGone } from './pictures.ts';
-import { MAX_TEXT, REASONS, reasonField, reasonOf, statementOf } from './reasons.ts';
 
 export interface ReportParts {
   cases: Cases;

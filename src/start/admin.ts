@@ -5,8 +5,7 @@ import { readUsage } from '../access/usage.ts';
 import { createCases } from '../admin/cases.ts';
 import { createDesk } from '../admin/desk.ts';
 import { houseRoutes } from '../admin/house.ts';
-import { ignoreGone, type ModeratedPictures, pictureRoutes } from '../admin/pictures.ts';
-import { queueRoutes } from '../admin/queue.ts';
+import { ignoreGone, type ModeratedPictures, pictureRoutes, queueRoutes } from '../admin/pictures.ts';
 import { caseRoutes, type ReportParts, reportRoutes } from '../admin/report-routes.ts';
 import { createIssuer, tokenRoutes } from '../admin/token-routes.ts';
 import type { Config } from '../config.ts';
@@ -23,7 +22,7 @@ interface AdminParts {
   holders: Holders;
   features: readonly RunningFeature[];
   health: readonly FindingSource[];
-  web: Pick<Web, 'siteOf' | 'path'>;
+  web: Pick<Web, 'siteOf' | 'path' | 'openFindings'>;
 }
 
 /** Opens the pages of administrators and moderators. */
@@ -57,7 +56,7 @@ export function openAdmin({ config, operations, holders, features, health, web }
     ...(pictures.length === 0 ? [desk.page('', async () => '/log')] : []),
     ...tokenRoutes(issuing),
     ...houseRoutes({
-      ...{ desk, audit, health, home, ...issuing },
+      ...{ desk, audit, health, openFindings: web.openFindings, home, ...issuing },
       stats: features.map(({ stats }) => stats),
     }),
   ];

@@ -63,8 +63,6 @@ interface ServerGateway extends GatewayDoor {
 
 const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
-/** The latest requests on the page. */
-const MOST_LISTED = 20;
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
 /** How often it is looked whether the pool has been filled. */
@@ -222,14 +220,8 @@ function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean;
 }
 
 /** Returns what the page of the pool says of the gateway. */
-function panelFor({ meter, journal, port }: Gateway, context: RequestContext, closed: boolean): GatewayPanel {
-  const mayLook = context.admin || (context.direct && !closed);
-  return {
-    place: `${new URL(context.origin).hostname}:${port}`,
-    closed,
-    ...meter.summary(),
-    latest: mayLook ? journal.latest().slice(0, MOST_LISTED) : [],
-  };
+function panelFor({ meter, port }: Gateway, context: RequestContext, closed: boolean): GatewayPanel {
+  return { place: `${new URL(context.origin).hostname}:${port}`, closed, ...meter.summary() };
 }
 
 /** @throws {ConfigError} for options of `GATEWAY_LISTEN` that do not exist. */

@@ -71,7 +71,8 @@ export async function startProxies({
       ...proxyPageRoutes(pages),
       ...gatewayRoutes(gateway),
     ],
-    home: (site) => proxyHome(site, pages, !config.SERVICES.includes('image')),
+    // Alone, its page is the first one.
+    ...(config.SERVICES.includes('image') && { home: (site) => proxyHome(site, basePath) }),
     stats: service.stats,
     statsAnswer,
     version: service.version,

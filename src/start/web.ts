@@ -1,25 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.ts';
-import type { Finding } from '../findings/finding.ts';
 import { type OpenSettings, openFindings } from '../findings/settings.ts';
 import type { Route } from '../http/route.ts';
 import { VERSION } from '../version.ts';
-import { type Assets, readAssets } from '../web/assets.ts';
+import { readAssets } from '../web/assets.ts';
 import { contactRoutes } from '../web/contact-routes.ts';
-import { createSites, type NavLink, type SiteOf } from '../web/site.ts';
+import type { WebRoutesOptions } from '../web/routes.ts';
+import { createSites, type NavLink } from '../web/site.ts';
 
 /** What all pages share. */
-export interface Web {
-  siteOf: SiteOf;
-  /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
-  path: string;
-  assets: Assets;
-  /** Path that accepts pictures shared with the installed app; `null` if there is none. */
-  shareTo: string | null;
-  /** Returns what the settings leave open to everyone. */
-  openFindings: () => Finding[];
-}
+export type Web = Omit<WebRoutesOptions, 'sections'>;
 
 /** Reads the files that pages load, and knows which pages exist with these settings. */
 export async function openWeb(
@@ -27,7 +18,8 @@ export async function openWeb(
 ): Promise<Web> {
   const { SERVICES, PROXY_BASE_PATH, IMAGE_BASE_PATH, IMAGE_LISTING, ABUSE_CONTACT, PUBLIC_URL } = config;
   const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/(?<!\/)\/+$/, '');
-  const links: NavLink[] = [{ href: `${path}/`, name: SERVICES.includes('image') ? 'upload' : 'start' }];
+  const links: NavLink[] = [];
+  if (SERVICES.includes('image')) links.push({ href: `${path}/`, name: 'upload' });
   if (SERVICES.includes('image') && IMAGE_LISTING !== 'off')
     links.push({ href: `${path}${IMAGE_BASE_PATH}/gallery`, name: 'gallery' });
   if (SERVICES.includes('proxy')) links.push({ href: `${path}${PROXY_BASE_PATH}/proxies`, name: 'proxies' });
@@ -45,7 +37,8 @@ export async function openWeb(
   const newToken = () => randomBytes(24).toString('base64url');
   const canShare = SERVICES.includes('image') && config.UPLOAD !== 'token';
   const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/share` : null;
-  return { assets, path, siteOf, shareTo, openFindings: () => openFindings(config, newToken) };
+  const first = links[0]?.href ?? path;
+  return { assets, path, siteOf, first, shareTo, openFindings: () => openFindings(config, newToken) };
 }
 
 /** Returns the pages about the operator, if `ABUSE_CONTACT` is set. Rejects if `TERMS` cannot be read. */

@@ -51,3 +51,43 @@ export interface Call {
   path: string;
   operation: Operation;
 }
+
+const SAMPLES: Record<string, unknown> = { ip: '203.0.113.9', port: 8080 };
+
+/** Returns the first media type of the body, which the form sends. */
+export function bodyOf({ requestBody }: Operation): [type: string | undefined, media: Media | undefined] {
+  const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  return [type, media];
+}
+
+export function isFile({ format, items }: Schema): boolean {
+  return format === 'binary' || items?.format === 'binary';
+}
+
+/** Returns a body to start with: the described example, or one value for each required field. */
+export function sample(media: Media | undefined): unknown {
+  if (media?.example !== undefined) return media.example;
+  const { properties = {}, required = [] } = media?.schema ?? {};
+  return Object.fromEntries(
+    Object.entries(properties)
+      .filter(([name]) => required.includes(name))
+      .map(([name, { type, default: preset }]) => [
+        name,
+        preset ?? SAMPLES[name] ?? (type === 'boolean' ? true : 1),
+      ]),
+  );
+}
+
+/** Reports whether the call needs a token, or answers differently with one. */
+export function wantsToken({ security }: Operation): boolean {
+  return security?.some((way) => Object.keys(way).length > 0) ?? false;
+}
+
+/** Returns what a successful answer is, for a program that shows or saves it. */
+export function answerKind({ responses }: Operation): 'text' | 'file' | 'events' {
+  const good = Object.entries(responses).find(([status]) => status < '300')?.[1];
+  const types = Object.keys(good?.content ?? {});
+  if (types.includes('text/event-stream')) return 'events';
+  const isText = types.some((type) => /^(text\/|application\/(json|x-ndjson))/.test(type));
+  return types.length === 0 || isText ? 'text' : 'file';
+}

@@ -1,13 +1,31 @@
-import type { Call, Media, Operation, Parameter, Schema } from './api-description.ts';
-import { exampleOf, LANGUAGES } from './client/examples.js';
-import { type Place, sampleRequest } from './docs-example.ts';
-import { tryForm } from './docs-form.ts';
+import {
+  answerKind,
+  bodyOf,
+  type Call,
+  isFile,
+  type Media,
+  type Operation,
+  type Parameter,
+  type Schema,
+  sample,
+  wantsToken,
+} from './api-description.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
+import { codeBlock } from './snippet.ts';
 import type { Words } from './words/en.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
+
+/** Where browsers and programs reach the server. */
+interface Place {
+  origin: string;
+  path: string;
+}
+
+/** Longer command lines are broken. */
+const WIDTH = 90;
 
 /**
  * Returns one call, folded: what it does, its parameters and answers, an example, and a form that makes it here. The
@@ -17,14 +35,13 @@ export function operationCard(site: Site, call: Call, schemas: Schemas, place: P
   const { method, path, operation } = call;
   const { api } = site.words;
   const id = operation.operationId;
-  const example = exampleOf('curl', sampleRequest(call, place));
   return html`<details class="call">
 <summary><h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></h3> <span class="call-summary" lang="en">${operation.summary}</span></summary>
 <div class="call-body" id="${id}">
 <a class="permalink" href="#${id}" aria-label="${api.link(id)}">#${id}</a>
 ${operation.description && html`<p lang="en">${coded(operation.description)}</p>`}
 ${parameterTable(api, operation)}
-<div class="code">${languageChoice(api)}<pre tabindex="0" aria-label="${api.exampleIn('curl')}"><code id="example-${id}">${example}</code></pre><button class="copy needs-script" type="button" data-copy-from="example-${id}" aria-label="${api.copyExample}">${icon('copy')}<span>${site.words.frame.copy}</span></button></div>
+${codeBlock(site, `example-${id}`, api.example, curlFor(call, place))}
 ${tryForm(site, call, place)}
 <details><summary>${api.responses}</summary>
 ${Object.entries(operation.responses).map(([status, { description, content }]) => answer(api, status, description, content, schemas))}</details>
@@ -33,12 +50,74 @@ ${Object.entries(operation.responses).map(([status, { description, content }]) =
 `;
 }
 
-/** The script rewrites the example in the chosen language. */
-function languageChoice(api: Words['api']): Html {
-  const options = Object.entries(LANGUAGES).map(
-    ([value, name]) => html`<option value="${value}">${name}</option>`,
-  );
-  return html`<select class="example-language needs-script" aria-label="${api.exampleLanguage}">${options}</select>`;
+/** Returns a command line that makes a call with its required values. Capitals stand for what is to be filled in. */
+export function curlFor({ method, path, operation }: Call, place: Place): string {
+  const [type, media] = bodyOf(operation);
+  const answer = answerKind(operation);
+  const query = (operation.parameters ?? [])
+    .filter(({ in: where, required }) => where === 'query' && required)
+    .map(({ name }) => `${name}=${name.toUpperCase()}`)
+    .join('&');
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => name.toUpperCase());
+  const parts = ['curl'];
+  if (answer === 'events') parts.push('-N');
+  if (answer === 'file') parts.push('-o answer.bin');
+  if (method !== (type === undefined ? 'GET' : 'POST')) parts.push(`-X ${method}`);
+  if (wantsToken(operation)) parts.push('-H "Authorization: Bearer $PICPOOL_TOKEN"');
+  parts.push(...bodyOptions(type, media), shell(place.origin + place.path + filled + (query && `?${query}`)));
+  const line = parts.join(' ');
+  return line.length <= WIDTH ? line : parts.join(' \\\n  ').replace(' \\\n  ', ' ');
+}
+
+function bodyOptions(type: string | undefined, media: Media | undefined): string[] {
+  if (type === undefined) return [];
+  if (type === 'application/json') return [`--json ${shell(JSON.stringify(sample(media)))}`];
+  const { properties = {}, required = [] } = media?.schema ?? {};
+  const option = type === 'multipart/form-data' ? '-F' : '--data-urlencode';
+  return Object.entries(properties)
+    .filter(([name, schema]) => required.includes(name) || isFile(schema))
+    .map(([name, schema]) => `${option} ${name}=${isFile(schema) ? '@photo.jpg' : name.toUpperCase()}`);
+}
+
+/** Quotes a word for a POSIX shell. */
+function shell(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Returns a form that makes the call. A script sends it. */
+function tryForm({ words: { api } }: Site, call: Call, place: Place): Html {
+  const { method, path, operation } = call;
+  const { operationId: id, parameters = [] } = operation;
+  const [type, media] = bodyOf(operation);
+  const isJson = type === 'application/json';
+  const facts = html`data-method="${method}" data-path="${place.path}${path}"${type !== undefined && html` data-type="${type}"`}`;
+  return html`<details class="needs-script"${answerKind(operation) === 'events' && html` hidden`}><summary>${icon('play')}${api.tryIt}</summary>
+<form class="try stack" ${facts}>
+<div class="fields">
+${parameters.filter((one) => one.in !== 'cookie' && !isField(media, one.name)).map((one) => field(id, one))}
+${isJson && html`<p class="wide"><label for="try-${id}-body">${api.body}</label><textarea id="try-${id}-body" name="body" rows="4" spellcheck="false">${JSON.stringify(sample(media), null, 2)}</textarea></p>`}
+${type !== undefined && !isJson && Object.entries(media?.schema?.properties ?? {}).map(([name, schema]) => field(id, { name, in: 'query', schema }, 'body'))}
+</div>
+<p class="actions"><button type="submit">${icon('play')}${api.send}</button></p>
+<div class="try-answer" aria-live="polite"></div>
+</form>
+</details>`;
+}
+
+function isField(media: Media | undefined, name: string): boolean {
+  return media?.schema?.properties !== undefined && Object.hasOwn(media.schema.properties, name);
+}
+
+function field(id: string, { name, in: place, schema, required }: Parameter, kind: string = place): Html {
+  const input = `try-${id}-${name}`;
+  const facts = html`id="${input}" name="${name}" data-in="${kind}"${(required === true || place === 'path') && html` required`}`;
+  if (schema.enum) {
+    return html`<p><label for="${input}">${name}</label><select ${facts}><option value=""></option>${schema.enum.map((choice) => html`<option>${choice}</option>`)}</select></p>`;
+  }
+  if (isFile(schema)) {
+    return html`<p><label for="${input}">${name}</label><input type="file" ${facts}></p>`;
+  }
+  return html`<p><label for="${input}">${name}</label><input ${facts} placeholder="${schema.default === undefined ? '' : String(schema.default)}" autocomplete="off"></p>`;
 }
 
 function parameterTable(api: Words['api'], { parameters = [], requestBody }: Operation): Html | null {

@@ -1,8 +1,10 @@
+import { type Route, route } from '../http/route.ts';
 import type { ApiDescription, Call } from './api-description.ts';
 import { operationCard } from './docs-operation.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import type { Site } from './site.ts';
+import { pageResponse } from './page-response.ts';
+import type { Site, SiteOf } from './site.ts';
 
 /** Tags of calls that few visitors look for, which come last. */
 const ABOUT_THE_SERVER = ['Server', 'Administration'];
@@ -10,10 +12,21 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 type Group = [tag: string, calls: Call[]];
 
+/** The API description as a page. */
+export function docsRoutes(siteOf: SiteOf, describe: () => Promise<object>): Route[] {
+  return [
+    route('GET /docs', async ({ request, context }) => {
+      const site = siteOf(request);
+      const page = docsPage(site, (await describe()) as ApiDescription, context.origin);
+      return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
+    }),
+  ];
+}
+
 /**
  * Renders the API: every call with its parameters, an example, and a form that sends it, folded by tag and by call.
  */
-export function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
+function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
   const { api } = site.words;
   const groups = groupsOf(paths);
   const place = { origin, path: site.path };
@@ -29,7 +42,7 @@ export function docsPage(site: Site, { info, paths, components }: ApiDescription
 </header>
 <div class="docs">
 <div class="docs-side">
-${searchAndToken(site)}
+${tokenField(site)}
 ${navigation(site, groups)}
 </div>
 <div class="docs-calls">
@@ -62,12 +75,8 @@ function anchorOf(tag: string): string {
   return tag.toLowerCase().replace(/\W+/g, '-');
 }
 
-function searchAndToken({ words: { api } }: Site): Html {
-  return html`<form class="docs-tools needs-script" role="search">
-<p><label for="docs-search">${api.search}</label><input id="docs-search" type="search" placeholder="${api.searchHint}" autocomplete="off" spellcheck="false"></p>
-<p id="docs-found" class="muted small" role="status"></p>
-<p><label for="docs-token">${api.token}</label><input id="docs-token" type="password" autocomplete="off" spellcheck="false" aria-describedby="docs-token-hint"><span id="docs-token-hint" class="muted small">${api.tokenHint}</span></p>
-</form>`;
+function tokenField({ words: { api } }: Site): Html {
+  return html`<p class="docs-tools needs-script"><label for="docs-token">${api.token}</label><input id="docs-token" type="password" autocomplete="off" spellcheck="false" aria-describedby="docs-token-hint"><span id="docs-token-hint" class="muted small">${api.tokenHint}</span></p>`;
 }
 
 function navigation({ words: { api } }: Site, groups: readonly Group[]): Html {

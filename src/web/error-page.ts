@@ -72,8 +72,6 @@ function faultOf(site: Site, { field, message }: ErrorDetail): string {
     visibility: upload.whoSeesIt,
     strip_exif: upload.keepMetadata,
     q: gallery.search,
-    from: gallery.from,
-    to: gallery.to,
   };
   const label = labels[field] ?? field;
   const said = inWords(site, message);

@@ -12,12 +12,9 @@ export interface Preferences {
 const COOKIES = {
   language: 'picpool_language',
   theme: 'picpool_theme',
-  hidden: 'picpool_hidden',
   audience: 'picpool_audience',
 } as const;
 const AUDIENCE = /^[a-z]{1,20}$/;
-/** Names of hidden entries, separated by dots. */
-const HIDDEN = /^[a-z_.]{1,200}$/;
 const YEAR_S = 365 * 86_400;
 
 /** Headers that pages depend on. */
@@ -34,11 +31,6 @@ export function preferencesOf({ headers }: Request): Preferences {
   };
 }
 
-/** Returns which entries of the operator's panel this visitor has hidden. */
-export function hiddenItems({ headers }: Request): string[] {
-  return cookieIn(headers.get('cookie'), COOKIES.hidden)?.split('.') ?? [];
-}
-
 /** Returns who sees what this visitor uploads on a page, as the form has named it; `undefined`: nothing was chosen. */
 export function keptAudience({ headers }: Request): string | undefined {
   return cookieIn(headers.get('cookie'), COOKIES.audience);
@@ -48,7 +40,6 @@ export function keptAudience({ headers }: Request): string | undefined {
 export function preferenceCookies(form: URLSearchParams, path: string, secure: boolean): string[] {
   const language = form.get('language') ?? undefined;
   const theme = form.get('theme') ?? undefined;
-  const hidden = form.get('hidden') ?? '';
   const audience = form.get('audience') ?? '';
   const kept = (name: string, value: string) =>
     `${name}=${value}; Path=${path}/; Max-Age=${YEAR_S}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
@@ -56,7 +47,6 @@ export function preferenceCookies(form: URLSearchParams, path: string, secure: b
     ...(isLanguage(language) ? [kept(COOKIES.language, language)] : []),
     ...(isTheme(theme) ? [kept(COOKIES.theme, theme)] : []),
     ...(AUDIENCE.test(audience) ? [kept(COOKIES.audience, audience)] : []),
-    ...(HIDDEN.test(hidden) ? [kept(COOKIES.hidden, hidden)] : []),
   ];
 }
 

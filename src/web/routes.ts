@@ -2,19 +2,31 @@ import { AppError } from '../errors.ts';
 import type { Finding } from '../findings/finding.ts';
 import { type Call, form, type Route, route } from '../http/route.ts';
 import type { Assets } from './assets.ts';
-import { type HomeSection, homePage } from './home-page.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { pageResponse } from './page-response.ts';
-import { hiddenItems, PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
+import { PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
+import { codeBlock } from './snippet.ts';
 
-interface WebRoutesOptions {
+/** What one service shows on the home page. */
+export interface HomeSection {
+  content: Html;
+  /** Scripts of `src/web/client`. */
+  scripts: readonly string[];
+  /** One sentence, for search engines. */
+  summary: string;
+}
+
+export interface WebRoutesOptions {
   siteOf: SiteOf;
+  /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
   path: string;
   assets: Assets;
   /** Returns what the settings leave open to everyone, for the operator. */
   openFindings: () => Finding[];
+  /** Path of the first entry of the navigation. */
+  first: string;
   /** What the services show on the home page, in this order. */
   sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
   /** Path that accepts pictures shared with the installed app; `null` if there is none. */
@@ -38,14 +50,20 @@ export function webRoutes(web: WebRoutesOptions): Route[] {
   ];
 }
 
-/** Shows the home page, and to its operator what the settings leave open. */
+/** Shows the home page and, to visitors on this machine, what the settings leave open. */
 async function showHome(web: WebRoutesOptions, { request, context }: Call): Promise<Response> {
-  const { admin, direct } = context;
+  if (web.sections.length === 0) return Response.redirect(context.origin + web.first, 302);
   const site = web.siteOf(request);
-  const shown = await Promise.all(web.sections.map((section) => section(site, request)));
-  const panel = admin || direct ? openPanel(site, web.openFindings(), hiddenItems(request)) : null;
-  return pageResponse(site, homePage(site, shown, panel), {
-    cache: panel === null ? 'no-cache' : 'no-store',
+  const sections = await Promise.all(web.sections.map((section) => section(site, request)));
+  const page = site.render({
+    title: 'picpool',
+    current: `${site.path}/`,
+    summary: sections.map(({ summary }) => summary).join(' '),
+    scripts: [...new Set(['copy.js', ...sections.flatMap(({ scripts }) => scripts)])],
+    content: html`${sections.map(({ content }) => content)}${context.direct && openPanel(site, web.openFindings())}`,
+  });
+  return pageResponse(site, page, {
+    cache: context.direct ? 'no-store' : 'no-cache',
     // The token that the panel suggests is a new one each time, so that sizes tell nothing about it.
     compressFor: request,
   });
@@ -166,24 +184,19 @@ function offlinePage(site: Site): string {
   });
 }
 
-/**
- * Renders the panel for the operator: what the settings leave open, and the lines for `.env` that close it. Returns
- * `null` if nothing is open, or everything open was hidden.
- */
-function openPanel(site: Site, findings: readonly Finding[], hidden: readonly string[]): Html | null {
-  if (findings.every(({ about = '' }) => hidden.includes(about))) return null;
-  const { openPanel: words, frame } = site.words;
+/** Renders what the settings leave open, and the lines for `.env` that close it; nothing if nothing is open. */
+function openPanel(site: Site, findings: readonly Finding[]): Html | null {
+  if (findings.length === 0) return null;
+  const { openPanel: words } = site.words;
   const items: Partial<Record<string, string>> = words.items;
   const rows = findings.map(
     ({ about = '', text, advice }) => html`<li><p>${items[about] ?? text}</p>
-<div class="code"><pre tabindex="0" aria-label="${words.setting}"><code id="open-${about}">${advice ?? ''}</code></pre><button class="copy needs-script" type="button" data-copy-from="open-${about}" aria-label="${frame.copyWhat(words.setting)}">${icon('copy')}<span>${frame.copy}</span></button></div></li>\n`,
+${codeBlock(site, `open-${about}`, words.setting, advice ?? '')}</li>\n`,
   );
-  return html`<section class="open-panel" id="open-panel" aria-labelledby="open-panel-title">
-<h2 id="open-panel-title">${words.title}</h2>
+  return html`<details class="card open-panel"><summary>${words.title}</summary>
 <p class="muted">${words.lead}</p>
 <ul>
 ${rows}</ul>
-<form method="post" action="${site.path}/preferences"><button class="quiet" name="hidden" value="${findings.map(({ about }) => about).join('.')}">${words.hide}</button></form>
-</section>
+</details>
 `;
 }

@@ -106,6 +106,11 @@ test('a login opens a session whose cookie no script and no other site gets', as
   expect(behindTls.headers.get('set-cookie')).toEndWith('; SameSite=Strict; Secure');
 });
 
+test('the page of the server tells the administrator what the settings leave open', async () => {
+  const page = await (await (await loggedIn(ADMIN_TOKEN)).get('/admin/server')).text();
+  expect(page).toContain('Anyone who can reach the server can upload. UPLOAD=token');
+});
+
 test('guesses are limited like those of tokens', () =>
   withServer({ ADMIN_TOKEN }, async (limited) => {
     const visitor = browser(limited);

@@ -43,7 +43,9 @@ describe('a direct link', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=86400, stale-while-revalidate=60');
     expect(headers.get('accept-ranges')).toBe('bytes');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('content-security-policy')).toBe("default-src 'none'; sandbox");
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    );
     expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
     expect(headers.get('content-disposition')).toStartWith(
       `inline; filename="______.webp"; filename*=UTF-8''`,

@@ -76,11 +76,6 @@ describe('an error', () => {
     expect(text).not.toContain('max_width');
     const chinese = await post(formOf({ max_width: 'wide' }), { ...PERSON, 'accept-language': 'zh' });
     expect(await chinese.text()).toContain('<p>最大宽度：必须是 1 到 16384 之间的整数</p>');
-    const gallery = await open('/gallery?from=soon');
-    expect(await gallery.text()).toContain('<p>Uploaded from must be a date such as 2026-01-31');
-    const never = await open('/gallery?to=2026-02-31');
-    expect(never.status).toBe(400);
-    expect(await never.text()).toContain('<p>Uploaded up to must be a date such as 2026-01-31');
   });
 
   test('appears only in the language of the page, with the figures of the API', async () => {
@@ -104,9 +99,6 @@ describe('an error', () => {
     );
     expect(await reasonOf(send(new Uint8Array(png.subarray(0, 500))), 422)).toBe(
       '该 PNG 文件已损坏、不完整或属于本服务器无法读取的类型。',
-    );
-    expect(await reasonOf(open('/gallery?from=soon', headers), 400)).toBe(
-      '上传起始日期：必须是日期，例如 2026-01-31，而当前值为 &quot;soon&quot;',
     );
     const fields: [Record<string, string>, string][] = [
       [{ max_height: '0' }, '最大高度：必须是 1 到 16384 之间的整数'],
@@ -167,7 +159,7 @@ describe('the form of a page without scripts', () => {
       (await open(`/i/${(await host.upload(photo, query)).id}`, headers)).text();
 
     const english = await pageOf('strip_exif=false&format=jpeg');
-    expect(english).toContain('<summary>Camera details</summary>');
+    expect(english).toContain('Camera details</summary>');
     for (const said of [
       'Canon EOS R5',
       'RF 50mm F1.2 &lt;L&gt;',

@@ -2,10 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ExampleLanguage, ExampleRequest } from '../../src/web/client/examples.js';
-import { exampleOf, LANGUAGES } from '../../src/web/client/examples.js';
-import { absent } from '../support/absent.ts';
-import { pythonWithRequests } from '../support/python.ts';
+import type { Operation } from '../../src/web/api-description.ts';
+import { curlFor } from '../../src/web/docs-operation.ts';
 
 const TOKEN = 'a-token-of-sixteen';
 const PHOTO = 'not quite a photo';
@@ -14,7 +12,6 @@ interface Received {
   method: string;
   path: string;
   token: string | null;
-  header: string | null;
   body: unknown;
 }
 
@@ -34,7 +31,6 @@ beforeAll(async () => {
         method: request.method,
         path: pathname + search,
         token: request.headers.get('authorization'),
-        header: request.headers.get('x-delete-token'),
         body: await bodyOf(request),
       });
       if (pathname === '/events') {
@@ -61,105 +57,78 @@ async function bodyOf(request: Request): Promise<unknown> {
   );
 }
 
-const request = (path: string, more: Partial<ExampleRequest> = {}): ExampleRequest => ({
-  method: 'GET',
-  url: `${server.url.origin}${path}`,
-  headers: [],
-  token: false,
-  body: null,
-  answer: 'json',
-  ...more,
-});
-
 const TRICKY = `it's "quoted", \\back\\ and $HOME, \`ticked\``;
-const field = (name: string, value: string, isFile = false) => ({ name, value, isFile });
-const CASES: [what: string, make: () => ExampleRequest, expected: Partial<Received>][] = [
+const answers = (type: string) => ({ 200: { description: '', content: { [type]: {} } } });
+const bodyWith = (type: string, media: object) => ({ requestBody: { content: { [type]: media } } });
+const form = {
+  properties: { image: { format: 'binary' }, name: { type: 'string' }, other: { type: 'string' } },
+  required: ['name'],
+};
+const param = (name: string, place: 'path' | 'query', required = true) => ({
+  ...{ name, in: place, required, schema: {} },
+});
+type Case = [what: string, method: string, path: string, operation: Partial<Operation>, Partial<Received>];
+
+test.each<Case>([
   [
-    'a query',
-    () => request('/a?country=US%2CDE&limit=5'),
-    { method: 'GET', path: '/a?country=US%2CDE&limit=5' },
+    'what must be filled in',
+    'GET',
+    '/a/{id}',
+    { parameters: [param('id', 'path'), param('q', 'query'), param('page', 'query', false)] },
+    { method: 'GET', path: '/a/ID?q=Q' },
   ],
   [
-    'a token and a header',
-    () => request('/b', { method: 'DELETE', token: true, headers: [['X-Delete-Token', 'abc']] }),
-    { method: 'DELETE', path: '/b', token: `Bearer ${TOKEN}`, header: 'abc' },
+    'the token',
+    'DELETE',
+    '/b',
+    { security: [{ token: [] }] },
+    { method: 'DELETE', token: `Bearer ${TOKEN}` },
   ],
   [
     'a body in JSON',
-    () =>
-      request('/c', {
-        method: 'PATCH',
-        body: { kind: 'json', text: JSON.stringify({ name: TRICKY, on: true, none: null, list: [1, 2] }) },
-      }),
-    { method: 'PATCH', path: '/c', body: { name: TRICKY, on: true, none: null, list: [1, 2] } },
+    'PATCH',
+    '/c',
+    bodyWith('application/json', { example: { name: TRICKY, none: null, list: [1, 2] } }),
+    { method: 'PATCH', body: { name: TRICKY, none: null, list: [1, 2] } },
   ],
   [
     'a form with a file',
-    () =>
-      request('/d', {
-        method: 'POST',
-        body: { kind: 'multipart', fields: [field('image', 'photo.jpg', true), field('filename', TRICKY)] },
-      }),
+    'POST',
+    '/d',
+    bodyWith('multipart/form-data', { schema: form }),
     {
       method: 'POST',
-      path: '/d',
-      body: expect.arrayContaining([
+      body: [
         ['image', PHOTO],
-        ['filename', TRICKY],
-      ]),
+        ['name', 'NAME'],
+      ],
     },
   ],
   [
     'an encoded form',
-    () => request('/e', { method: 'POST', body: { kind: 'urlencoded', fields: [field('token', 'a&b=c')] } }),
-    { method: 'POST', path: '/e', body: [['token', 'a&b=c']] },
+    'POST',
+    '/e',
+    bodyWith('application/x-www-form-urlencoded', { schema: { ...form, properties: { name: {} } } }),
+    { method: 'POST', body: [['name', 'NAME']] },
   ],
-  ['events', () => request('/events', { answer: 'events' }), { method: 'GET', path: '/events' }],
-];
-
-async function run(language: ExampleLanguage, program: string): Promise<string> {
-  const file = join(folder, { curl: 'x.sh', javascript: 'x.mjs', python: 'x.py', go: 'x.go' }[language]);
-  await Bun.write(file, program);
-  const command = {
-    curl: ['sh', file],
-    javascript: [process.execPath, file],
-    python: [pythonWithRequests ?? '', file],
-    go: ['go', 'run', file],
-  }[language];
-  const child = Bun.spawn(command, {
+  ['events', 'GET', '/events', { responses: answers('text/event-stream') }, { path: '/events' }],
+])('the command line of a call sends %s', async (what, method, path, operation, expected) => {
+  received.length = 0;
+  const described = { operationId: 'x', summary: '', responses: answers('application/json'), ...operation };
+  const line = curlFor({ method, path, operation: described }, { origin: server.url.origin, path: '' });
+  const child = Bun.spawn(['sh', '-c', line], {
     cwd: folder,
     stdout: 'pipe',
     stderr: 'pipe',
-    // Without C, Go has less of its library to compile where nobody has done so yet.
-    env: { ...process.env, PICPOOL_TOKEN: TOKEN, CGO_ENABLED: '0' },
+    env: { ...process.env, PICPOOL_TOKEN: TOKEN },
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  if ((await child.exited) !== 0) throw new Error(`${program}\n\n${stderr}`);
-  return stdout;
-}
+  const shown = await child.stdout.text();
+  expect(received).toEqual([expect.objectContaining(expected)]);
+  expect(shown).toMatch(what === 'events' ? /data: 1\s+data: 2/ : /success/);
+});
 
-const PROGRAMS: Record<ExampleLanguage, string> = {
-  curl: 'curl',
-  javascript: 'sh',
-  python: 'python3',
-  go: 'go',
-};
-
-for (const language of Object.keys(LANGUAGES) as ExampleLanguage[]) {
-  const isMissing = language === 'python' ? !pythonWithRequests : absent(PROGRAMS[language]);
-  test.skipIf(isMissing)(
-    `the examples in ${LANGUAGES[language]} send what the form says, and keep the token out`,
-    async () => {
-      for (const [what, make, expected] of CASES) {
-        received.length = 0;
-        const program = exampleOf(language, make());
-        expect(program).not.toContain(TOKEN);
-        const shown = await run(language, program);
-        expect([what, received]).toEqual([what, [expect.objectContaining(expected)]]);
-        expect(shown).toMatch(what === 'events' ? /data: 1\s+data: 2/ : /success/);
-      }
-    },
-    // Go compiles its libraries first where nobody has used them yet: a minute, where two cores have more to do.
-    180_000,
-  );
-}
+test('the command line of a call saves a file', () => {
+  const operation = { operationId: 'x', summary: '', responses: answers('application/zip') };
+  const line = curlFor({ method: 'GET', path: '/z', operation }, { origin: 'http://127.0.0.1', path: '/p' });
+  expect(line).toBe('curl -o answer.bin http://127.0.0.1/p/z');
+});

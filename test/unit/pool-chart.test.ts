@@ -46,9 +46,9 @@ describe('the chart of the pool', () => {
       at: NOW - (719 - hour) * HOUR_MS,
       alive: hour,
     }));
-    const values = /data-chart="(.*?)"/.exec(chart(samples, '30d'))?.[1]?.split(',') ?? [];
+    const values = [...chart(samples, '30d').matchAll(/<title>(.*?)<\/title>/g)].map(([, value]) => value);
     expect(values.length).toBeLessThan(182);
-    expect(values.at(-1)).toBe(`600 719 ${NOW / 1000}`);
+    expect(values.at(-1)).toEndWith(': 719');
   });
 
   test('draws a pool in which nothing is alive, on a scale of whole proxies', () => {

@@ -352,16 +352,14 @@ test('a picture is shared in the same way on its card, its page and in the galle
       expect(await copied('#picture-share')).toBe(expected);
       await page.goto(`${server.url}/gallery`);
       await page.getByRole('button', { name: 'Share a "b" [c].png' }).click();
-      expect(await copied('.share-dialog')).toBe(expected);
+      expect(await copied('.popup')).toBe(expected);
       await page.getByLabel('What to copy').selectOption('Linked thumbnail (HTML)');
-      await page.locator('.share-dialog .done').waitFor({ state: 'detached' });
+      await page.locator('.popup .done').waitFor({ state: 'detached' });
       const alt = 'a &quot;b&quot; [c].png';
-      expect(await copied('.share-dialog')).toBe(
-        `<a href="${url}"><img src="${url}.webp?w=640" alt="${alt}"></a>`,
-      );
+      expect(await copied('.popup')).toBe(`<a href="${url}"><img src="${url}.webp?w=640" alt="${alt}"></a>`);
       await page.getByLabel('What to copy').selectOption('Linked thumbnail (Markdown)');
-      await page.locator('.share-dialog .done').waitFor({ state: 'detached' });
-      expect(await copied('.share-dialog')).toBe(`[![a "b" \\[c\\].png](${url}.webp?w=640)](${url})`);
+      await page.locator('.popup .done').waitFor({ state: 'detached' });
+      expect(await copied('.popup')).toBe(`[![a "b" \\[c\\].png](${url}.webp?w=640)](${url})`);
     },
     CLIPBOARD,
   );

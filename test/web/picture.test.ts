@@ -66,24 +66,20 @@ describe('the page of a picture', () => {
     });
   });
 
-  test('is zoomed by the mouse and by keys alone', async () => {
-    await visit(`/i/${ids[1]}`, async (page) => {
-      const dialog = page.getByRole('dialog', { name: 'View full size' });
-      const width = () => dialog.locator('img').evaluate((img: HTMLImageElement) => img.clientWidth);
-      await page.locator('.frame').click();
-      await dialog.locator('img').evaluate((img: HTMLImageElement) => img.decode());
-      expect(await width()).toBeLessThanOrEqual(1280);
-      await dialog.locator('img').click();
-      expect(await width()).toBe(2400);
-      await page.keyboard.press('Escape');
-      expect(await dialog.count()).toBe(0);
-      await page.keyboard.press('Enter');
-      await dialog.waitFor();
-      await page.keyboard.press('Enter');
-      expect(await width()).toBe(2400);
-      await dialog.getByRole('button', { name: 'Close' }).click();
-      expect(await page.evaluate(() => document.activeElement?.className)).toBe('frame');
-    });
+  test('leads to the whole picture, which every browser enlarges', async () => {
+    // The driver of the browser runs scripts, which the policy of files forbids.
+    await visit(
+      `/i/${ids[1]}`,
+      async (page) => {
+        await page.locator('.frame').click();
+        await page.waitForURL(/\.webp$/);
+        const width = () => page.locator('img').evaluate((img: HTMLImageElement) => img.clientWidth);
+        expect(await width()).toBeLessThanOrEqual(1280);
+        await page.locator('img').click();
+        expect(await width()).toBe(2400);
+      },
+      { expected: /^Blocked script execution/ },
+    );
   });
 
   test('leads to the pictures beside it by links and by keys', async () => {

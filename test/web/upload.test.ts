@@ -401,7 +401,7 @@ describe('what cannot be uploaded', () => {
     });
   });
 
-  test('waits for a field that is wrong, which is named by its label', async () => {
+  test('waits for a field that is wrong, where the browser says what is', async () => {
     await visit('/', async (page) => {
       await page.getByText('More options').click();
       await page.getByLabel('Maximum width').fill('0');
@@ -412,7 +412,7 @@ describe('what cannot be uploaded', () => {
       const said = await page
         .getByLabel('Maximum width')
         .evaluate((field: HTMLInputElement) => field.validationMessage);
-      expect(said).toBe('Maximum width must be a whole number from 1 to 16,384.');
+      expect(said).toBe('Value must be greater than or equal to 1.');
       await page.getByLabel('Maximum width').fill('100');
       await page.keyboard.press('Enter');
       await cardOf(page, 'patient.png').getByText('100').first().waitFor();
@@ -436,7 +436,7 @@ describe('what cannot be uploaded', () => {
         );
         await choose(page, file('option.png'));
         await cardOf(page, 'option.png')
-          .getByText('Maximum height must be a whole number from 1 to 16,384.')
+          .getByText('Maximum height: this server does not allow that choice.')
           .waitFor();
       },
       { expected: SPOILT },

@@ -95,7 +95,7 @@ const views: Record<string, View> = {
         .getByRole('button', { name: 'QR code' })
         .or(page.getByRole('button', { name: '二维码' }))
         .click();
-      await page.locator('.qr-dialog img').evaluate((img: HTMLImageElement) => img.decode());
+      await page.locator('.popup img').evaluate((img: HTMLImageElement) => img.decode());
     },
   },
   'home-cut': {
@@ -129,7 +129,6 @@ const views: Record<string, View> = {
   'album-revoked': { path: `/a/${album.id}/add?k=none` },
   integrations: { path: '/integrations' },
   gallery: { path: '/gallery' },
-  'gallery-filters': { path: '/gallery', step: (page) => page.locator('details summary').click() },
   'gallery-cut': {
     path: '/gallery',
     step: async (page) => {
@@ -178,10 +177,9 @@ const views: Record<string, View> = {
     step: async (page) => {
       await page.locator('.rows li').first().hover();
       await page.locator('.shot-share').first().click();
-      await page.locator('.share-dialog .share-text').waitFor();
+      await page.locator('.popup .share-text').waitFor();
     },
   },
-  'picture-zoom': { path: picture, step: (page) => page.locator('.frame').click() },
   protected: { path: await upload('&password=secret') },
   limited: { path: await upload('&max_views=5') },
   proxies: { path: '/proxies' },

@@ -1,9 +1,8 @@
 import { readableBytes } from '../../lib/format.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
-import { pagination } from '../../web/pagination.ts';
 import type { Site } from '../../web/site.ts';
-import { snippet } from '../../web/snippet.ts';
+import { pagination, snippet } from '../../web/snippet.ts';
 import type { AlbumRecord } from '../albums/album.ts';
 import { albumUrl } from '../albums/views.ts';
 import { type ImageRecord, nameOf } from '../image.ts';

@@ -2,11 +2,11 @@ import { EXTENSIONS } from '../../codec/format.ts';
 import { parseExpiry } from '../../lib/expiry.ts';
 import { readableBytes } from '../../lib/format.ts';
 import type { TakenWith } from '../../lib/taken-with.ts';
-import { formatName } from '../../web/format-name.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
+import { formatName } from '../../web/words/formats.ts';
 import { altOf, type ImageRecord, NEVER, nameOf, VISIBILITIES, visibilityOf } from '../image.ts';
 import { THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { linksOf, previewIn } from '../records/links.ts';
@@ -62,7 +62,7 @@ export function imagePage(site: Site, page: ImagePage, beside: Neighbours): stri
   const shown = { path, width, height, placeholder: placeholderOf(thumbhash), widths };
   const content = html`${created(site, page)}<article class="picture-page">
 <figure class="picture">
-<a href="${path}" class="frame${width / height < TALL && ' tall'}" id="picture-shown" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
+<a href="${path}" class="frame${width / height < TALL && ' tall'}" id="picture-shown" title="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
 ${neighbours(site, page, beside)}
 </figure>
 <div class="picture-side">
@@ -165,7 +165,7 @@ function takenFold({ words: { pictures }, formats }: Site, { exif }: ImageRecord
   ];
   const known = rows.filter(([, value]) => value !== undefined);
   return html`<details class="taken">
-<summary>${pictures.takenWith}</summary>
+<summary>${icon('options')}${pictures.takenWith}</summary>
 <dl class="facts">${known.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
 </details>`;
 }

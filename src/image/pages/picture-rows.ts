@@ -47,18 +47,6 @@ function tileOf(tile: ImageRecord, basePath: string, eager: boolean, share: (nam
 `;
 }
 
-/**
- * Renders empty boxes of the same sizes for the pictures of the next page, for a script: while that page loads, they
- * take its place. `page`: its URL.
- */
-export function reservedRows(tiles: readonly ImageRecord[], page: string): Html {
-  const boxes = tiles.map(
-    (tile, index) =>
-      html`<li data-id="${tile.id}" data-ratio="${ratioOf(tile).toFixed(3)}"${index === 0 && html` data-page="${page}"`}></li>`,
-  );
-  return html`<template data-ahead>${boxes}</template>`;
-}
-
 function ratioOf({ width, height }: ImageRecord): number {
   return Math.min(RATIOS.most, Math.max(RATIOS.least, width / height));
 }

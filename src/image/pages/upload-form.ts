@@ -4,9 +4,9 @@ import { AppError } from '../../errors.ts';
 import { readableBytes } from '../../lib/format.ts';
 import { qrSvg } from '../../lib/qr-code.ts';
 import { reasonOf } from '../../web/error-page.ts';
-import type { HomeSection } from '../../web/home-page.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
+import type { HomeSection } from '../../web/routes.ts';
 import type { Site } from '../../web/site.ts';
 import type { AlbumRecord } from '../albums/album.ts';
 import type { Invite } from '../albums/invites.ts';
@@ -94,7 +94,7 @@ export async function imageHome(
   const form = { basePath, needsToken, fromUrl, limits: service.limits, hasCommandKey, chosen };
   return {
     content: uploadSection(site, form, latest.items, fault),
-    scripts: ['copy.js', 'upload.js', 'install.js'],
+    scripts: ['copy.js', 'upload.js'],
     summary: site.words.upload.summary,
   };
 }
@@ -132,7 +132,7 @@ ${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}<
 </span></div>
 <div class="actions chosen" id="chosen-cards" hidden></div></header>
 <ul class="cards" id="failures"></ul>
-<div class="album-made" id="album" hidden></div>
+<div class="banner" id="album" hidden></div>
 <ul class="cards" id="cards"></ul>
 </section>
 ${uploadForm(site, form)}
@@ -153,7 +153,7 @@ ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${
 <details class="lists needs-script" id="lists"><summary>${words.otherDevice}</summary>
 <p class="small muted">${words.otherDeviceNote}</p>
 <p class="actions"><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
-<div id="lists-result"></div>
+<div class="banner stack" id="lists-result"></div>
 </details>
 ${
   latest.length > 0 &&

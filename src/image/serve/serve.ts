@@ -9,7 +9,7 @@ import { contentDisposition } from './disposition.ts';
 import type { Version } from './thumbnails.ts';
 
 /** A browser that opens the file directly runs nothing in it. */
-const SANDBOX = "default-src 'none'; sandbox";
+const SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 /** For everything that a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
 

@@ -1,7 +1,7 @@
 import { AppError, invalidParameter, message } from '../../errors.ts';
 import type { Call, Caller } from '../../http/route.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
-import { acceptsHtml } from '../../web/navigation.ts';
+import { acceptsHtml } from '../../web/page-response.ts';
 import type { Uploader } from '../access/deletion-rights.ts';
 import type { Albums } from '../albums/albums.ts';
 import type { Pages } from '../pages/pages.ts';

@@ -1,6 +1,5 @@
-import { createLineFormat } from '../pool/export.ts';
-import { PROTOCOLS, type Protocol, type ProxyRecord } from '../proxy.ts';
-import { EXPORT_FORMATS, type ListQuery } from '../queries.ts';
+import { PROTOCOLS, type Protocol } from '../proxy.ts';
+import type { ListQuery } from '../queries.ts';
 
 /** Programs for which the pages generate code that uses proxies. */
 export const CODE_FORMATS = ['curl', 'python', 'node', 'scrapy', 'playwright'] as const;
@@ -18,31 +17,20 @@ export const SPEAKS: Readonly<Record<CodeFormat, readonly Protocol[]>> = {
   playwright: ['http', 'https', 'socks4', 'socks5'],
 };
 
-/** Where the code gets its proxies: these URLs, or a list that it fetches. */
-type Supply = { urls: readonly string[] } | { list: string };
-
 /**
- * Returns code that asks `target` through one proxy after the other until one works. `supply` has only
- * proxies whose protocol the program supports (`SPEAKS`) and that reach the target.
+ * Code that asks a page through one proxy of a list after the other until one works. The list has only proxies whose
+ * protocol the program supports, and that reach the page.
  */
-export function codeFor(format: CodeFormat, supply: Supply, target: string): string {
-  return SAMPLES[format](supply, target);
-}
-
-const SAMPLES: Record<CodeFormat, (supply: Supply, target: string) => string> = {
-  curl(supply, target) {
-    if ('urls' in supply && supply.urls.length === 1) return `curl -x ${supply.urls[0]} ${target}\n`;
-    const words = 'urls' in supply ? supply.urls.join(' \\\n  ') : `$(curl -s '${supply.list}')`;
-    return `for proxy in ${'urls' in supply ? `\\\n  ${words}` : words}; do
+const SAMPLES: Record<CodeFormat, (list: string, target: string) => string> = {
+  curl: (list, target) => `for proxy in $(curl -s '${list}'); do
   curl -sf -m 15 -x "$proxy" ${target} && break
 done
-`;
-  },
+`,
 
-  python: (supply, target) => `# pip install "requests[socks]"
+  python: (list, target) => `# pip install "requests[socks]"
 import requests
 
-proxies = ${'urls' in supply ? pythonList(supply.urls) : `requests.get("${supply.list}", timeout=10).text.split()`}
+proxies = requests.get("${list}", timeout=10).text.split()
 for proxy in proxies:
     try:
         response = requests.get("${target}", proxies={"http": proxy, "https": proxy}, timeout=15)
@@ -53,10 +41,10 @@ for proxy in proxies:
     break
 `,
 
-  node: (supply, target) => `// npm install undici; save as example.mjs
+  node: (list, target) => `// npm install undici; save as example.mjs
 import { fetch, ProxyAgent } from 'undici';
 
-const proxies = ${'urls' in supply ? scriptList(supply.urls) : `(await (await fetch('${supply.list}')).text()).trim().split('\\n')`};
+const proxies = (await (await fetch('${list}')).text()).trim().split('\\n');
 for (const proxy of proxies) {
   try {
     const response = await fetch('${target}', {
@@ -70,13 +58,13 @@ for (const proxy of proxies) {
 }
 `,
 
-  scrapy: (supply, target) => `# pip install scrapy; scrapy runspider example.py
+  scrapy: (list, target) => `# pip install scrapy; scrapy runspider example.py
 import random
 from urllib.request import urlopen
 
 import scrapy
 
-PROXIES = ${'urls' in supply ? pythonList(supply.urls) : `urlopen("${supply.list}").read().decode().split()`}
+PROXIES = urlopen("${list}").read().decode().split()
 
 
 class RandomProxy:
@@ -93,12 +81,12 @@ class Example(scrapy.Spider):
         print(response.meta["proxy"], response.text)
 `,
 
-  playwright: (supply, target) => `# pip install playwright; playwright install chromium
+  playwright: (list, target) => `# pip install playwright; playwright install chromium
 from urllib.request import urlopen
 
 from playwright.sync_api import Error, sync_playwright
 
-proxies = ${'urls' in supply ? pythonList(supply.urls) : `urlopen("${supply.list}").read().decode().split()`}
+proxies = urlopen("${list}").read().decode().split()
 with sync_playwright() as playwright:
     for proxy in proxies:
         browser = playwright.chromium.launch(proxy={"server": proxy})
@@ -113,16 +101,6 @@ with sync_playwright() as playwright:
         break
 `,
 };
-
-const pythonList = (urls: readonly string[]) => `[\n${urls.map((url) => `    "${url}",\n`).join('')}]`;
-const scriptList = (urls: readonly string[]) => `[\n${urls.map((url) => `  '${url}',\n`).join('')}]`;
-
-/** Formats in which proxies can be copied: lines, records, or code that uses them. */
-export const COPY_FORMATS = [...EXPORT_FORMATS, ...CODE_FORMATS] as const;
-export type CopyFormat = (typeof COPY_FORMATS)[number];
-
-export const isCode = (format: CopyFormat): format is CodeFormat =>
-  CODE_FORMATS.some((code) => code === format);
 
 /** Maximum number of proxies that code tries. */
 const TRIES = 20;
@@ -144,20 +122,6 @@ function usable(format: CodeFormat, protocols: readonly Protocol[]): readonly Pr
   return tunnels.length > 0 ? tunnels : spoken;
 }
 
-/** Returns code that uses these proxies, or `null` if the program supports none of them. */
-export function codeWith(
-  format: CodeFormat,
-  records: readonly ProxyRecord[],
-  logins: boolean,
-): string | null {
-  const protocols = usable(format, [...new Set(records.map(({ protocol }) => protocol))]);
-  const used = records.filter(({ protocol }) => protocols.includes(protocol));
-  if (used.length === 0) return null;
-  const write = createLineFormat('url', { remoteDns: hasRemoteDns(format), logins });
-  const urls = used.map((record) => write(record).trim()).filter((line) => line !== '');
-  return codeFor(format, { urls }, targetFor(protocols));
-}
-
 /**
  * Returns code that fetches the matches of a filter again on each run, or `null` if the program supports none
  * of them. `api`: URL of the list in the API.
@@ -175,5 +139,5 @@ export function codeFetching(format: CodeFormat, api: string, filter: Partial<Li
   });
   // Commas need no escaping, and are easier to read and edit.
   const list = `${api}?${query.toString().replaceAll('%2C', ',')}`;
-  return codeFor(format, { list }, targetFor(protocols));
+  return SAMPLES[format](list, targetFor(protocols));
 }

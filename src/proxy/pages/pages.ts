@@ -1,29 +1,20 @@
 import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
-import { reasonOf } from '../../web/error-page.ts';
-import type { HomeSection } from '../../web/home-page.ts';
 import { pageResponse } from '../../web/page-response.ts';
+import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
 import type { JudgesState, Scheme } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
 import type { PoolStatus, SourceStatus } from '../pool/status.ts';
 import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
-import { toFilter } from '../queries.ts';
+import { EXPORT_FORMATS, toFilter } from '../queries.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
-import {
-  CODE_FORMATS,
-  COPY_FORMATS,
-  type CopyFormat,
-  codeFetching,
-  codeWith,
-  isCode,
-  SPEAKS,
-} from './code-samples.ts';
+import { CODE_FORMATS, codeFetching, SPEAKS } from './code-samples.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
-import { poolHome, poolLine } from './pool-overview.ts';
+import { poolLine } from './pool-overview.ts';
 import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
@@ -138,32 +129,32 @@ function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
 }
 
 /**
- * Returns proxies to copy, either those named or the matches of the filters, as lines, records or code.
+ * Returns proxies to copy, either those named or the matches of the filters, as lines or records.
  * @throws {AppError} `invalid_parameter`, `unauthorized`
  */
 export async function copyProxies(
   options: ProxyPagesOptions,
   { request, context }: Caller,
 ): Promise<Response> {
-  const { service, basePath } = options;
+  const { service } = options;
   const { searchParams } = new URL(request.url);
   const as = searchParams.get('as') ?? 'standard';
   searchParams.delete('as');
-  const format = COPY_FORMATS.find((one) => one === as);
+  const format = EXPORT_FORMATS.find((one) => one === as);
   if (format === undefined)
     throw invalidParameter(
       'as',
       message('{field} {rule}.', {
         field: 'as',
-        rule: message('must be one of {choices}', { choices: COPY_FORMATS.join(', ') }),
+        rule: message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }),
       }),
     );
   const query = readPageQuery(searchParams);
   const [problem] = query.problems;
   if (problem)
     throw invalidParameter(problem.field, inEnglish(`${problem.field} cannot be ${problem.value}.`));
-  const { origin, admin } = context;
-  const text = await textOf({ service, query, format, admin, now: options.now() }, `${origin}${basePath}`);
+  const { admin } = context;
+  const text = await textOf({ service, query, format, admin, now: options.now() });
   return new Response(text, {
     headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
@@ -172,21 +163,14 @@ export async function copyProxies(
 interface Copying {
   service: Pick<ProxyService, 'get' | 'export'>;
   query: PageQuery;
-  format: CopyFormat;
+  format: (typeof EXPORT_FORMATS)[number];
   admin: boolean;
   now: number;
 }
 
-async function textOf({ service, query, format, admin, now }: Copying, base: string): Promise<string> {
+async function textOf({ service, query, format, admin, now }: Copying): Promise<string> {
   const { ids, filter, sort } = query;
   const records = ids && (await known(service, ids)).filter(({ login }) => login === null || admin);
-  if (isCode(format)) {
-    const code = records
-      ? codeWith(format, records, admin)
-      : codeFetching(format, `${base}/api/v1/proxies`, filter);
-    if (code !== null) return code;
-    throw invalidParameter('as', inEnglish(`${format} supports only ${SPEAKS[format].join(', ')} proxies.`));
-  }
   const pieces = service.export({
     filter: visible(toFilter(filter, now), format, admin),
     order: sort,
@@ -255,39 +239,9 @@ function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
   return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
-/** Returns what the home page shows of the pool, even if the store does not respond. */
-export async function proxyHome(
-  site: Site,
-  options: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now' | 'adminRequired'>,
-  alone: boolean,
-): Promise<HomeSection> {
-  const { service, basePath } = options;
-  const now = options.now();
-  const described = { scripts: ['copy.js'], summary: site.words.proxies.summary };
-  if (!alone) return { content: poolLine(site, basePath), ...described };
-  const section = (state: Parameters<typeof poolHome>[2]) => ({
-    content: poolHome(site, basePath, state),
-    ...described,
-  });
-  try {
-    const best = {
-      filter: { status: 'alive', login: false },
-      sort: 'dependable',
-      offset: 0,
-      limit: 1,
-    } as const;
-    const [pool, status, { items }] = await Promise.all([
-      service.overview(),
-      service.status(),
-      service.list(best),
-    ]);
-    const command = codeWith('curl', items, false)?.trim() ?? null;
-    const freshness = await freshnessOf(options, status, now);
-    return section({ overview: { ...pool, range: '1d', now }, freshness, command });
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return section({ fault: reasonOf(site, error) });
-  }
+/** Returns what the home page of the image host shows of the pool: the way there. */
+export async function proxyHome(site: Site, basePath: string): Promise<HomeSection> {
+  return { content: poolLine(site, basePath), scripts: [], summary: site.words.proxies.summary };
 }
 
 /** The page of the proxy pool, and the targets of its forms. */

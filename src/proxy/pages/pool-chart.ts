@@ -22,8 +22,7 @@ export type ChartRange = keyof typeof SPANS;
 export const CHART_RANGES: readonly ChartRange[] = ['1d', '7d', '30d'];
 
 /**
- * Renders how many proxies worked, as a line with axes whose values can be read by pointer or arrow keys, and as a
- * table.
+ * Renders how many proxies worked, as a line with axes whose values browsers show at the pointer, and as a table.
  */
 export function poolChart(site: Site, samples: readonly Sample[], range: ChartRange, now: number): Html {
   const { words, formats } = site;
@@ -51,14 +50,15 @@ export function poolChart(site: Site, samples: readonly Sample[], range: ChartRa
     formats.number(Math.min(...counts)),
     formats.number(most),
   );
-  const values = shown.map(({ at, alive }) => `${x(at)} ${alive} ${Math.round(at / 1000)}`).join(',');
+  const gap = WIDTH / Math.max(1, shown.length - 1);
   return html`<div class="chart-frame">
 <ol class="chart-y" aria-hidden="true">${ticks.toReversed().map((value) => html`<li>${formats.number(value)}</li>`)}</ol>
-<div class="chart-plot" data-chart="${values}" data-top="${top}" role="img" aria-label="${proxies.aliveOver}: ${summary}">
+<div class="chart-plot" role="img" aria-label="${proxies.aliveOver}: ${summary}">
 <svg class="chart" preserveAspectRatio="none" viewBox="0 0 ${WIDTH} ${HEIGHT}" aria-hidden="true">
 <path class="grid" d="${ticks.map((value) => `M0 ${y(value)}H${WIDTH}`).join('')}"/>
 <path class="area" d="M${x(first.at)},${HEIGHT} L${line} L${x(last.at)},${HEIGHT}Z"/>
 <path class="line" d="M${line}"/>
+${shown.map(({ at, alive }) => html`<rect class="value" x="${x(at) - gap / 2}" width="${gap}" height="${HEIGHT}"><title>${formats.dateTime(at)}: ${formats.number(alive)}</title></rect>`)}
 </svg></div>
 <ol class="chart-x" aria-hidden="true">${timeTicks(site, span, now).map((text) => html`<li>${text}</li>`)}</ol>
 </div>

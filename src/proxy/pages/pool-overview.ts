@@ -1,14 +1,11 @@
 import { type Html, html } from '../../web/html.ts';
-import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import { snippet } from '../../web/snippet.ts';
 import { LATENCY_BOUNDS } from '../pool/latencies.ts';
 import { PROTOCOLS } from '../proxy.ts';
 import type { ProxyService } from '../service.ts';
 import { flag } from './flags.ts';
 import type { LinkTo } from './page-query.ts';
 import { CHART_RANGES, type ChartRange, poolChart } from './pool-chart.ts';
-import { type Freshness, poolState } from './pool-state.ts';
 
 /** The pool as `ProxyService.overview` knows it, and how much of it the chart shows. */
 export interface PoolOverview extends Awaited<ReturnType<ProxyService['overview']>> {
@@ -104,24 +101,4 @@ ${entries.map(({ label, icon = null, count, href }) => {
   return html`<li>${href === undefined ? html`<span>${text}</span>` : html`<a href="${href}">${text}</a>`} <b>${formats.number(count)}</b>
 <svg aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 100 1"><rect class="bar-back" width="100" height="1"/><rect class="bar-front" width="${Math.round((1000 * count) / Math.max(1, most)) / 10}" height="1"/></svg></li>\n`;
 })}</ul>`;
-}
-
-/** The pool, with a command that uses its most dependable proxy, if there is one; or why the store does not answer. */
-type PoolHome = { overview: PoolOverview; freshness: Freshness; command: string | null } | { fault: string };
-
-/** Renders the proxy pool on the home page. `alone`: the server offers nothing else. */
-export function poolHome(site: Site, basePath: string, home: PoolHome): Html {
-  const { proxies } = site.words;
-  return html`<section class="pool-band" aria-labelledby="pool-title">
-<div><h1 id="pool-title">${proxies.poolTitle}</h1>
-<p class="muted">${proxies.intro}</p></div>
-${
-  'fault' in home
-    ? html`<p class="banner bad" role="alert">${icon('warning')}${home.fault}</p>`
-    : html`${poolState(site, home.freshness)}
-${poolNumbers(site, home.overview)}
-${home.command !== null && snippet(site, 'try-one', proxies.tryOne, home.command)}`
-}
-<p class="actions"><a class="button" href="${basePath}/proxies">${proxies.browse}${icon('arrow')}</a> <a class="button quiet" href="${basePath}/api/export">${icon('download')}${proxies.downloadList}</a></p>
-</section>`;
 }

@@ -1,8 +1,7 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
-import type { Words } from '../../web/words/en.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import type { Scheme } from '../check/judges.ts';
 import type { PoolStatus } from '../pool/status.ts';
 import type { RefreshJob } from '../refresh/progress.ts';
@@ -91,19 +90,13 @@ export function statePanel(site: Site, freshness: Freshness): Html {
 <div class="state-head">${poolState(site, freshness)}
 <button class="quiet small needs-script" type="button" data-refresh${adminRequired && html` data-admin`}${running && html` disabled`}>${icon('refresh')}<span>${proxies.refreshNow}</span></button></div>
 <div class="progress-line"${!running && html` hidden`}><progress max="1" value="${share}" aria-label="${proxies.progress}"></progress>
-<p class="small muted"><span data-stages="${JSON.stringify(proxies.stages)}">${wordFor(proxies.stages, job.stage ?? '')}</span> · <span data-counts="${countWords(proxies, '{checked}', '{candidates}', '{alive}')}">${checkedWords(site, job)}</span></p></div>
+<p class="small muted">${wordFor(proxies.stages, job.stage ?? '')} · ${checkedWords(site, job)}</p></div>
 ${partWarnings(site, freshness).map((text) => html`<p class="notice">${icon('warning')}<span>${text}</span></p>\n`)}</div>`;
 }
 
-function checkedWords(
-  { words: { proxies }, formats }: Site,
-  { checked, candidates, alive }: RefreshJob,
-): string {
-  return countWords(proxies, formats.number(checked), formats.number(candidates), formats.number(alive));
-}
-
-function countWords(words: Words['proxies'], checked: string, candidates: string, alive: string): string {
-  return `${words.checkedOf(checked, candidates)} · ${words.foundAlive(alive)}`;
+function checkedWords({ words: { proxies }, formats }: Site, job: RefreshJob): string {
+  const checked = proxies.checkedOf(formats.number(job.checked), formats.number(job.candidates));
+  return `${checked} · ${proxies.foundAlive(formats.number(job.alive))}`;
 }
 
 /** Returns warnings about some of the proxies. */

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { Flags } from './flags.ts';
 import type { Listing } from './page-query.ts';
@@ -32,7 +32,7 @@ export function proxiesPage(site: Site, page: ProxiesPage): string {
     title: proxies.title,
     summary: proxies.summary,
     current: path,
-    scripts: ['copy.js', 'chart.js', 'selection.js', 'proxies.js', 'live.js'],
+    scripts: ['copy.js', 'selection.js', 'proxies.js', 'live.js'],
     content: html`<div class="pool-head" data-api="${basePath}/api/">
 <h1>${proxies.title}</h1>
 <div id="numbers">${poolNumbers(site, overview)}</div>
@@ -48,7 +48,7 @@ ${proxyFilters(site, list)}
 <header class="section-head"><div><h2 id="use-title">${proxies.use}</h2><p class="muted">${proxies.useMeans}</p></div></header>
 <div id="samples">${codeSamples(site, samples)}</div>
 </section>
-${gateway && gatewayUse(site, gateway, list.now)}
+${gateway && gatewayUse(site, gateway)}
 <section aria-labelledby="charts">
 <header class="section-head"><h2 id="charts">${proxies.charts}</h2></header>
 <div id="overview">${poolOverview(site, overview, linkTo, path)}</div>
@@ -64,10 +64,10 @@ ${freshness.adminRequired && adminDialog(site)}
 
 /** Renders the dialog that asks for the token for refreshing and retrying. */
 function adminDialog({ words: { proxies } }: Site): Html {
-  return html`<dialog id="admin" aria-labelledby="admin-why"><form method="dialog" class="stack">
+  return html`<dialog id="admin" aria-labelledby="admin-why" closedby="any"><form method="dialog" class="stack">
 <p id="admin-why">${proxies.adminWhy}</p>
-<p><label for="admin-token">${proxies.adminToken}</label><input id="admin-token" type="password" autocomplete="current-password"></p>
-<button>${proxies.unlock}</button>
+<p><label for="admin-token">${proxies.adminToken}</label><input id="admin-token" type="password" required autocomplete="current-password"></p>
+<button value="entered">${proxies.unlock}</button>
 </form></dialog>`;
 }
 
@@ -76,8 +76,7 @@ function sourceTable(site: Site, { sources, list: { basePath }, freshness }: Pro
   const { words, formats } = site;
   const { proxies } = words;
   if (sources.length === 0) return html`<p class="empty">${proxies.noSources}</p>`;
-  const cell = (label: string, value: string, field = '') =>
-    html`<td class="number-cell" data-label="${label}"${field !== '' && html` data-field="${field}"`}>${value}</td>`;
+  const cell = (value: string) => html`<td class="number-cell">${value}</td>`;
   const heading = (label: string, title = '') =>
     html`<th scope="col" class="number-cell"${title !== '' && html` title="${title}"`}>${label}</th>`;
   const row = (source: SourceProgress) => {
@@ -85,9 +84,9 @@ function sourceTable(site: Site, { sources, list: { basePath }, freshness }: Pro
     const isBad = state === 'failed' || state === 'paused';
     const share = source.yield === null ? '–' : formats.percent(source.yield);
     const next = pausedUntil === null ? proxies.withNextRefresh : `${formats.dateTime(pausedUntil)} UTC`;
-    return html`<tr data-source="${name}"><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}" data-field="state">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(proxies.entries, formats.number(source.found), 'found')}${cell(proxies.fresh, formats.number(source.fresh), 'fresh')}${cell(proxies.working, formats.number(source.alive), 'alive')}${cell(proxies.yield, share)}${cell(proxies.nextRead, next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${freshness.adminRequired && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
+    return html`<tr><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(formats.number(source.found))}${cell(formats.number(source.fresh))}${cell(formats.number(source.alive))}${cell(share)}${cell(next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${freshness.adminRequired && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
   };
-  return html`<div class="table-wrap"><table class="sources" data-states="${JSON.stringify(proxies.sourceStates)}">
+  return html`<div class="table-wrap" tabindex="0" role="region" aria-label="${proxies.sourceCaption}"><table class="sources">
 <caption class="visually-hidden">${proxies.sourceCaption}</caption>
 <thead><tr><th scope="col">${proxies.list}</th><th scope="col">${proxies.state}</th>${heading(proxies.entries)}${heading(proxies.fresh)}${heading(proxies.working)}${heading(proxies.yield, proxies.yieldMeans)}${heading(proxies.nextRead)}<th scope="col"><span class="visually-hidden">${proxies.actions}</span></th></tr></thead>
 <tbody>

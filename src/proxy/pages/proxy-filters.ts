@@ -1,9 +1,9 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, STATUSES } from '../proxy.ts';
-import { type Listing, orderOf, type Problem } from './page-query.ts';
+import { type Listing, type Problem, parametersOf } from './page-query.ts';
 
 type Option = [value: string, text: string];
 
@@ -39,14 +39,17 @@ export function proxyFilters(site: Site, bar: Listing): Html {
   const isKnown = (name: string) => MORE.includes(name) || OTHER_FIELDS.includes(name);
   const kept = Object.entries({ ...values, range }).filter(([name]) => name === 'range' || !isKnown(name));
   const active = MORE.filter((name) => values[name]).length;
-  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}">
+  const sorts = Object.entries(proxies.sorts).map(
+    ([order, text]): Option => [order === 'dependable' ? '' : order, text],
+  );
+  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="active results samples flags">
 <div class="filter-row">
 <fieldset class="chips"><legend class="visually-hidden">${proxies.protocol}</legend>${PROTOCOLS.map(
     (protocol) =>
       html`<label class="chip"><input type="checkbox" name="protocol" value="${protocol}"${chosen.includes(protocol) && html` checked`}>${protocol}</label>`,
   )}</fieldset>
 ${select('country', proxies.country, several, [['', proxies.anyCountry], ...countries])}
-${select('sort', proxies.sortBy, orderOf(query), Object.entries(proxies.sorts))}
+${select('sort', proxies.sortBy, parametersOf(query).sort ?? '', sorts)}
 </div>
 <details${open && html` open`}><summary>${icon('options')}${proxies.moreFilters}${active > 0 && html` <b class="badge">${formats.number(active)}</b>`}</summary>
 ${moreFields(site, bar)}</details>

@@ -1,20 +1,17 @@
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
-import { pagination } from '../../web/pagination.ts';
 import type { Site } from '../../web/site.ts';
-import { wordFor } from '../../web/word-for.ts';
+import { pagination } from '../../web/snippet.ts';
 import type { Words } from '../../web/words/en.ts';
+import { wordFor } from '../../web/words/formats.ts';
 import { recentChecks, uptimeOf } from '../pool/history.ts';
 import { formatAddress, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS } from '../queries.ts';
-import { CODE_FORMATS } from './code-samples.ts';
 import { flag } from './flags.ts';
 import { type Listing, orderOf, PER_PAGE, parametersOf } from './page-query.ts';
 
 type ProxyWords = Words['proxies'];
 
-/** Lists and code, as in the menu. */
-const FORMATS = { lists: EXPORT_FORMATS, code: CODE_FORMATS };
 /** Maximum number copied at once. */
 export const MOST_COPIED = 500;
 
@@ -37,12 +34,10 @@ function copyBar({ words: { proxies: words }, formats }: Site, list: Listing): H
   const exportable = status !== 'dead' && query.ids === null;
   const values = query.ids === null ? parametersOf(query) : { id: query.ids.join(',') };
   const label = total > MOST_COPIED ? words.copyFirst(formats.number(MOST_COPIED)) : words.copyAll;
-  const options = (group: keyof typeof FORMATS) =>
-    html`<optgroup label="${words[group]}">${FORMATS[group].map((format) => html`<option value="${format}">${words.formats[format]}</option>`)}</optgroup>`;
   return html`<form id="copying" class="list-bar" action="${path}/copy">
 <p><strong data-summary>${formats.plural(total, words.matches)}</strong> <button class="link" type="button" data-reload hidden>${words.showUpdated}</button></p>
 ${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<p class="actions">
-<select name="as" aria-label="${words.copyAs}">${options('lists')}${options('code')}</select>
+<select name="as" aria-label="${words.copyAs}">${EXPORT_FORMATS.map((format) => html`<option value="${format}">${words.formats[format]}</option>`)}</select>
 <button class="copy" data-copy-matches="${label}"${total === 0 && html` disabled`}>${icon('copy')}<span>${label}</span></button>
 ${exportable && html`<a class="button quiet small" href="${basePath}/api/export?${new URLSearchParams(exported).toString()}">${icon('download')}<span>${words.download}</span></a>`}
 </p>

@@ -1,55 +1,20 @@
 // @ts-check
 import { byId, make, readableBytes, say } from './dom.js';
-import { exampleOf, LANGUAGES } from './examples.js';
 import { keep, recall, TOKEN_KEY } from './kept.js';
 
-/** @typedef {import('./examples.js').ExampleRequest} ExampleRequest */
-/** @typedef {import('./examples.js').ExampleLanguage} ExampleLanguage */
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 const MOST_SHOWN = 20_000;
-const LANGUAGE_KEY = 'picpool-example';
 
-const search = byId('docs-search', HTMLInputElement);
 const token = byId('docs-token', HTMLInputElement);
-const calls = [...document.querySelectorAll('details.call')].filter(
-  (one) => one instanceof HTMLDetailsElement,
-);
-/** @type {WeakMap<Element, string>} */
-const texts = new WeakMap();
-/** Entries of the navigation, by the link target of their call. */
-const entries = new Map(
-  [...document.querySelectorAll('.docs-nav ul ul a')].map((link) => [
-    link.getAttribute('href'),
-    link.parentElement,
-  ]),
-);
-
-let language = languageOf(recall(LANGUAGE_KEY));
 token.value = recall(TOKEN_KEY, 'sessionStorage') ?? '';
-token.addEventListener('input', () => {
-  keep(TOKEN_KEY, token.value.trim(), 'sessionStorage');
-  writeExamples();
-});
-let filtering = 0;
-// Filters only after the letter is painted. Letters typed in the meantime share one run.
-search.addEventListener('input', () => {
-  cancelAnimationFrame(filtering);
-  filtering = requestAnimationFrame(() => setTimeout(filter));
-});
-search.form?.addEventListener('submit', (event) => event.preventDefault());
+token.addEventListener('input', () => keep(TOKEN_KEY, token.value.trim(), 'sessionStorage'));
 addEventListener('hashchange', reveal);
-addEventListener('keydown', (event) => {
-  const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select');
-  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  search.focus();
-});
-// Typed before this script was loaded, or restored by the browser.
-if (search.value !== '') filter();
-for (const call of calls) {
-  call.addEventListener('toggle', () => writeExample(call));
-  begin(call);
+for (const form of document.querySelectorAll('form.try')) {
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void send(/** @type {HTMLFormElement} */ (form));
+  });
 }
 reveal();
 
@@ -62,190 +27,40 @@ function reveal() {
     target.scrollIntoView();
 }
 
-/** Shows only calls that contain all the words, anywhere. */
-function filter() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
-  for (const call of calls) {
-    const isFound = words.every((word) => textOf(call).includes(word));
-    if (isFound) found++;
-    call.hidden = !isFound;
-    entries.get(`#${call.querySelector('.call-body')?.id}`)?.toggleAttribute('hidden', !isFound);
-  }
-  for (const tag of document.querySelectorAll('details.tag')) {
-    const isEmpty = !tag.querySelector('.call:not([hidden])');
-    tag.toggleAttribute('hidden', isEmpty);
-    if (words.length > 0 && tag instanceof HTMLDetailsElement) tag.open = true;
-  }
-  const result = words.length === 0 ? '' : found === 0 ? say('nothingFound') : say('found', { count: found });
-  byId('docs-found', HTMLElement).textContent = result;
-}
-
-/**
- * Returns the searchable text of a call: its path, its summary, and the names of its parameters.
- * @param {Element} call
- */
-function textOf(call) {
-  const known = texts.get(call);
-  if (known !== undefined) return known;
-  const parts = [...call.querySelectorAll(':scope > summary, :scope > .call-body > .parameters dt code')];
-  const id = call.querySelector('.call-body')?.id ?? '';
-  const text = [id, ...parts.map(({ textContent }) => textContent)].join(' ').toLowerCase();
-  texts.set(call, text);
-  return text;
-}
-
-/**
- * Activates a call: its form can be sent, and its example follows the form while it is open.
- * @param {HTMLDetailsElement} call
- */
-function begin(call) {
-  const form = formOf(call);
-  const choice = call.querySelector('.example-language');
-  if (!form || !(choice instanceof HTMLSelectElement)) return;
-  choice.addEventListener('change', () => {
-    language = languageOf(choice.value);
-    keep(LANGUAGE_KEY, language);
-    writeExamples();
-  });
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    void send(form);
-  });
-  form.addEventListener('input', () => writeExample(call));
-  if (call.open) writeExample(call);
-}
-
-/** @param {Element} call */
-function formOf(call) {
-  const form = call.querySelector('form.try');
-  return form instanceof HTMLFormElement ? form : null;
-}
-
-function writeExamples() {
-  for (const call of calls) if (call.open) writeExample(call);
-}
-
-/** @param {HTMLDetailsElement} call */
-function writeExample(call) {
-  const [form, choice] = [formOf(call), call.querySelector('.example-language')];
-  const [pre, code] = [call.querySelector('.code pre'), call.querySelector('.code code')];
-  if (!form || !(choice instanceof HTMLSelectElement) || !pre || !code) return;
-  choice.value = language;
-  pre.setAttribute('aria-label', say('exampleFor', { language: LANGUAGES[language] }));
-  code.textContent = exampleOf(language, exampleRequest(form));
-}
-
-/**
- * @param {string | null} text
- * @returns {ExampleLanguage}
- */
-function languageOf(text) {
-  return text === 'javascript' || text === 'python' || text === 'go' ? text : 'curl';
-}
-
-/**
- * Returns the values of the form by their place in the request.
- * @param {HTMLFormElement} form
- */
-function valuesOf(form) {
-  const controls = /** @type {Control[]} */ ([...form.elements].filter((one) => 'name' in one && one.name));
-  const at = (/** @type {string} */ place) => controls.filter(({ dataset }) => dataset.in === place);
-  const filled = (/** @type {string} */ place) => at(place).filter(({ value }) => value !== '');
-  const query = new URLSearchParams(filled('query').map(({ name, value }) => [name, value]));
-  /** @type {[string, string][]} */
-  const headers = filled('header').map(({ name, value }) => [name, value]);
-  const text = form.querySelector('textarea')?.value;
-  return {
-    path: at('path'),
-    missing: at('query').filter(({ required, value }) => required && !value),
-    query,
-    headers,
-    text,
-    fields: at('body'),
-  };
-}
-
-/**
- * Returns the request for examples: capitals stand for values still to be filled in.
- * @param {HTMLFormElement} form
- * @returns {ExampleRequest}
- */
-function exampleRequest(form) {
-  const { method = 'GET', path: target = '', type, answer, token: needed } = form.dataset;
-  const { path, missing, query, headers, text, fields } = valuesOf(form);
-  const filled = path.reduce(
-    (url, { name, value }) =>
-      url.replace(`{${name}}`, value ? encodeURIComponent(value) : name.toUpperCase()),
-    target,
-  );
-  for (const { name } of missing) query.append(name, name.toUpperCase());
-  const given = fields
-    .map((field) => ({ name: field.name, value: field.value, isFile: field.type === 'file', field }))
-    .filter(({ value, isFile }) => value !== '' || isFile)
-    .map(({ name, value, isFile, field }) => ({ name, isFile, value: isFile ? fileNameOf(field) : value }));
-  const kind = type === 'multipart/form-data' ? 'multipart' : 'urlencoded';
-  return {
-    method,
-    url: location.origin + filled + (query.size > 0 ? `?${query}` : ''),
-    headers,
-    token: needed !== undefined || token.value.trim() !== '',
-    body:
-      text === undefined
-        ? type === undefined
-          ? null
-          : { kind, fields: given }
-        : { kind: 'json', text: compact(text) },
-    answer: /** @type {ExampleRequest['answer']} */ (answer ?? 'json'),
-  };
-}
-
-/** @param {Control} field */
-function fileNameOf(field) {
-  return (field instanceof HTMLInputElement && field.files?.[0]?.name) || 'photo.jpg';
-}
-
-/**
- * Returns JSON on one line, and any other text unchanged.
- * @param {string} text
- */
-function compact(text) {
-  try {
-    return JSON.stringify(JSON.parse(text));
-  } catch {
-    return text;
-  }
-}
-
 /**
  * Returns the request of the form.
  * @param {HTMLFormElement} form
  * @returns {{ url: string, init: RequestInit }}
  */
 function requestOf(form) {
-  const { method = 'GET', path: target = '', type } = form.dataset;
-  const { path, query, headers: given, text, fields } = valuesOf(form);
-  const url = path.reduce(
+  const { method = 'GET', path = '', type } = form.dataset;
+  const controls = /** @type {Control[]} */ ([...form.elements].filter((one) => 'name' in one && one.name));
+  /** @param {string} place */
+  const at = (place) => controls.filter(({ dataset }) => dataset.in === place);
+  /** @param {string} place @returns {[string, string][]} */
+  const filled = (place) => at(place).flatMap(({ name, value }) => (value === '' ? [] : [[name, value]]));
+  const url = at('path').reduce(
     (url, { name, value }) => url.replace(`{${name}}`, encodeURIComponent(value)),
-    target,
+    path,
   );
-  const headers = new Headers(given);
+  const query = new URLSearchParams(filled('query'));
+  const headers = new Headers(filled('header'));
   const bearer = token.value.trim();
   if (bearer !== '') headers.set('authorization', `Bearer ${bearer}`);
   /** @type {RequestInit} */
   const init = { method, headers };
+  const text = form.querySelector('textarea')?.value;
   if (text !== undefined) {
     headers.set('content-type', 'application/json');
     init.body = text;
-  } else if (type !== undefined) {
+  } else if (type === 'multipart/form-data') {
     const body = new FormData();
-    for (const field of fields) {
+    for (const field of at('body')) {
       const file = field instanceof HTMLInputElement ? field.files?.[0] : undefined;
       if (field.value !== '') body.set(field.name, file ?? field.value);
     }
-    const pairs = [...body].map(([name, value]) => [name, String(value)]);
-    init.body = type === 'multipart/form-data' ? body : new URLSearchParams(pairs);
-  }
+    init.body = body;
+  } else if (type !== undefined) init.body = new URLSearchParams(filled('body'));
   return { url: query.size > 0 ? `${url}?${query}` : url, init };
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-import { faultIn, language, readableBytes, readableNumber, say } from './dom.js';
+import { faultIn, language, readableBytes, say } from './dom.js';
 
 /** Statuses after which a retry may succeed; 0: the connection was lost. */
 const PASSING = [0, 401, 408, 429, 500, 502, 503, 504, 507];
@@ -22,8 +22,6 @@ const WORDS = {
 };
 /** Errors whose cause differs from file to file. */
 const OF_FILE = ['not_an_image', 'undecodable_image'];
-/** Fields of the form that the server checks. */
-const FIELDS = /** @type {const} */ (['max_width', 'max_height', 'max_views', 'expires_in', 'password']);
 
 /**
  * Returns why a file cannot be sent, or `null`.
@@ -38,25 +36,22 @@ export function faultOfFile(file, form) {
 }
 
 /**
- * Returns the invalid fields of the form, each with its error text.
+ * Returns the first invalid field of the form, with words for what the browser does not know.
  * @param {HTMLFormElement} form
- * @returns {[field: HTMLInputElement, words: string][]}
+ * @returns {[field: HTMLInputElement, words: string] | null}
  */
-export function faultsOfForm(form) {
-  const faulty = [...form.querySelectorAll('input')].filter(
+export function faultOfForm(form) {
+  const [visibility, password, views] = ['visibility', 'password', 'max_views'].map((name) =>
+    form.elements.namedItem(name),
+  );
+  const seenBy = visibility instanceof HTMLSelectElement ? visibility.value : '';
+  if (password instanceof HTMLInputElement) password.required = seenBy === 'protected';
+  const invalid = [...form.querySelectorAll('input')].find(
     (input) => input.type !== 'file' && !input.validity.valid,
   );
-  const faults = faulty.map((input) => /** @type {[HTMLInputElement, string]} */ ([input, ruleOf(input)]));
-  const [visibility, password] = ['visibility', 'password'].map((name) => form.elements.namedItem(name));
-  const isProtected = visibility instanceof HTMLSelectElement && visibility.value === 'protected';
-  if (isProtected && password instanceof HTMLInputElement && password.value === '') {
-    faults.push([password, say('passwordMissing')]);
-  }
-  const views = form.elements.namedItem('max_views');
-  const isPublic = visibility instanceof HTMLSelectElement && visibility.value === 'public';
-  if (isPublic && views instanceof HTMLInputElement && views.value !== '')
-    faults.push([views, say('publicLimited')]);
-  return faults;
+  if (invalid) return [invalid, ''];
+  const isLimited = views instanceof HTMLInputElement && views.value !== '';
+  return seenBy === 'public' && isLimited ? [views, say('publicLimited')] : null;
 }
 
 /**
@@ -83,37 +78,11 @@ function wordsFor(status, body, form) {
   // The server says what kind of file it is, and what to send instead.
   if (known && !(OF_FILE.includes(body.code) && language === 'en')) return known(form);
   const details = Array.isArray(body?.details) ? body.details : [];
-  const isFilled = (/** @type {string} */ name) => {
-    const input = form.elements.namedItem(name);
-    return input instanceof HTMLInputElement && input.value !== '';
-  };
   const told = details.map((/** @type {{ field: string, message: string }} */ { field, message }) => {
-    // A password would have been the fault before.
-    if (field === 'visibility' && isFilled('max_views') && !isFilled('password')) return say('publicLimited');
     const input = form.elements.namedItem(field);
-    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) {
+    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement))
       return faultIn(status, { error: message });
-    }
-    return FIELDS.some((known) => known === field)
-      ? ruleOf(input)
-      : say('notAllowed', { label: labelOf(input) });
+    return say('notAllowed', { label: input.labels?.[0]?.textContent?.trim() ?? input.name });
   });
   return told.length > 0 ? told.join(' ') : faultIn(status, body);
-}
-
-/** @param {HTMLInputElement | HTMLSelectElement} input */
-function labelOf(input) {
-  return input.labels?.[0]?.textContent?.trim() ?? input.name;
-}
-
-/**
- * Returns what is valid in a field, according to its limits.
- * @param {HTMLInputElement | HTMLSelectElement} input
- */
-function ruleOf(input) {
-  const label = labelOf(input);
-  const { max } = input instanceof HTMLInputElement ? input : { max: '' };
-  if (max !== '') return say('wholeNumber', { label, most: readableNumber(Number(max)) });
-  if (input.id === 'token') return say('tokenMissing');
-  return input.name === 'password' ? say('passwordTooLong', { label }) : say('notAllowed', { label });
 }

@@ -2,14 +2,8 @@
 import { announce, ask, byId, readableNumber, say } from './dom.js';
 import { keep, recall } from './kept.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
-import { go, path, updateRows } from './proxies.js';
-
-/**
- * A refresh as the server reports it.
- * @typedef {{ name: string, state: string, found: number, fresh: number, alive: number }} Source
- * @typedef {{ id: string, state: string, stage: string | null, candidates: number, checked: number, alive: number,
- * sources: Source[] }} Job
- */
+import { path, updateRows } from './proxies.js';
+import { go } from './results.js';
 
 const api = document.querySelector('[data-api]')?.getAttribute('data-api') ?? '/api/';
 /** Rows are requested at most this often, however much changes in the pool. */
@@ -36,39 +30,38 @@ async function refreshRows() {
 const TOKEN_KEY = 'picpool:admin-token';
 
 /**
- * Sends a POST, as the administrator if required.
+ * Sends a POST, as the administrator if required. Resolves with `null` if the visitor enters no token.
  * @param {string} url
  * @param {boolean} isAdmin
  */
 async function postAs(url, isAdmin) {
   if (!isAdmin) return ask(url, { method: 'POST' });
   const token = recall(TOKEN_KEY, 'sessionStorage') ?? (await askToken());
+  if (token === '') return null;
   const answer = await ask(url, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
   keep(TOKEN_KEY, answer.status === 401 ? null : token, 'sessionStorage');
   return answer;
 }
 
-/** @returns {Promise<string>} */
-function askToken() {
+/** @returns {Promise<string>} empty if the visitor has closed the dialog without one */
+async function askToken() {
   const dialog = byId('admin', HTMLDialogElement);
   const field = byId('admin-token', HTMLInputElement);
+  dialog.returnValue = '';
   dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener(
-      'close',
-      () => {
-        resolve(field.value);
-        field.value = '';
-      },
-      { once: true },
-    );
-  });
+  await new Promise((resolve) => dialog.addEventListener('close', resolve, { once: true }));
+  const token = dialog.returnValue === '' ? '' : field.value;
+  field.value = '';
+  return token;
 }
 
 /** @param {HTMLButtonElement} button */
 async function startRefresh(button) {
   button.disabled = true;
-  const { body, fault } = await postAs(`${api}refresh`, 'admin' in button.dataset);
+  const answer = await postAs(`${api}refresh`, 'admin' in button.dataset);
+  button.disabled = answer !== null;
+  if (answer === null) return;
+  const { body, fault } = answer;
   const obstacle = fault ?? (body.job.state === 'done' ? say('refreshedRecently') : null);
   announce(obstacle ?? say('refreshStarted'));
   if (obstacle === null) return;
@@ -83,9 +76,10 @@ async function startRefresh(button) {
  */
 async function retry(button, url) {
   button.disabled = true;
-  const { fault } = await postAs(url, 'admin' in button.dataset);
-  button.disabled = fault === null;
-  button.textContent = fault ?? say('retried');
+  const answer = await postAs(url, 'admin' in button.dataset);
+  button.disabled = answer?.fault === null;
+  if (answer === null) return;
+  button.textContent = answer.fault ?? say('retried');
   announce(button.textContent);
 }
 
@@ -99,57 +93,30 @@ document.addEventListener('click', ({ target }) => {
 const stateShown = () => byId('state', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state');
 let shown = stateShown();
 
-/** @param {Job} job */
+/** While a refresh runs, what it does is requested this often. */
+const PROGRESS_EVERY_MS = 2000;
+let progressAt = 0;
+
+/**
+ * Shows what a refresh does. Only the server renders it.
+ * @param {{ state: string }} job
+ */
 async function show(job) {
   const ended = shown === 'running' && job.state !== 'running';
-  const began = shown !== 'running' && job.state === 'running';
+  const isNew = shown !== job.state;
   shown = job.state;
-  // What the server renders is requested again if the structure of the page changes; otherwise only numbers change.
-  if (began || ended) {
-    const page = await fetchPage(location.href).catch(() => null);
-    const isEmpty = document.querySelector('tr[data-id]') === null;
-    const parts = [
-      'state',
-      'sources',
-      ...(ended ? ['numbers', 'overview', 'flags', ...(isEmpty ? ['results'] : [])] : []),
-    ];
-    if (page) replaceFrom(page, parts);
-    if (ended) announce(say('refreshEnded'));
-    if (ended && !isEmpty) {
-      void refreshRows();
-      const note = document.querySelector('[data-reload]');
-      if (note instanceof HTMLElement) note.hidden = false;
-    }
-  }
-  if (job.state === 'running') showProgress(job);
-}
-
-/** @param {Job} job */
-function showProgress(job) {
-  const panel = byId('state', HTMLElement);
-  const bar = panel.querySelector('progress');
-  if (bar) bar.value = job.candidates > 0 ? job.checked / job.candidates : 0;
-  const stage = panel.querySelector('[data-stages]');
-  if (stage instanceof HTMLElement) {
-    stage.textContent = JSON.parse(stage.dataset.stages ?? '{}')[job.stage ?? ''] ?? '';
-  }
-  const counts = panel.querySelector('[data-counts]');
-  if (counts instanceof HTMLElement) {
-    counts.textContent = (counts.dataset.counts ?? '').replace(/\{(\w+)\}/g, (_, name) =>
-      readableNumber(Number(/** @type {Record<string, unknown>} */ (job)[name])),
-    );
-  }
-  for (const source of job.sources) showSource(source);
-}
-
-/** @param {Source} source */
-function showSource(source) {
-  const row = document.querySelector(`tr[data-source="${CSS.escape(source.name)}"]`);
-  const states = JSON.parse(row?.closest('table')?.getAttribute('data-states') ?? '{}');
-  for (const cell of row?.querySelectorAll('[data-field]') ?? []) {
-    const value = /** @type {Record<string, unknown>} */ (source)[cell.getAttribute('data-field') ?? ''];
-    cell.textContent = typeof value === 'number' ? readableNumber(value) : (states[String(value)] ?? '');
-  }
+  if (!isNew && (job.state !== 'running' || Date.now() < progressAt + PROGRESS_EVERY_MS)) return;
+  progressAt = Date.now();
+  const isEmpty = document.querySelector('tr[data-id]') === null;
+  const page = await fetchPage(location.href).catch(() => null);
+  const more = ['numbers', 'overview', 'flags', ...(isEmpty ? ['results'] : [])];
+  if (page) replaceFrom(page, ['state', 'sources', ...(ended ? more : [])]);
+  if (!ended) return;
+  announce(say('refreshEnded'));
+  if (isEmpty) return;
+  void refreshRows();
+  const note = document.querySelector('[data-reload]');
+  if (note instanceof HTMLElement) note.hidden = false;
 }
 
 /** @param {Record<string, number>} stats */

@@ -1,9 +1,8 @@
 // @ts-check
 import { byId, language, make, say } from './dom.js';
 import { findMine, forgetMine, readAlbums, readMine } from './mine.js';
-import { CHANGED, checkPicture, takeOut } from './removal.js';
 import { chooseIn, tickBox } from './ticks.js';
-import { ASIDE, deleteSoon, GONE, gone } from './undo.js';
+import { ASIDE, CHANGED, checkPicture, deleteSoon, GONE, gone, takeOut } from './undo.js';
 
 /** @typedef {import('./mine.js').Mine} Mine */
 

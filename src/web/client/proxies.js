@@ -1,84 +1,33 @@
 // @ts-check
 import { announce, byId, say } from './dom.js';
-import { fetchPage, REPLACED, showInPlace } from './page-parts.js';
+import { fetchPage, REPLACED } from './page-parts.js';
+import { go } from './results.js';
+import { note } from './selection.js';
 
 const filters = byId('filters', HTMLFormElement);
 export const path = filters.dataset.path ?? location.pathname;
 /** Parts that change with the filters. */
-const LIST_PARTS = ['active', 'results', 'samples', 'flags'];
-const TYPING_MS = 300;
-
-/**
- * @param {string} url
- * @param {readonly string[]} parts
- */
-export async function go(url, parts = LIST_PARTS) {
-  const fault = await showInPlace(url, parts);
-  if (fault !== null) return fail(fault);
-  if (!parts.includes('results')) return;
-  announce(document.querySelector('#results [data-summary]')?.textContent ?? '');
-}
-
-/** @param {string} text */
-function fail(text) {
-  const note = byId('copy-note', HTMLElement);
-  note.textContent = text;
-  note.hidden = false;
-  announce(text);
-}
-
-/** Returns the URL of the filters, with several values of a field in one parameter, and without empty ones. */
-function filtersUrl() {
-  /** @type {Map<string, string>} */
-  const fields = new Map();
-  for (const [name, value] of new FormData(filters)) {
-    if (typeof value !== 'string' || value.trim() === '') continue;
-    if (name === 'sort' && value === 'dependable') continue;
-    const before = fields.get(name);
-    fields.set(name, before === undefined ? value : `${before},${value}`);
-  }
-  const query = new URLSearchParams([...fields]).toString().replaceAll('%2C', ',');
-  return path + (query && `?${query}`);
-}
+const LIST_PARTS = (filters.dataset.results ?? '').split(' ');
 
 /** Sets the fields to the values in the page's URL. */
 function readFilters() {
   const params = new URLSearchParams(location.search);
   for (const field of filters.elements) {
     if (field instanceof HTMLInputElement && field.type === 'checkbox') {
-      field.checked = (params.get(field.name) ?? '').split(',').includes(field.value);
+      field.checked = params.getAll(field.name).join().split(',').includes(field.value);
     } else if (field instanceof HTMLSelectElement) {
-      field.value = params.get(field.name) ?? (field.name === 'sort' ? 'dependable' : '');
+      field.value = params.get(field.name) ?? '';
       if (field.selectedIndex < 0) field.selectedIndex = 0;
     } else if (field instanceof HTMLInputElement) field.value = params.get(field.name) ?? '';
   }
 }
-
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let typing;
-function applyFilters() {
-  clearTimeout(typing);
-  const url = filtersUrl();
-  history.replaceState(null, '', url);
-  void go(url);
-}
-filters.addEventListener('input', ({ target }) => {
-  clearTimeout(typing);
-  const isTyped = target instanceof HTMLInputElement && target.type !== 'checkbox';
-  typing = setTimeout(applyFilters, isTyped ? TYPING_MS : 0);
-});
-filters.addEventListener('submit', (event) => {
-  event.preventDefault();
-  applyFilters();
-});
 
 /** Marks fields whose value was rejected. */
 document.addEventListener(REPLACED, () => {
   for (const field of filters.querySelectorAll('input, select')) {
     const problem = `problem-${field.getAttribute('name')}`;
     const isWrong = document.getElementById(problem) !== null;
-    field.toggleAttribute('aria-invalid', isWrong);
-    if (isWrong) field.setAttribute('aria-invalid', 'true');
+    field.ariaInvalid = isWrong ? 'true' : null;
     if (isWrong) field.setAttribute('aria-describedby', problem);
     else field.removeAttribute('aria-describedby');
   }
@@ -121,7 +70,7 @@ document.addEventListener('click', (event) => {
   if (!(target instanceof Element)) return;
   const link = target.closest('a');
   if (link) return follow(event, link);
-  if (target.closest('[data-reload]')) void go(location.href);
+  if (target.closest('[data-reload]')) void go(location.href, LIST_PARTS);
 });
 
 document.addEventListener('submit', (event) => {
@@ -151,7 +100,7 @@ async function testNow(action, button) {
       `${row?.querySelector('.address')?.textContent}: ${row?.querySelector('.latency')?.textContent}`,
     );
   } catch (error) {
-    fail(error instanceof Error ? error.message : String(error));
+    note(error instanceof Error ? error.message : String(error));
   }
   button.removeAttribute('aria-disabled');
   button.textContent = label;

@@ -5,15 +5,17 @@ import { showInPlace } from './page-parts.js';
 const PAUSE_MS = 250;
 
 /**
+ * Shows another state of the page in place, or what went wrong above its results.
  * @param {string} url
- * @param {string[]} ids of the parts
+ * @param {readonly string[]} ids of the parts that change
  */
-async function show(url, ids) {
+export async function go(url, ids) {
   const fault = await showInPlace(url, ids);
-  const results = byId(ids[0] ?? '', HTMLElement);
+  const results = byId('results', HTMLElement);
   results.querySelector('.banner')?.remove();
   if (fault !== null) results.prepend(make('p', { class: 'banner bad' }, fault));
-  announce(fault ?? results.querySelector('[data-summary]')?.textContent ?? '');
+  if (fault !== null || ids.includes('results'))
+    announce(fault ?? results.querySelector('[data-summary]')?.textContent ?? '');
 }
 
 /**
@@ -26,7 +28,7 @@ function urlOf(form) {
     if (typeof value === 'string' && value.trim() !== '') fields.append(name, value);
   }
   const query = fields.toString();
-  return form.action.split('?')[0] + (query === '' ? '' : `?${query}`);
+  return form.action.split(/[?#]/)[0] + (query === '' ? '' : `?${query}`);
 }
 
 const form = document.querySelector('form[data-results]');
@@ -36,14 +38,14 @@ if (form instanceof HTMLFormElement) {
   let timer;
   const apply = () => {
     clearTimeout(timer);
-    if (!form.checkValidity()) return;
     const url = urlOf(form);
     history.replaceState(null, '', url);
-    void show(url, ids);
+    void go(url, ids);
   };
   form.addEventListener('input', ({ target }) => {
     clearTimeout(timer);
-    timer = setTimeout(apply, target instanceof HTMLSelectElement ? 0 : PAUSE_MS);
+    const isTyped = target instanceof HTMLInputElement && target.type !== 'checkbox';
+    timer = setTimeout(apply, isTyped ? PAUSE_MS : 0);
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();

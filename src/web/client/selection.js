@@ -70,8 +70,11 @@ async function fetchText(url) {
   throw faultIn(answer?.status ?? 0, await answer?.json().catch(() => null));
 }
 
-/** @param {string} text */
-function note(text) {
+/**
+ * Says what went wrong, above the list.
+ * @param {string} text
+ */
+export function note(text) {
   const place = byId('copy-note', HTMLElement);
   place.textContent = text;
   place.hidden = text === '';

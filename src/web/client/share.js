@@ -37,7 +37,7 @@ export function shareParts(image) {
   document.addEventListener('formchange', show);
   show();
   const send = () => void navigator.share({ title: image.filename, url: image.url }).catch(() => {});
-  const code = async () => (await import('./qr-code.js')).showQrCode(image);
+  const code = () => showQrCode(image);
   return {
     text,
     copy,
@@ -58,4 +58,37 @@ export function shareParts(image) {
 export function shareRow(image) {
   const { text, copy, others } = shareParts(image);
   return make('div', { class: 'share-row' }, text, make('div', { class: 'chips' }, copy, ...others));
+}
+
+/**
+ * Shows something above the page. It is a popover, because a modal dialog would make the rest of the page inert, which
+ * restyles every element.
+ * @param {string} label
+ * @param {...Node} content
+ */
+export function popUp(label, ...content) {
+  const close = make(
+    'button',
+    { type: 'button', class: 'quiet', click: () => dialog.hidePopover() },
+    say('close'),
+  );
+  const dialog = make('dialog', { class: 'popup', popover: '', 'aria-label': label }, ...content, close);
+  dialog.addEventListener('toggle', (event) => event.newState === 'closed' && dialog.remove());
+  // What is opened within another stays above it.
+  (document.activeElement?.closest('.popup') ?? document.body).append(dialog);
+  dialog.showPopover();
+}
+
+/**
+ * Shows the link to a picture as a QR code, which the server draws, so that a phone can scan it.
+ * @param {Shared} image
+ */
+function showQrCode({ url, filename }) {
+  const src = `${new URL(url, location.href).pathname}/qr.svg`;
+  const label = say('qrCodeOf', { name: filename });
+  popUp(
+    label,
+    make('img', { src, alt: label, width: '320', height: '320' }),
+    make('p', { class: 'small wrap' }, url),
+  );
 }

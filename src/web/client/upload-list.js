@@ -6,10 +6,9 @@ import { faultOfFile } from './faults.js';
 import { chosenForm, formMenu, textOf } from './link-forms.js';
 import { addMine, onOthersChange, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
-import { checkPicture, takeOut } from './removal.js';
 import { bodyOf, keepReadable, LinkedFile, sendFile } from './sending.js';
 import { chooseIn } from './ticks.js';
-import { ASIDE, deleteSoon, GONE } from './undo.js';
+import { ASIDE, checkPicture, deleteSoon, GONE, takeOut } from './undo.js';
 import { UploadCard } from './upload-card.js';
 
 /** Uploads at once, because the server has few cores. */

@@ -1,6 +1,6 @@
 // @ts-check
 import { byId, make, say } from './dom.js';
-import { faultsOfForm } from './faults.js';
+import { faultOfForm } from './faults.js';
 import { keep, recall, TOKEN_KEY } from './kept.js';
 import { album, LinkedFile } from './sending.js';
 import { addFiles } from './upload-list.js';
@@ -44,9 +44,9 @@ let waiting = [];
 function take(files, pasted = false) {
   waiting.push(...files);
   if (waiting.length === 0) return;
-  const [first] = faultsOfForm(form);
-  held.hidden = first === undefined;
-  if (first) return point(...first);
+  const fault = faultOfForm(form);
+  held.hidden = fault === null;
+  if (fault) return point(...fault);
   addFiles(form, waiting, pasted);
   waiting = [];
 }
@@ -54,7 +54,7 @@ function take(files, pasted = false) {
 /**
  * Shows what is wrong with a field.
  * @param {HTMLInputElement} field
- * @param {string} words
+ * @param {string} words empty if the browser knows it
  */
 function point(field, words) {
   held.textContent = say('held', { count: waiting.length });
@@ -101,3 +101,16 @@ document.addEventListener('paste', ({ clipboardData, target }) => {
   if (pasted.length === 0 && isLink) pasted.push(new LinkedFile(text));
   take(pasted, true);
 });
+
+// Browsers only allow service workers on secure pages: over HTTPS, or on this machine.
+const manifest = document.querySelector('link[rel=manifest]');
+if ('serviceWorker' in navigator && manifest instanceof HTMLLinkElement) {
+  const scope = new URL('.', manifest.href);
+  const version = new URL('.', import.meta.url).pathname.split('/').at(-2) ?? '';
+  const url = new URL(`service-worker.js?${version}`, scope);
+  // The page works without the app, so a failure is ignored.
+  const register = () =>
+    void navigator.serviceWorker.register(url, { scope: scope.pathname }).catch(() => {});
+  if (document.readyState === 'complete') register();
+  else addEventListener('load', register);
+}

@@ -100,3 +100,13 @@ function once<T>(make: () => T): () => T {
     return made;
   };
 }
+
+/** Returns the word for a code from a record, or the code itself if there is none. */
+export function wordFor(words: Readonly<Record<string, string>>, code: string): string {
+  return words[code] ?? code;
+}
+
+/** The name of a picture format as people write it; `client/upload-card.js` writes it the same way. */
+export function formatName(format: string): string {
+  return format === 'webp' ? 'WebP' : format.toUpperCase();
+}

@@ -4,7 +4,6 @@ export const frame = {
   mainNavigation: 'Main',
   nav: {
     upload: 'Upload',
-    start: 'Home',
     gallery: 'Gallery',
     proxies: 'Proxies',
     api: 'API',
@@ -38,7 +37,7 @@ export const frame = {
 /** What the settings leave open to everyone: on the home page for the operator, and in `picpool doctor`. */
 export const openPanel = {
   title: 'What this server leaves open',
-  lead: 'Only you can see this, because you are on this machine or have the administrator token. To close an item, add its line to .env.',
+  lead: 'Only you can see this, because you are on this machine. To close an item, add its line to .env.',
   items: {
     administrator:
       'No administrator token is set: anyone can start a refresh or a cleanup, and nobody can moderate.',
@@ -49,5 +48,4 @@ export const openPanel = {
     trusted_proxies: 'No reverse proxy is trusted: behind one, all visitors would share its IP address.',
   },
   setting: 'setting',
-  hide: 'Hide',
 };

@@ -11,8 +11,6 @@ export const proxies = {
   meanLatency: 'average latency',
   countries: { one: 'country', other: 'countries' } as Plural,
   browse: 'Browse proxies',
-  downloadList: 'Download list',
-  tryOne: 'Try one',
 
   betweenSentences: ' ',
   conditions: {
@@ -135,8 +133,6 @@ export const proxies = {
   matches: { one: '# proxy', other: '# proxies' } as Plural,
   showUpdated: 'Show updated list',
   copyAs: 'Format',
-  lists: 'Lists',
-  code: 'Code',
   formats: {
     standard: 'protocol://ip:port',
     text: 'ip:port',
@@ -231,10 +227,4 @@ export const proxies = {
   gatewayNotes:
     'Each connection, and over plain HTTP each request, uses the exit that the site has not seen for longest. Put options in the user name, such as',
   gatewayTokens: 'The operator issues tokens.',
-  latestRequests: 'Latest requests',
-  latestSite: 'Site',
-  latestExit: 'Exit',
-  latestSession: 'Session',
-  latestOutcome: 'Outcome',
-  latestTries: 'Tries',
 };

@@ -5,7 +5,6 @@ export const frame: Words['frame'] = {
   mainNavigation: '主导航',
   nav: {
     upload: '上传',
-    start: '首页',
     gallery: '图库',
     proxies: '代理',
     api: 'API',
@@ -34,7 +33,7 @@ export const frame: Words['frame'] = {
 
 export const openPanel: Words['openPanel'] = {
   title: '本服务器对外开放的内容',
-  lead: '只有你能看到此面板，因为你就在这台机器上，或持有管理员令牌。要关闭某一项，请在 .env 中加入对应的一行。',
+  lead: '只有你能看到此面板，因为你就在这台机器上。要关闭某一项，请在 .env 中加入对应的一行。',
   items: {
     administrator: '未设置管理员令牌：任何人都可以启动刷新或清理，也没有人能管理内容。',
     upload: '任何能访问服务器的人都可以上传。',
@@ -44,5 +43,4 @@ export const openPanel: Words['openPanel'] = {
     trusted_proxies: '未信任任何反向代理：如果前面有代理，所有访问者会共用它的 IP 地址。',
   },
   setting: '设置',
-  hide: '隐藏',
 };

@@ -78,7 +78,6 @@ export const messages = {
     '限制查看次数的图片不能公开展示，请选择其他可见范围。',
   'expires_in must be at most {most} on this server.': '在本服务器上最长为 {most}。',
   'title must be at most {most} characters.': '标题最多 {most} 个字符。',
-  '{field} must be a date such as {example}.': '必须是日历上存在的日期，例如 {example}。',
   'There is no parameter {field}; did you mean {meant}?': '参数 {field} 不存在，是否想输入 {meant}？',
 
   // What a field must be
@@ -96,7 +95,6 @@ export const messages = {
   'must be at most {most} bytes': '不得超过 {most} 字节',
   'must be a string, at most {most} characters': '最多 {most} 个字符',
   'must be a string': '必须是文本',
-  'must be a date such as {example}': '必须是日期，例如 {example}',
   'must be a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y, or never where the server allows it':
     '必须是 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y，或在服务器允许时为 never',
   'must be the next of another answer': '必须是上一页给出的 next 值',

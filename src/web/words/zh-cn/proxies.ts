@@ -10,8 +10,6 @@ export const proxies: Words['proxies'] = {
   meanLatency: '平均延迟',
   countries: { other: '个国家/地区' },
   browse: '浏览代理',
-  downloadList: '下载列表',
-  tryOne: '试一个',
 
   betweenSentences: '',
   conditions: {
@@ -132,8 +130,6 @@ export const proxies: Words['proxies'] = {
   matches: { other: '# 个代理' },
   showUpdated: '显示更新后的列表',
   copyAs: '格式',
-  lists: '列表',
-  code: '代码',
   formats: {
     standard: 'protocol://ip:port',
     text: 'ip:port',
@@ -226,10 +222,4 @@ export const proxies: Words['proxies'] = {
     `启动以来 ${requests} 个请求成功 ${share}，95% 的耗时低于 ${ms} 毫秒。`,
   gatewayNotes: '每个连接（明文 HTTP 则是每个请求）使用该网站最久没有见过的出口。选项写在用户名里，例如',
   gatewayTokens: '令牌由本服务器的管理员发放。',
-  latestRequests: '最近的请求',
-  latestSite: '网站',
-  latestExit: '出口',
-  latestSession: '会话',
-  latestOutcome: '结果',
-  latestTries: '尝试次数',
 };
