@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
+  cp,
   mkdir,
   mkdtemp,
   readdir,
@@ -24,6 +25,7 @@ import { logInto, startServer } from '../support/servers/server-process.ts';
 
 const DAY_MS = 86_400_000;
 let scratch: string;
+let left: ReturnType<typeof leave> | undefined;
 
 beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), 'picpool-backup-'));
@@ -83,10 +85,9 @@ test('a backup goes to no place of another installation, nor over its images, an
 }, 180_000);
 
 test('a clock that was wrong, or a damaged backup, costs no good one', async () => {
-  const server = await startServer('bun', QUIET, await place('data-1'));
-  const id = await upload(server.url);
+  const { folder: data, id } = await installed('data-1');
   const target = await place('ahead');
-  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: data } });
   expect((await run('backup', target)).code).toBe(0);
   const first = (await fileOf(target, 'records_')) ?? '';
   const key = basename(first).replace('_', '/').replace(/\d{8}/, '20990101');
@@ -107,7 +108,6 @@ test('a clock that was wrong, or a damaged backup, costs no good one', async () 
   expect([beside.code, beside.stderr]).toEqual([0, expect.stringContaining(`${second} does not count`)]);
   expect((await run('restore', target, '--list')).stdout).toContain(made);
   expect(await fileOf(target, id)).not.toBeNull();
-  expect(await server.stop()).toBe(0);
 }, 180_000);
 
 test.each([
@@ -206,9 +206,9 @@ test('a picture without a file is named by each backup, whose record of it waits
 }, 180_000);
 
 test('two backups that begin in one second have names of their own', async () => {
-  const server = await startServer('bun', QUIET, await place('data-12'));
+  const { folder } = await installed('data-12');
   const target = await place('at-once');
-  const begin = () => cli(['backup', target], { env: { DATA_DIR: server.folder } });
+  const begin = () => cli(['backup', target], { env: { DATA_DIR: folder } });
   for (const { code } of await Promise.all([begin(), begin()])) expect(code).toBe(0);
   const names = (await cli(['restore', target, '--list'])).stdout.trim().split('\n');
   expect(new Set(names).size).toBe(2);
@@ -216,14 +216,11 @@ test('two backups that begin in one second have names of their own', async () =>
     const restored = await cli(['restore', target, '--at', name], { env: { DATA_DIR: await place(name) } });
     expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining(name)]);
   }
-  expect(await server.stop()).toBe(0);
 }, 180_000);
 
 test('a backup that does not fit into DATA_DIR is refused before it fills that, and names the folder if it does', async () => {
-  const server = await startServer('bun', QUIET, await place('data-13'));
-  expect(await server.stop()).toBe(0);
+  const { folder: DATA_DIR } = await installed('data-13');
   const target = await place('small');
-  const DATA_DIR = server.folder;
   const { size } = await stat(join(DATA_DIR, 'picpool.db'));
   const backup = async (space: number) => {
     const mount = `mount -t tmpfs -o size=${space} tmpfs "$DATA_DIR/tmp" && exec "$@"`;
@@ -268,11 +265,10 @@ test('a picture that is deleted while a backup runs stays in the backups before'
 }, 180_000);
 
 test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
-  const server = await startServer('bun', QUIET, await place('data-3'));
-  const [first, second] = [await upload(server.url), await upload(server.url)];
+  const { folder, id: first, other: second } = await installed('data-3');
   const target = await place('unfinished');
-  const run = (folder: string, ...words: string[]) => cli(words, { env: { DATA_DIR: folder } });
-  expect((await run(server.folder, 'backup', target)).code).toBe(0);
+  const run = (DATA_DIR: string, ...words: string[]) => cli(words, { env: { DATA_DIR } });
+  expect((await run(folder, 'backup', target)).code).toBe(0);
   const copy = (await fileOf(target, first)) ?? '';
   await rename(copy, join(scratch, 'aside'));
   const fresh = await place('restored');
@@ -283,7 +279,7 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
   }
   const half = await run(fresh, 'backup', target, '--keep', '1');
   expect([half.code, half.stderr]).toEqual([1, expect.stringContaining('The restore of the backup')]);
-  expect((await run(server.folder, 'backup', target, '--check')).code).toBe(0);
+  expect((await run(folder, 'backup', target, '--check')).code).toBe(0);
   const newer = await run(fresh, 'restore', target);
   expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('continue it with --at')]);
   const log = join(scratch, 'unfinished.log');
@@ -294,7 +290,6 @@ test('a restore stays unfinished until nothing is missing, and a server that sta
   const later = await run(fresh, 'restore', target, '--log', '/dev/null');
   expect([later.code, later.stderr]).toEqual([2, expect.stringContaining('has no line of a server')]);
   expect((await run(fresh, 'restore', target)).stdout).toContain('complete, from backup');
-  expect(await server.stop()).toBe(0);
 }, 180_000);
 
 test('a restore without the log that is followed by one with it names what should be gone', async () => {
@@ -312,16 +307,13 @@ test('a restore without the log that is followed by one with it names what shoul
 }, 180_000);
 
 test('a refused restore leaves no mark in the records', async () => {
-  const [one, other] = [
-    await startServer('bun', QUIET, await place('one')),
-    await startServer('bun', QUIET, await place('other')),
-  ];
-  await upload(one.url);
+  const one = await installed('one');
+  const other = await startServer('bun', QUIET, await place('other'));
   const file = await upload(other.url);
   const target = await place('refused');
   expect((await cli(['backup', target], { env: { DATA_DIR: one.folder } })).code).toBe(0);
   await remove(other.url, file);
-  for (const server of [one, other]) expect(await server.stop()).toBe(0);
+  expect(await other.stop()).toBe(0);
   const mark = await fileOf(join(other.folder, 'images'), 'picpool-files-id');
   await writeFile(mark ?? '', 'of a third installation');
   const refused = await cli(['restore', target], { env: { DATA_DIR: other.folder } });
@@ -333,10 +325,9 @@ test('a refused restore leaves no mark in the records', async () => {
 }, 180_000);
 
 test('a place that is empty, missing or within the data is refused, and so is a data folder that nobody named', async () => {
-  const server = await startServer('bun', QUIET, await place('data-4'));
-  expect(await server.stop()).toBe(0);
-  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
-  const within = join(server.folder, 'backups');
+  const { folder } = await installed('data-4');
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: folder } });
+  const within = join(folder, 'backups');
   await mkdir(within);
   for (const [target, said] of [
     ['', 'TARGET is empty'],
@@ -358,9 +349,8 @@ test('a place that is empty, missing or within the data is refused, and so is a 
 
 test('after a migration, commands refuse the old stores, backups as well, which a server of proxies alone ends', async () => {
   const only = { ...QUIET, SERVICES: 'proxy', PROXY_REFRESH: 'off' };
-  const server = await startServer('bun', QUIET, await place('data-5'));
-  expect(await server.stop()).toBe(0);
-  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: server.folder } });
+  const { folder } = await installed('data-5');
+  const run = (...words: string[]) => cli(words, { env: { DATA_DIR: folder } });
   const to = `sqlite:${join(await place('new'), 'picpool.db')}`;
   expect((await run('migrate', '--to-metadata', to)).code).toBe(0);
   const backup = ['backup', await place('moved')];
@@ -368,7 +358,7 @@ test('after a migration, commands refuse the old stores, backups as well, which 
   for (const words of [['token', 'list'], ['log'], backup]) {
     expect(await run(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(to) });
   }
-  const again = await startServer('bun', only, server.folder);
+  const again = await startServer('bun', only, folder);
   expect(await again.stop()).toBe(0);
   for (const words of [['token', 'list'], backup]) expect((await run(...words)).code).toBe(0);
 }, 180_000);
@@ -431,6 +421,22 @@ const quiet = {
   print: async () => {},
   paint: (_: unknown, text: string) => text,
 } as never;
+
+/** A copy of the data that a server with two pictures has left. */
+async function installed(name: string): Promise<{ folder: string; id: string; other: string }> {
+  left ??= leave();
+  const { folder: from, ...pictures } = await left;
+  const folder = join(scratch, name);
+  await cp(from, folder, { recursive: true, preserveTimestamps: true });
+  return { folder, ...pictures };
+}
+
+async function leave() {
+  const server = await startServer('bun', QUIET, await place('left'));
+  const [id, other] = [await upload(server.url), await upload(server.url)];
+  expect(await server.stop()).toBe(0);
+  return { folder: server.folder, id, other };
+}
 
 /** Returns a new folder. */
 async function place(name: string): Promise<string> {
