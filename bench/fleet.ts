@@ -2,16 +2,12 @@
  * Many copies of the server over one Redis and one S3 server, which it starts itself; needs nginx.
  * `bun bench/fleet.ts load [kills] [copies]`: mixed requests while copies are killed and started.
  * `bun bench/fleet.ts kills [rounds] [interval]`: the copy that runs a refresh is killed at random moments.
- * `bun bench/fleet.ts histories [runs] [seconds] [seed] [redis|postgres]`: judges what clients of a fleet in trouble have seen.
  * `bun bench/fleet.ts uploads [turns]`: uploads of a 6-megapixel photo with images on S3 against images in a folder.
  */
 
 import { ADMIN_TOKEN } from '../test/support/admin.ts';
 import { runMixedLoad } from '../test/support/clients/mixed-load.ts';
 import { startRefreshWorld } from '../test/support/farm/refresh-world.ts';
-import type { RecordsKind } from '../test/support/history/records.ts';
-import { runHistory } from '../test/support/history/run.ts';
-import { startHistoryWorld } from '../test/support/history/world.ts';
 import { photo } from '../test/support/images/images.ts';
 import { createRandom } from '../test/support/random.ts';
 import { startFleet } from '../test/support/servers/fleet.ts';
@@ -118,33 +114,10 @@ async function uploads(turns: number): Promise<void> {
   await Promise.all([folder.stop(), bucket.stop()]);
 }
 
-async function histories(runs: number, seconds: number, seed: number, kind: RecordsKind): Promise<void> {
-  for (let run = 0; run < runs; run++) {
-    const world = await startHistoryWorld(3, undefined, kind);
-    const random = createRandom(seed + run);
-    const { calls, troubles, faults } = await runHistory(world, { seconds, random }).finally(world.stop);
-    const kinds = Object.groupBy(calls, ({ kind }) => kind);
-    const counts = Object.entries(kinds).map(([kind, some]) => `${some.length} ${kind}`);
-    console.log(`seed ${seed + run}: ${counts.join(', ')}; ${JSON.stringify(troubles)}`);
-    if (faults.length === 0) continue;
-    process.exitCode = 1;
-    for (const fault of faults) console.log(`  WRONG ${fault}`);
-    const errors = world.fleet.copies.flatMap((copy) => copy.stderr().match(/^.*\berror\b.*$/gm) ?? []);
-    for (const line of errors.slice(-50)) console.log(`  ${line.slice(0, 1000)}`);
-  }
-}
-
-const [what = 'load', first, second, third, fourth] = process.argv.slice(2);
+const [what = 'load', first, second] = process.argv.slice(2);
 try {
   if (what === 'kills') await kills(Number(first ?? 50), second ?? '1h');
   else if (what === 'uploads') await uploads(Number(first ?? 15));
-  else if (what === 'histories')
-    await histories(
-      Number(first ?? 20),
-      Number(second ?? 60),
-      Number(third ?? SEED),
-      fourth === 'postgres' ? fourth : 'redis',
-    );
   else await load(Number(first ?? 20), Number(second ?? 2));
 } finally {
   await Promise.all([redis.stop(), s3.stop()]);

@@ -2,7 +2,6 @@
  * The image host as a process of its own against its goals; prints a line for each and exits with 1 where one is missed.
  * Needs Linux, wrk and nginx. Names of parts choose among them: `bun bench/images.ts [serving] [conversions] [lists] ...`
  */
-import { hostile, kills } from './images/faults.ts';
 import { floods, shares } from './images/floods.ts';
 import type { Row } from './images/row.ts';
 import { serving } from './images/serving.ts';
@@ -16,8 +15,6 @@ const parts: Record<string, () => Promise<Row[]>> = {
   lists,
   memory,
   refusals,
-  hostile,
-  kills: () => kills(50),
 };
 
 const chosen = process.argv.slice(2);

@@ -8,8 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cpuMsOf } from '../test/support/servers/processes.ts';
 import { logInto, type ServerProcess, startServer } from '../test/support/servers/server-process.ts';
-import { cpuSeconds } from './list/cpu.ts';
 import { fill } from './list/fill.ts';
 
 const SECONDS = Number(process.argv[2] ?? 2);
@@ -54,14 +54,14 @@ async function startBare(answer: Response, ...logFile: string[]) {
 
 /** Requests a second, and the CPU of the server for each in us. */
 async function measure(url: string, pid: number): Promise<{ perSecond: number; cpuMicros: number }> {
-  const before = await cpuSeconds(pid);
+  const before = await cpuMsOf(pid);
   const wrk = Bun.spawn(['wrk', '-t1', '-c32', `-d${SECONDS}s`, url], { stdout: 'pipe' });
   const output = await new Response(wrk.stdout).text();
   if (/Non-2xx/.test(output)) throw new Error(output);
   const requests = Number(/(\d+) requests in/.exec(output)?.[1]);
   return {
     perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
-    cpuMicros: ((await cpuSeconds(pid)) - before) * (1e6 / requests),
+    cpuMicros: ((await cpuMsOf(pid)) - before) * (1e3 / requests),
   };
 }
 

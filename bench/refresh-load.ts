@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { cpuSeconds } from './list/cpu.ts';
+import { cpuMsOf } from '../test/support/servers/processes.ts';
 import { fill } from './list/fill.ts';
 
 const SECONDS = Number(process.argv[2] ?? 60);
@@ -44,7 +44,7 @@ interface Turn {
 }
 
 async function load(): Promise<Turn> {
-  const before = await cpuSeconds(child.pid);
+  const before = await cpuMsOf(child.pid);
   const wrk = Bun.spawn(['wrk', '-t1', '-c32', `-d${TURN_S}s`, url], { stdout: 'pipe' });
   const output = await new Response(wrk.stdout).text();
   if (/Non-2xx|Socket errors/.test(output)) throw new Error(output);
@@ -52,7 +52,8 @@ async function load(): Promise<Turn> {
   const slowestMs = Number(slowest) * { us: 0.001, ms: 1, s: 1000 }[unit as 'us' | 'ms' | 's'];
   return {
     perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
-    perCpuSecond: Number(/(\d+) requests in/.exec(output)?.[1]) / ((await cpuSeconds(child.pid)) - before),
+    perCpuSecond:
+      (Number(/(\d+) requests in/.exec(output)?.[1]) * 1000) / ((await cpuMsOf(child.pid)) - before),
     slowestMs,
   };
 }

@@ -1,20 +1,21 @@
 /**
- * `bun bench/upgrade.ts COMMIT [seconds]`: a fleet of that version is replaced by this one, copy by copy, while clients use it.
- * Exits with 1 where a client saw an error other than 503 with Retry-After, or where something is lost. Needs git, nginx, Redis
- * and versitygw.
+ * `bun bench/upgrade.ts COMMIT [uploads]`: a fleet of that version is replaced by this one, copy by copy, each after so many uploads,
+ * while clients use it. Exits with 1 where a client saw an error other than 503 with Retry-After, or where something is lost. Needs
+ * git, nginx, Redis and versitygw.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createClients } from '../test/support/history/clients.ts';
-import { judge } from '../test/support/history/judge.ts';
-import { lookAtTheEnd } from '../test/support/history/run.ts';
-import { startHistoryWorld } from '../test/support/history/world.ts';
+import { runMixedLoad } from '../test/support/clients/mixed-load.ts';
 import { createRandom } from '../test/support/random.ts';
+import { startFleet } from '../test/support/servers/fleet.ts';
+import { withPrefix } from '../test/support/stores/redis.ts';
+import { withFolderOfItsOwn } from '../test/support/stores/s3.ts';
+import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/stores/services.ts';
 
 const COPIES = 2;
 const root = resolve(import.meta.dir, '..');
-const [commit, seconds = '8'] = process.argv.slice(2);
+const [commit, uploads = '50'] = process.argv.slice(2);
 if (commit === undefined) throw new Error('Say from which commit: bun bench/upgrade.ts COMMIT');
 
 async function run(command: string[], cwd: string): Promise<void> {
@@ -35,29 +36,36 @@ try {
 }
 
 async function upgrade(): Promise<void> {
-  const world = await startHistoryWorld(COPIES, (incarnation) =>
-    incarnation <= COPIES ? [process.execPath, join(old, 'src/main.ts')] : undefined,
+  const [redis, s3] = await Promise.all([startRedis(), startS3()]);
+  const env = {
+    METADATA_URL: withPrefix(redis.url),
+    BLOBS_URL: withFolderOfItsOwn(s3.url),
+    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    PROXY_JUDGES: 'http://127.0.0.1:9/',
+    PROXY_SOURCES: 'file:/dev/null',
+  };
+  const fleet = await startFleet(
+    Array<'bun'>(COPIES).fill('bun'),
+    () => env,
+    (incarnation) => (incarnation <= COPIES ? [process.execPath, join(old, 'src/main.ts')] : undefined),
   );
   try {
-    const clients = createClients(world, createRandom(1));
-    const ending = new AbortController();
-    const using = clients.use(8, ending.signal);
-    const pause = () => Bun.sleep(Number(seconds) * 1000);
-    await pause();
-    const ends: string[] = [];
-    for (const copy of world.fleet.copies) {
-      ends.push(`ended with ${await copy.end()}`);
-      await copy.start();
-      await pause();
-    }
-    ending.abort();
-    await using;
-    const faults = [...(await lookAtTheEnd(world, clients)), ...clients.unexpected, ...judge(clients.calls)];
-    const { uploads, reads } = Object.groupBy(clients.calls, ({ kind }) => `${kind}s`);
-    console.log(`${uploads?.length} uploads, ${reads?.length} reads; the old copies ${ends.join(', ')}`);
-    for (const fault of faults) console.log(`  WRONG ${fault}`);
-    if (faults.length > 0) process.exitCode = 1;
+    const report = await runMixedLoad(fleet, {
+      concurrency: 8,
+      clients: 4,
+      kills: COPIES,
+      uploadsBetween: Number(uploads),
+      random: createRandom(1),
+      async replace(copy) {
+        console.log(`an old copy ended with ${await copy.end()}`);
+        await copy.start();
+      },
+    });
+    console.log(report);
+    if (report.lost.length + report.undead.length + report.faults.length > 0) process.exitCode = 1;
   } finally {
-    await world.stop();
+    await fleet.stop();
+    await Promise.all([redis.stop(), s3.stop()]);
   }
 }

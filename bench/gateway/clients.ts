@@ -162,7 +162,7 @@ await run('Go net/http', ['go', 'run', join(folder, 'client.go')], {
 });
 
 const browser = await chromium.launch({
-  executablePath: Bun.which('chromium') ?? '/usr/bin/chromium',
+  executablePath: '/usr/bin/chromium-headless-shell',
   args: ['--no-sandbox', '--ignore-certificate-errors', '--proxy-bypass-list=<-loopback>'],
   proxy: { server: proxy },
 });

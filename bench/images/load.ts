@@ -1,9 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
-
-/** Clock ticks a second in /proc: 100 on every Linux in common use. */
-const TICKS = 100;
+import { cpuMsOf } from '../../test/support/servers/processes.ts';
 
 /** The result of one run of wrk against a server. */
 export interface Load {
@@ -35,7 +32,7 @@ export async function load(
   seconds: number,
   headers: readonly string[] = [],
 ): Promise<Load> {
-  const before = await cpuSeconds(pid);
+  const before = await cpuMsOf(pid);
   const wrk = spawn('wrk', [
     '-t1',
     '-c8',
@@ -51,27 +48,6 @@ export async function load(
   const [, requests = '0', took = '1'] = /(\d+) requests in ([\d.]+)s/.exec(printed) ?? [];
   const wrong = /Non-2xx or 3xx responses: (\d+)|Socket errors/.exec(printed);
   if (wrong || Number(requests) === 0) throw new Error(`${url} under load: ${printed}`);
-  const cpuUs = (((await cpuSeconds(pid)) - before) * 1e6) / Number(requests);
+  const cpuUs = (((await cpuMsOf(pid)) - before) * 1e3) / Number(requests);
   return { perSecond: Number(requests) / Number(took), cpuUs };
-}
-
-async function cpuSeconds(pid: number): Promise<number> {
-  const pids = [pid, ...(await childrenOf(pid))];
-  const times = await Promise.all(pids.map(async (one) => (await statOf(one)).ticks));
-  return times.reduce((sum, ticks) => sum + ticks, 0) / TICKS;
-}
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const all = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  const parents = await Promise.all(
-    all.map(async (one) => (await statOf(one).catch(() => ({ parent: 0 }))).parent),
-  );
-  return all.filter((_, index) => parents[index] === pid);
-}
-
-async function statOf(pid: number) {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // After the name, which may hold spaces: state, parent, ..., user time and system time as 12th and 13th.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) };
 }

@@ -34,7 +34,7 @@ export async function jsRows(
     })),
     {
       name: 'Chromium, from another origin',
-      needs: 'chromium',
+      needs: 'chromium-headless-shell',
       run: () => inChromium(`${pages.url}/blank.html`, call),
     },
   ];

@@ -81,6 +81,16 @@ const CASES: readonly [string, string | Buffer, readonly number[]][] = [
   ],
   ['a length with a sign', post('abcde', 'Content-Length: +5'), [400]],
   ['a list of lengths', post('abcde', 'Content-Length: 5, 5'), [400]],
+  ['a length of 2^64', post('abcde', 'Content-Length: 18446744073709551616'), [400]],
+  ['40 GB, by its own account', post('abcde', 'Content-Length: 40000000000'), [413]],
+  ['a compressed body', post('abcde', 'Content-Encoding: gzip', 'Content-Length: 5'), [415]],
+  ['an unknown transfer coding', post('abcde', 'Transfer-Encoding: gzip, zip'), [400]],
+  ['a chunk of no size', post('zz\r\nabc\r\n0\r\n\r\n', 'Transfer-Encoding: chunked'), [400]],
+  [
+    'a chunk with an extension of 200 KB',
+    post(`1;${'a'.repeat(200_000)}\r\nx\r\n0\r\n\r\n`, 'Transfer-Encoding: chunked'),
+    [413],
+  ],
   ['Expect: 100-continue', post('abcde', 'Expect: 100-continue', 'Content-Length: 5'), [100, 415]],
   ['a GET with a body, and one behind it', `${get('/livez', 'Content-Length: 5')}abcde${LIVEZ}`, [200, 200]],
   [

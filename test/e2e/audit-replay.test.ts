@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { LIGHT, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 test(
@@ -13,7 +13,7 @@ test(
     withFolder(async (folder) => {
       const [target, log] = [join(folder, 'backups'), join(folder, 'acts.jsonl')];
       await mkdir(target);
-      const settings = { ADMIN_TOKEN, SERVICES: 'image', AUDIT_LOG: log };
+      const settings = { ...LIGHT, ADMIN_TOKEN, SERVICES: 'image', AUDIT_LOG: log };
       const upload = async (url: string, format: string) => {
         const answer = await fetch(`${url}/api/upload?format=${format}`, { method: 'POST', body: PNG });
         return (await answer.json()) as { id: string };

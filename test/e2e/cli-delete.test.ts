@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openKeptTokens } from '../../src/cli/kept-tokens.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { LIGHT, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const PICTURE = 'test/fixtures/moving.avif';
@@ -15,7 +15,11 @@ test(
   'what was uploaded from here is deleted from here, with the token that was kept for the owner alone',
   () =>
     withFolder(async (folder) => {
-      const server = await startServer('bun', { SERVICES: 'image', IMAGE_DELETE_BY_ADDRESS: 'off' }, folder);
+      const server = await startServer(
+        'bun',
+        { ...LIGHT, SERVICES: 'image', IMAGE_DELETE_BY_ADDRESS: 'off' },
+        folder,
+      );
       const env = { PICPOOL_URL: server.url, XDG_CONFIG_HOME: join(folder, 'config') };
       const upload = async (runtime: 'bun' | 'deno', more: string[] = []) => {
         const stdin = new Blob([new Uint8Array(PNG)]);

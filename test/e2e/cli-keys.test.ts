@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { LIGHT, startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -14,7 +14,7 @@ interface Uploaded {
 test('picpool keys rotate changes keys under a running server, which loses nothing but what --forget takes', async () => {
   await withFolder(async (folder) => {
     const env = { DATA_DIR: folder };
-    const server = await startServer('bun', { SERVICES: 'image' }, folder);
+    const server = await startServer('bun', { ...LIGHT, SERVICES: 'image' }, folder);
     try {
       const body = new Uint8Array(PNG);
       const stored = await fetch(`${server.url}/api/upload?password=tea`, { method: 'POST', body });

@@ -12,7 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { LIGHT, startServer } from '../support/servers/server-process.ts';
 import { image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -147,7 +147,7 @@ test('the folder of a copy that takes hours never looks abandoned', async () => 
 test('a server goes on while its stores are copied, and a second run brings what changed meanwhile', async () => {
   await install('serving', 60);
   const data = join(folder, 'serving');
-  const server = await startServer('bun', { SERVICES: 'image', RATE_LIMITS: 'off' }, data);
+  const server = await startServer('bun', { ...LIGHT, SERVICES: 'image', RATE_LIMITS: 'off' }, data);
   let reads = 0;
   let copying = true;
   const statuses = new Set<number>();

@@ -10,7 +10,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { LIGHT, startServer } from '../support/servers/server-process.ts';
 import { album, drafts, image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
@@ -43,7 +43,7 @@ beforeAll(async () => {
   ends.push(() => rm(folder, { recursive: true, force: true }));
   const data = join(folder, 'old');
   env = { DATA_DIR: data };
-  const server = await startServer('bun', { RATE_LIMITS: 'off' }, data);
+  const server = await startServer('bun', { ...LIGHT, RATE_LIMITS: 'off' }, data);
   ids = await Promise.all(Array.from({ length: IMAGES }, (_, n) => upload(server.url, n)));
   await server.stop();
   const old = await openStores(`sqlite:${data}/picpool.db`, `file:${data}/images`, { runtime: bunRuntime });
@@ -111,6 +111,7 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const server = await startServer('bun', {
     ...stores,
     ...credentials,
+    ...LIGHT,
     RATE_LIMITS: 'off',
     PROXY_JUDGES: NOBODY,
   });

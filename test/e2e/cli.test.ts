@@ -6,7 +6,7 @@ import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cli, cliCommand, cliEnvironment, sortedLines } from '../support/servers/cli.ts';
-import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -24,7 +24,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-cli-'));
   world = await startProxyWorld();
-  server = await startServer('bun', { ...world.env, ADMIN_TOKEN: TOKEN, IMAGE_FROM_URL: 'token' });
+  server = await startServer('bun', { ...LIGHT, ...world.env, ADMIN_TOKEN: TOKEN, IMAGE_FROM_URL: 'token' });
   env = { PICPOOL_URL: server.url, ADMIN_TOKEN: TOKEN };
 }, 180_000);
 

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { type RuntimeName, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import {
+  LIGHT,
+  type RuntimeName,
+  type ServerProcess,
+  startServer,
+} from '../support/servers/server-process.ts';
 import { smoke } from '../support/servers/smoke.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
@@ -10,7 +15,7 @@ import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/st
 import { withFolder } from '../support/temporary.ts';
 
 /** Nothing to fetch, and no judge. */
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', IMAGE_WORKERS: '1' };
+const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
 const S3_ACCESS = {
   AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
   AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,

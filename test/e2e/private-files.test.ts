@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { photo } from '../support/images/images.ts';
-import { type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** Modes of what others may read, write or enter, by path. */
@@ -19,12 +19,12 @@ async function openToOthers(folder: string): Promise<string[]> {
 
 /** Runs a server under umask 022, as most are started. */
 async function useServer(runtime: RuntimeName, folder: string): Promise<void> {
-  const server = await startServer(
-    runtime,
-    { IMAGE_WORKERS: '1', PROXY_JUDGES: 'http://127.0.0.1:9/' },
-    folder,
-    ['sh', '-c', 'umask 022; exec "$@"', 'sh'],
-  );
+  const server = await startServer(runtime, { ...LIGHT, PROXY_JUDGES: 'http://127.0.0.1:9/' }, folder, [
+    'sh',
+    '-c',
+    'umask 022; exec "$@"',
+    'sh',
+  ]);
   try {
     const body = new Uint8Array(await photo(300, 200));
     const answer = await fetch(`${server.url}/api/upload`, { method: 'POST', body });

@@ -7,7 +7,7 @@ import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { withServer } from '../support/servers/running-server.ts';
-import { logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { startInstanceMetadata, startTokenService } from '../support/stores/aws-surroundings.ts';
 import { createBucket, createS3User, documentedPolicy } from '../support/stores/s3-user.ts';
 import { S3_CREDENTIALS, startS3, until } from '../support/stores/services.ts';
@@ -21,7 +21,7 @@ const BARE = {
   HOME: '/nonexistent',
   AWS_EC2_METADATA_DISABLED: 'true',
   SERVICES: 'image',
-  IMAGE_WORKERS: '1',
+  ...LIGHT,
 };
 
 let s3: Awaited<ReturnType<typeof startS3>>;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
 
 let folder: string;
@@ -13,6 +13,7 @@ let server: ServerProcess;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-tokens-'));
   const env = {
+    ...LIGHT,
     UPLOAD: 'token',
     SERVICES: 'image',
     ADMIN_TOKEN: 'the-token-of-the-administrator',

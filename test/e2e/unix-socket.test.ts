@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** A request over the socket, as a proxy sends it for the visitor with that address. */
@@ -34,7 +34,7 @@ for (const runtime of ['bun', 'deno'] as RuntimeName[]) {
       const env = {
         HOST: `unix:${path}`,
         SERVICES: 'image',
-        IMAGE_WORKERS: '1',
+        ...LIGHT,
         DATA_DIR: join(folder, 'data'),
       };
       const server = await startServer(runtime, env);

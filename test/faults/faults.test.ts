@@ -4,13 +4,13 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { json } from '../support/json.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const ENV = {
   RATE_LIMITS: 'off',
   LOG_LEVEL: 'error',
-  IMAGE_WORKERS: '1',
+  ...LIGHT,
   PROXY_JUDGES: 'http://127.0.0.1:9/',
   PROXY_SOURCES: 'file:/dev/null',
 };

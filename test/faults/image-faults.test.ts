@@ -3,10 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readdir, rm, truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { attack } from '../support/clients/hostile-uploads.ts';
 import { photo, transparent } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { killRounds } from '../support/servers/kill-rounds.ts';
 import { childrenOf, isRunning } from '../support/servers/processes.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
@@ -43,16 +41,6 @@ async function read({ url }: ServerProcess, { raw_url, size }: Stored): Promise<
   expect([answer.status, (await answer.bytes()).length]).toEqual([200, size]);
 }
 
-test('hostile files and requests are answered, and the server lives on', async () => {
-  const env = { IMAGE_CONVERT_TIMEOUT: '3s', IMAGE_MAX_PIXELS: '20000000', IMAGE_MAX_UPLOAD: '2MiB' };
-  await withServer(env, async (server) => {
-    const { statuses } = await attack(server, 120, 2);
-    expect(Object.keys(statuses)).toEqual(expect.arrayContaining(['201', '400', '413', '415', '422']));
-    expect((await upload(server, await transparent())).status).toBe(201);
-    expect(await isRunning(server.pid)).toBe(true);
-  });
-}, 180_000);
-
 test('bodies that stop arriving hold nobody up, and leave nothing', async () => {
   await withServer({}, async (server) => {
     const { hostname, port } = new URL(server.url);
@@ -74,19 +62,6 @@ test('bodies that stop arriving hold nobody up, and leave nothing', async () => 
     await until(async () => (await temporary()).length === 0);
   });
 }, 180_000);
-
-describe('a server that is killed at random moments keeps what it acknowledged', () => {
-  test('on bun', async () => {
-    const report = await withFolder((folder) => killRounds('bun', folder, 6, 20_260_102));
-    expect(report.kills).toBe(6);
-    for (const count of [report.uploaded, report.deleted, report.leftovers]) expect(count).toBeGreaterThan(0);
-  }, 180_000);
-
-  test('on deno', async () => {
-    const report = await withFolder((folder) => killRounds('deno', folder, 2, 20_260_103));
-    expect(report.uploaded).toBeGreaterThan(0);
-  }, 180_000);
-});
 
 /** Mounts of a namespace of its own end with the server, and need no right of the machine. */
 const NAMESPACE = ['unshare', '--map-root-user', '--mount'];

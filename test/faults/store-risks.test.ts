@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { logInto, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, logInto, startServer } from '../support/servers/server-process.ts';
 import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', IMAGE_WORKERS: '1' };
+const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
 
 test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
   'the log of the start and the doctor say what the stores may lose, and what to do',

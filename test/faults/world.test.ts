@@ -46,7 +46,7 @@ test('every fault can still be put back', async () => {
 });
 
 test('the same seed is the same world, to the last byte', async () => {
-  expect(await worlds('--from', '7', '--seeds', '3', '--twice')).toMatch(/, 0 broken\n$/);
+  expect(await worlds('--from', '7', '--seeds', '1', '--twice')).toMatch(/, 0 broken\n$/);
 }, 60_000);
 
 test('a world in which nothing is told of a removal is found to be broken', async () => {

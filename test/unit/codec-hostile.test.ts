@@ -6,7 +6,7 @@ import { hostileCorpus } from '../support/images/hostile-images.ts';
 import { privatePhoto } from '../support/images/images.ts';
 
 const REFUSALS = ['not_an_image', 'undecodable_image', 'image_limit', 'conversion_timeout'];
-/** `bench/images.ts hostile` sends more of them, and measures. */
+/** `HOSTILE_FILES=500` sends more of them. */
 const COUNT = Number(process.env.HOSTILE_FILES ?? 130);
 
 let bench: CodecBench;

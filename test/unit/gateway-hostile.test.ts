@@ -78,7 +78,6 @@ async function startFarm(count: number, withTokens = false) {
 describe.each([
   [1, 10],
   [3, 60],
-  [3, 100],
 ])('%d hostile of %d proxies', (hostile, all) => {
   test.each(TRAITORS.flatMap((traitor) => [false, true].map((warm) => ({ traitor, warm }))))(
     'that are $traitor cost at most two requests each (after a good start: $warm)',

@@ -4,7 +4,7 @@ import { ADMIN_TOKEN } from '../support/admin.ts';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 let server: ServerProcess;
@@ -28,6 +28,7 @@ beforeAll(async () => {
   });
   [server, browser, picture] = await Promise.all([
     startServer('bun', {
+      ...LIGHT,
       ...{ RATE_LIMITS: 'off', SERVICES: 'image', ADMIN_TOKEN, TRUSTED_PROXIES: 'loopback' },
       IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
       IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',

@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { mineOf } from './kept.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
@@ -22,7 +22,7 @@ const visit = createVisitor(
 beforeAll(async () => {
   picture = await quarters(900, 600).png().toBuffer();
   [server, browser] = await Promise.all([
-    startServer('bun', { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' }),
+    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' }),
     startBrowser(),
   ]);
 }, 180_000);

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { photo } from '../support/images/images.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, checkPaint, createVisitor, shiftsOf, watchShifts } from './visitor.ts';
 
 const PICTURES = 45;
@@ -43,7 +43,7 @@ async function upload(name: string, [width, height]: readonly [number, number], 
 }
 
 beforeAll(async () => {
-  const settings = { RATE_LIMITS: 'off', SERVICES: 'image' };
+  const settings = { ...LIGHT, RATE_LIMITS: 'off', SERVICES: 'image' };
   folder = await mkdtemp(join(tmpdir(), 'picpool-gallery-'));
   [server, browser, large] = await Promise.all([
     startServer('bun', settings),

@@ -3,10 +3,10 @@ import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
-const SETTINGS = { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
+const SETTINGS = { ...LIGHT, RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes when a document itself is answered with an error. */
 const ANSWERED_401 = /status of 401/;

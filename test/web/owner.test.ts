@@ -7,7 +7,7 @@ import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { changeMine, type Kept, mineOf, waitForMine } from './kept.ts';
 import { createVisitor } from './visitor.ts';
 
@@ -27,7 +27,10 @@ const visit = createVisitor(
 
 beforeAll(async () => {
   picture = await quarters(900, 600).png().toBuffer();
-  [server, browser] = await Promise.all([startServer('bun', { RATE_LIMITS: 'off' }), startBrowser()]);
+  [server, browser] = await Promise.all([
+    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off' }),
+    startBrowser(),
+  ]);
 }, 180_000);
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { zipFiles } from '../support/images/album-sights.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
@@ -18,7 +18,7 @@ const visit = createVisitor(
 
 beforeAll(async () => {
   [server, browser] = await Promise.all([
-    startServer('bun', { RATE_LIMITS: 'off', SERVICES: 'image' }),
+    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off', SERVICES: 'image' }),
     startBrowser(),
   ]);
   for (const [width, height] of [

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { changeMine, mineOf, waitForMine } from './kept.ts';
 import { createVisitor, overflowOf } from './visitor.ts';
 
@@ -25,7 +25,10 @@ const visit: typeof patient = (path, work, options) =>
 
 beforeAll(async () => {
   picture = await quarters(300, 200).png().toBuffer();
-  [server, browser] = await Promise.all([startServer('bun', { RATE_LIMITS: 'off' }), startBrowser()]);
+  [server, browser] = await Promise.all([
+    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off' }),
+    startBrowser(),
+  ]);
 }, 180_000);
 
 afterAll(async () => {

@@ -5,12 +5,13 @@ import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
-import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { changeMine, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 const SETTINGS = {
+  ...LIGHT,
   ...{ RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' },
   // The server that a picture is fetched from is this one.
   ...{ IMAGE_FROM_URL: 'open', PROXY_ALLOW_PRIVATE: 'true' },

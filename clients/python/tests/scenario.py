@@ -362,7 +362,7 @@ def with_playwright():
 
     turns = rotation()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"])
         shown = ""
         for _ in range(2):
             try:

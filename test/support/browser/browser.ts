@@ -9,7 +9,11 @@ import {
   type Page,
 } from 'playwright-core';
 
-const EXECUTABLE = join(import.meta.dirname, 'chromium');
+/**
+ * Debian's build without the windows around a page, which nobody sees here: a visit takes a third less of the processor than in
+ * the whole browser, with the same engine.
+ */
+const EXECUTABLE = '/usr/bin/chromium-headless-shell';
 
 /** Allows for a busy machine; a test may take a minute. */
 const PATIENCE_MS = 45_000;

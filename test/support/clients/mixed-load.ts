@@ -1,5 +1,5 @@
 import { AWAY } from '../servers/balancer.ts';
-import type { Fleet } from '../servers/fleet.ts';
+import type { Copy, Fleet } from '../servers/fleet.ts';
 import { PNG } from '../servers/running-server.ts';
 
 export interface LoadReport {
@@ -22,6 +22,8 @@ export interface LoadOptions {
   clients: number;
   /** How often a copy is killed. */
   kills: number;
+  /** What happens to a copy in its turn: by default it is killed, and started again 200 ms later. */
+  replace?: (copy: Copy) => Promise<void>;
   /** So many uploads are acknowledged before the first kill, after the last one, and between two of them. */
   uploadsBetween: number;
   random: () => number;
@@ -38,7 +40,7 @@ interface Image {
  * the other is killed and started again, as often as is asked. At the end everything that was acknowledged is looked up.
  */
 export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<LoadReport> {
-  const { concurrency, clients, kills, uploadsBetween, random } = options;
+  const { concurrency, clients, kills, uploadsBetween, random, replace = killed } = options;
   const report: LoadReport = { answers: {}, stored: 0, lost: [], undead: [], faults: [], kills: 0 };
   const images: Image[] = [];
   const deleted: Image[] = [];
@@ -111,9 +113,7 @@ export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<
       while (acknowledged < enough) await Bun.sleep(10);
       const copy = fleet.copies[report.kills % fleet.copies.length];
       if (report.kills === kills || !copy) return;
-      await copy.kill();
-      await Bun.sleep(200);
-      await copy.start();
+      await replace(copy);
     }
   }
 
@@ -133,6 +133,12 @@ export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<
   await Bun.sleep(2000);
   for (const { path } of deleted) if ((await settled(fleet, path)) !== 404) report.undead.push(path);
   return report;
+}
+
+async function killed(copy: Copy): Promise<void> {
+  await copy.kill();
+  await Bun.sleep(200);
+  await copy.start();
 }
 
 interface Answer {

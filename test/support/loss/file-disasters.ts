@@ -36,7 +36,7 @@ export const FILE_DISASTERS: Disaster<Copies>[] = [
   {
     name: 'all files vanish',
     putsBack: 'files',
-    reason: /The files have lost the mark/,
+    reason: /none of their files at BLOBS_URL/,
     async strike({ files: { folder } }) {
       await rename(folder, `${folder}-away`);
       await mkdir(folder);

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { keyOfName } from '../../../adapters/filesystem/blobs.ts';
+import { runServer } from '../servers/running-server.ts';
 import { storedFiles } from './files.ts';
-import { startLogged } from './logged-process.ts';
 import { type Copies, startCopies } from './world.ts';
 
 /** One server over SQLite and a folder, which outlive it. */
@@ -21,7 +21,7 @@ export async function startLocalWorld(): Promise<LocalWorld> {
     IMAGE_CLEANUP_INTERVAL: '1s',
   };
   const files = storedFiles(join(folder, 'images'), (path) => keyOfName(basename(path)));
-  const running = await startCopies(1, env, files, startLogged);
+  const running = await startCopies(1, env, files, runServer);
   return {
     ...running,
     folder,

@@ -69,8 +69,7 @@ async function everyoneSays<World extends Copies>(
   world: World,
   disasters: readonly Disaster<World>[],
 ): Promise<string[]> {
-  const reasons = disasters.flatMap(({ reason }) => reason ?? []);
-  if (reasons.length < disasters.length) return [];
+  const reasons = disasters.map(({ reason }) => reason);
   const isNamed = (text: string) => reasons.some((reason) => reason.test(text));
   const faults: string[] = [];
   for (const server of world.servers) {
@@ -119,12 +118,11 @@ export function randomPairs<World extends Copies>(
   count: number,
   random: () => number,
 ): Disaster<World>[][] {
-  const together = disasters.filter(({ alone }) => !alone);
-  const any = () => Math.floor(random() * together.length);
+  const any = () => Math.floor(random() * disasters.length);
   return Array.from({ length: count }, () => {
     const first = any();
     let second = any();
     while (second === first) second = any();
-    return [first, second].flatMap((index) => together[index] ?? []);
+    return [first, second].flatMap((index) => disasters[index] ?? []);
   });
 }

@@ -1,6 +1,6 @@
 import { freePort } from '../free-port.ts';
 import { type Balancer, CLIENT_ADDRESS, startBalancer } from './balancer.ts';
-import { type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
+import { LIGHT, type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
 
 /** A copy of the server at a fixed address, whichever process listens there. */
 export interface Copy {
@@ -60,7 +60,7 @@ export async function startFleet(
         PORT: String(port),
         TRUSTED_PROXIES: '127.0.0.1',
         RATE_LIMITS: 'off',
-        IMAGE_WORKERS: '1',
+        ...LIGHT,
         ...envOf(incarnation),
       });
     };

@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { freePort } from '../free-port.ts';
 import { readExample, startCaddy, startNginx } from './balancer.ts';
-import { startServer } from './server-process.ts';
+import { LIGHT, startServer } from './server-process.ts';
 
 /** A way in which visitors reach the server, with its settings. */
 export interface FrontDoor {
@@ -24,7 +24,7 @@ export interface OpenDoor {
 
 /** A proxy that has an address of its own, as on another machine. */
 export const PROXY = '127.0.0.9';
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', IMAGE_WORKERS: '1' };
+const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', ...LIGHT };
 
 type Stoppable = { stop(): Promise<unknown> };
 

@@ -48,17 +48,6 @@ export async function cpuMsOf(pid: number): Promise<number> {
   return (await Promise.all(children.map(cpuMsOf))).reduce((sum, ms) => sum + ms, own);
 }
 
-/** Resolves when none of them runs any more; rejects with those that still do after `limitMs`. */
-export async function ended(pids: readonly number[], limitMs = 10_000): Promise<void> {
-  const deadline = Date.now() + limitMs;
-  for (;;) {
-    const running = await Promise.all(pids.map(isRunning));
-    if (!running.includes(true)) return;
-    if (Date.now() > deadline) throw new Error(`still running: ${pids.filter((_, at) => running[at])}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 async function parentOf(pid: number): Promise<number> {
   return Number((await statOf(pid))?.[1] ?? 0);
 }

@@ -1,12 +1,12 @@
 import { json } from '../json.ts';
 import { PNG } from './running-server.ts';
-import type { ServerProcess } from './server-process.ts';
+import { LIGHT, type ServerProcess } from './server-process.ts';
 
 /** Settings of a server that looks for no proxies and refuses nobody. */
 export const QUIET = {
+  ...LIGHT,
   PROXY_JUDGES: 'http://127.0.0.1:9/',
   PROXY_SOURCES: 'file:/dev/null',
-  IMAGE_WORKERS: '1',
   RATE_LIMITS: 'off',
 };
 

@@ -12,15 +12,12 @@ export interface Relay {
   /** Nothing comes through, but connections stay, as where a cable is pulled. */
   stall(): void;
   open(): void;
-  /** Ends all connections; those that come lead to another port. */
-  lead(port: number): void;
   stop(): Promise<void>;
 }
 
 /** Takes connections and passes everything on to the port of this machine. */
 export async function startRelay(target: number): Promise<Relay> {
   const sockets = new Set<Socket>();
-  let to = target;
   let isCut = false;
   let delayMs = 0;
   let gate = Promise.withResolvers<void>();
@@ -31,7 +28,7 @@ export async function startRelay(target: number): Promise<Relay> {
       incoming.destroy();
       return;
     }
-    const outgoing = connect(to, '127.0.0.1');
+    const outgoing = connect(target, '127.0.0.1');
     for (const [one, other] of [
       [incoming, outgoing],
       [outgoing, incoming],
@@ -80,10 +77,6 @@ export async function startRelay(target: number): Promise<Relay> {
       gate = Promise.withResolvers<void>();
     },
     open,
-    lead(port) {
-      to = port;
-      endAll();
-    },
     async stop() {
       open();
       endAll();
