@@ -1,5 +1,5 @@
-import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.ts';
 import type { Audit } from '../../audit/audit.ts';
+import { AppError, inEnglish, invalidParameter, type Said } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
@@ -74,6 +74,7 @@ interface AlbumsOptions {
   images: Pick<ImageStore, 'getMany' | 'existing'>;
   service: Pick<ImageService, 'find' | 'mayRemove' | 'remove'>;
   rules: AudienceRules;
+  /** See `createKept`. */
   audit: Pick<Audit, 'once'>;
   /** See `createInvites`. Default: everyone may. */
   mayInvite?: (by: string) => Promise<boolean>;
@@ -91,9 +92,9 @@ const NEXT = '';
 const AT_ONCE = 8;
 
 export function createAlbums(options: AlbumsOptions): Albums {
-  const { albums, images, service, rules, audit, retentionMs, clock, random, log } = options;
+  const { albums, images, service, rules, retentionMs, clock, random, log } = options;
   const kept = createKept(options);
-  const { find, findFor, update, extended } = kept;
+  const { find, findFor, act, update, extended } = kept;
 
   async function pictures(album: AlbumRecord): Promise<ImageRecord[]> {
     const ids = picturesOf(album);
@@ -108,43 +109,6 @@ export function createAlbums(options: AlbumsOptions): Albums {
       if (next === album.pictures) return null;
       return { pictures: next, empty: 0, dueAt: clock.now() + retentionMs };
     });
-
-  /** The audit log has what the administrator does to an album of others. */
-  function logged<T>(what: string, album: AlbumRecord, by: AlbumKeeper, work: () => Promise<T>): Promise<T> {
-    if (by.log === undefined || mayKeep(album, { ...by, admin: false })) return work();
-    const { who, peer, why } = by.log;
-    return audit.once({ what, subject: `album ${album.id}`, who, peer, why }, work);
-  }
-
-  /** The pictures first: if one of them cannot be removed, the caller can try again. */
-  async function removeAll(
-    found: AlbumRecord,
-    by: AlbumKeeper,
-    deleter: Deleter | null,
-  ): Promise<RemovedPictures> {
-    const { id } = found;
-    let album: AlbumRecord | null = found;
-    let removed = 0;
-    let kept: string[] = [];
-    while (album !== null) {
-      const alive = await pictures(album);
-      // Those of guests also while they wait for review.
-      const mine = new Set(
-        deleter === null
-          ? []
-          : [
-              ...guestsIn(album),
-              ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
-            ],
-      );
-      removed += await removePictures(service, [...mine], asKeeper(by.log));
-      kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
-      // A guest may have added more meanwhile.
-      album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);
-    }
-    log('info', 'album removed', { id, pictures: removed });
-    return { removed, kept };
-  }
 
   return {
     find,
@@ -202,7 +166,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
 
     async change(id, wish, by) {
       const facts = factsOf(wish, rules);
-      return logged('album.change', await findFor(id, by), by, () =>
+      return act('album.change', id, by, () =>
         update(id, (album) => ({
           ...facts,
           ...(wish.cover !== undefined && { cover: coverIn(album, wish.cover) }),
@@ -212,10 +176,47 @@ export function createAlbums(options: AlbumsOptions): Albums {
     },
 
     async remove(id, by, deleter) {
-      const found = await findFor(id, by);
-      return logged('album.delete', found, by, () => removeAll(found, by, deleter));
+      return act('album.delete', id, by, (album) =>
+        removeAll(album, { ...options, pictures }, { ...by, deleter }),
+      );
     },
   };
+}
+
+/** The pictures first: if one of them cannot be removed, the caller can try again. */
+async function removeAll(
+  found: AlbumRecord,
+  {
+    albums,
+    service,
+    log,
+    pictures,
+  }: Pick<AlbumsOptions, 'albums' | 'service' | 'log'> & Pick<Albums, 'pictures'>,
+  by: Pick<AlbumKeeper, 'log'> & { deleter: Deleter | null },
+): Promise<RemovedPictures> {
+  const { id } = found;
+  const { deleter } = by;
+  let album: AlbumRecord | null = found;
+  let removed = 0;
+  let kept: string[] = [];
+  while (album !== null) {
+    const alive = await pictures(album);
+    // Those of guests also while they wait for review.
+    const mine = new Set(
+      deleter === null
+        ? []
+        : [
+            ...guestsIn(album),
+            ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
+          ],
+    );
+    removed += await removePictures(service, [...mine], asKeeper(by.log));
+    kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
+    // A guest may have added more meanwhile.
+    album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);
+  }
+  log('info', 'album removed', { id, pictures: removed });
+  return { removed, kept };
 }
 
 /** @throws {AppError} `invalid_parameter` for a title or a visibility. */

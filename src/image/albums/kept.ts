@@ -1,3 +1,4 @@
+import type { Audit } from '../../audit/audit.ts';
 import { AppError, message } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { sha256 } from '../../lib/secret.ts';
@@ -15,6 +16,7 @@ export interface AlbumKeeper extends Pick<Deleter, 'log'> {
 interface KeptOptions {
   albums: AlbumStore;
   images: Pick<ImageStore, 'existing'>;
+  audit: Pick<Audit, 'once'>;
   clock: Pick<Clock, 'sleep'>;
   random: RandomBytes;
 }
@@ -24,7 +26,7 @@ const TRIES = 100;
 const PAUSE_MS = 2;
 
 /** Stored albums, changed without losing concurrent changes. */
-export function createKept({ albums, images, clock, random }: KeptOptions) {
+export function createKept({ albums, images, audit, clock, random }: KeptOptions) {
   async function find(id: string): Promise<AlbumRecord> {
     const album = ID_PATTERN.test(id) ? await albums.get(id) : null;
     if (album === null) throw notFound();
@@ -36,6 +38,19 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     const album = await find(id);
     if (mayKeep(album, by)) return album;
     throw notKeeper();
+  }
+
+  /** As `findFor`, and does the work. What the administrator does to the album of others is in the audit log. */
+  async function act<T>(
+    what: string,
+    id: string,
+    by: AlbumKeeper,
+    work: (album: AlbumRecord) => Promise<T>,
+  ): Promise<T> {
+    const album = await findFor(id, by);
+    if (by.log === undefined || mayKeep(album, { ...by, admin: false })) return work(album);
+    const { who, peer, why } = by.log;
+    return audit.once({ what, subject: `album ${id}`, who, peer, why }, () => work(album));
   }
 
   /** Changes the stored album. `work` returns `null` if nothing changes. */
@@ -69,7 +84,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     return [...all];
   }
 
-  return { find, findFor, update, presentIn, extended };
+  return { find, findFor, act, update, presentIn, extended };
 }
 
 /** Reports whether the credentials allow changing the album. */
