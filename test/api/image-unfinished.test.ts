@@ -118,6 +118,34 @@ describe('a removal whose answer is lost', () => {
     );
   });
 
+  test('is noted with the next try if the store could not, so that another copy can finish it', () => {
+    const isAway = { records: true, notes: true };
+    return withHost(
+      async ({ host }) => {
+        const { id, delete_token } = await host.upload(png);
+        const headers = { 'x-delete-token': delete_token };
+        expect((await host.send(`/api/delete/${id}`, { method: 'DELETE', headers })).status).toBe(503);
+        expect(await noted(host)).toBe(0);
+        isAway.notes = false;
+        await host.service.removeEnded();
+        expect(await noted(host)).toBe(1);
+        isAway.records = false;
+        await host.service.removeEnded();
+        expect(await noted(host)).toBe(0);
+      },
+      ({ images, state }) => ({
+        images: { ...images, remove: (id) => (isAway.records ? Promise.reject(away()) : images.remove(id)) },
+        state: {
+          ...state,
+          set: (key, value) =>
+            isAway.notes && key.startsWith('image-unfinished:')
+              ? Promise.reject(away())
+              : state.set(key, value),
+        },
+      }),
+    );
+  });
+
   test('by the cleanup is finished', () =>
     withHost(async (world) => {
       const { host, lose } = world;

@@ -76,6 +76,8 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
     // An addition of nothing is rightly refused.
     if (pictures.length === 0) return;
     const isDone = await change(album, 'POST', '/images', { images: added(pictures) });
+    // What is in it already stays in its place.
+    if (pictures.some(({ id }) => album.maybe.has(id))) album.isOrdered = false;
     for (const { id } of pictures) {
       if (!isDone) album.maybe.add(id);
       else if (!album.pictures.includes(id)) album.pictures.push(id);

@@ -150,7 +150,9 @@ export async function isLeftToOperator({ ledger: { disaster }, records, files }:
   );
   const mark = new TextDecoder().decode(files.files.get(EPOCH_BLOB)?.bytes);
   const missed = Number(await records.state.get(EPOCH_STATE)) - Number(mark);
-  return spoilt || missed < 0 || missed > 1;
+  const images = await records.images.recent({ offset: 0, limit: 100_000 });
+  const isBare = images.length > 0 && images.every((image) => !files.files.has(originalKey(image)));
+  return spoilt || missed < 0 || missed > 1 || isBare;
 }
 
 /** Records have their files; in quarantine, a file has not been put back yet. */

@@ -1,7 +1,7 @@
 import type { Album } from './albums.ts';
 import { oneOf } from './chance.ts';
 import { type Ledger, mustStay, type Picture } from './ledger.ts';
-import { HOUR, MINUTE, trueTime } from './time.ts';
+import { HOUR, MINUTE, pause, SECOND, trueTime } from './time.ts';
 import type { User } from './users.ts';
 
 /** Number of favourites. */
@@ -51,6 +51,8 @@ export function createVisitor(user: User, { ledger }: { ledger: Ledger }) {
       for (const picture of favourites()) {
         await user.viewSmall(picture, oneOf([160, 640]));
         await user.view(picture, 1);
+        // What two copies make at the same moment may be counted once.
+        await pause(SECOND);
       }
     },
   };

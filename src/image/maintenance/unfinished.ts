@@ -71,17 +71,24 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
   const running = new Set<string>();
   /** Known to this process, and to be finished. */
   const open = new Map<string, Business>();
+  /** Known to this process alone. */
+  const unnoted = new Set<string>();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   /** Without it only this process knows: a full store must not keep anything from being deleted. */
   async function note(key: string, business: Business): Promise<void> {
+    unnoted.add(key);
     await state
       .set(key, JSON.stringify(business))
+      .then(() => unnoted.delete(key))
       .catch((cause) => log('warn', 'unfinished work not noted', { cause }));
   }
 
   /** A note that stays is found later, and leads to nothing but a second event. */
-  const strike = (key: string) => state.remove(key).catch(() => {});
+  async function strike(key: string): Promise<void> {
+    unnoted.delete(key);
+    await state.remove(key).catch(() => {});
+  }
 
   const newKey = () => PREFIX + createDeleteToken(random);
 
@@ -170,6 +177,7 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
           // One that fails again goes to the end.
           open.delete(key);
           open.set(key, business);
+          if (unnoted.has(key)) await note(key, business);
           await finishBusiness(key, business);
         }
       } catch (cause) {
