@@ -60,7 +60,7 @@ describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
       env: cliEnvironment(world.env),
     });
     expect(world.working).toContain((await child.stdout.text()).trim());
-    expect(await child.stderr.text()).toBe('code 0\n');
+    expect(await child.stderr.text()).toBe('code 141\n');
   });
 });
 
@@ -286,6 +286,15 @@ test('upload prints the link that is asked for', async () => {
   ]);
   const misused = await cli(['upload', '--filename=x', picture, picture], { env });
   expect([misused.code, misused.stdout]).toEqual([2, '']);
+});
+
+test.each(['bun', 'deno'] as const)('on %s, upload goes on when nobody hears what it says', async (runtime) => {
+  const picture = join(folder, `unheard-${runtime}.jpg`);
+  await writeFile(picture, await photo(40, 30));
+  const command = cliCommand(['upload', '/nowhere', picture], runtime).map((word) => `'${word}'`);
+  const script = `exec 3>&1; { ${command.join(' ')} 2>&1 >&3; echo "code $?" >&3; } | :`;
+  const child = Bun.spawn(['sh', '-c', script], { stdout: 'pipe', env: cliEnvironment(env) });
+  expect(await child.stdout.text()).toMatch(/^http:\S+\ncode 1\n$/);
 });
 
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {

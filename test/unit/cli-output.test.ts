@@ -23,12 +23,15 @@ function stream(isTTY: boolean, columns: number, fault?: string): Stream & { tex
 interface Conditions {
   tty?: boolean;
   columns?: number;
+  /** With which writing to standard output fails. */
   fault?: string;
+  /** With which writing to standard error fails. */
+  unheard?: string;
   env?: Record<string, string>;
 }
 
-function open({ tty = false, columns = 100, fault, env = {} }: Conditions = {}) {
-  const [stdout, stderr] = [stream(tty, columns, fault), stream(tty, columns)];
+function open({ tty = false, columns = 100, fault, unheard, env = {} }: Conditions = {}) {
+  const [stdout, stderr] = [stream(tty, columns, fault), stream(tty, columns, unheard)];
   let gone = 0;
   const terminal = createTerminal({ stdout, stderr, env, onGone: () => gone++ });
   return { terminal, stdout, stderr, gone: () => gone };
@@ -100,6 +103,14 @@ test('a closed pipe is distinguished from a full disk', async () => {
   const full = open({ fault: 'ENOSPC' });
   expect(full.terminal.print('x\n')).rejects.toThrow('The output cannot be written (ENOSPC).');
   expect(full.gone()).toBe(0);
+});
+
+test('what nobody hears stops nothing', async () => {
+  const { terminal, stdout, gone } = open({ unheard: 'EPIPE' });
+  terminal.say('a word');
+  await terminal.print('data\n');
+  await terminal.flush();
+  expect([stdout.text, gone()]).toEqual(['data\n', 0]);
 });
 
 test('numbers and times are written for people', () => {
