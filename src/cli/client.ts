@@ -1,5 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Environment } from '../config.ts';
 import { text } from '../config-values.ts';
+import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { CommandError, usageError } from './exit.ts';
 import { value } from './options.ts';
@@ -8,6 +10,8 @@ const DEFAULT_URL = 'http://localhost:3000';
 /** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
+/** In one call, until a limit of the server has room again. */
+const MAX_WAIT_S = 60;
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
@@ -19,7 +23,7 @@ export interface Call {
   body?: FormData | string;
   /** In addition to those of every call. */
   headers?: Record<string, string>;
-  /** From the start of the call to the headers of the answer. Default: 30 s. */
+  /** For the whole answer. Default: 30 s. */
   timeoutMs?: number;
 }
 
@@ -27,7 +31,11 @@ type Method = 'GET' | 'POST' | 'DELETE';
 
 /** The fields that an answer must have, by the type of their values; optional ones are left out. */
 type Shape<T> = {
-  readonly [Name in keyof T as object extends Pick<T, Name> ? never : Name]: 'string' | 'number' | 'object';
+  readonly [Name in keyof T as object extends Pick<T, Name> ? never : Name]:
+    | 'string'
+    | 'number'
+    | 'boolean'
+    | 'object';
 };
 
 /**
@@ -38,57 +46,65 @@ export interface Client {
   readonly url: string;
   /** Returns the answer to a call, as JSON that says `success` and has these fields. */
   ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call): Promise<T>;
-  /** Returns an answer of the media type, whose body is not read yet. */
+  /** Returns an answer of the media type within 30 s, whose body is not read yet. */
   open(path: string, mediaType: string): Promise<Response>;
 }
 
 /**
- * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call. The token never comes from the command line, which
- * other users can see.
+ * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call, to this server alone: redirects are refused. The token
+ * never comes from the command line, which other users can see.
  */
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw usageError(`The URL of the server must begin with http:// or https://. "${url}" does not.`);
   }
-  const token = env.PICPOOL_TOKEN?.trim() || env.ADMIN_TOKEN?.trim();
+  const tokenName = ['PICPOOL_TOKEN', 'ADMIN_TOKEN'].find((name) => env[name]?.trim());
   const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };
-  if (token) headers.authorization = `Bearer ${token}`;
+  if (tokenName) headers.authorization = `Bearer ${env[tokenName]?.trim()}`;
 
-  async function call(
+  /** Returns what `read` makes of a good answer. */
+  async function call<T>(
     method: Method,
     path: string,
-    { body, headers: more, timeoutMs = TIMEOUT_MS }: Call = {},
-  ): Promise<Response> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), timeoutMs);
-    try {
+    { body, headers: more, timeoutMs = TIMEOUT_MS }: Call,
+    read: (answer: Response) => Promise<T>,
+  ): Promise<T> {
+    const send = async () => {
       const answer = await fetch(url + path, {
         method,
         headers: { ...headers, ...more },
-        signal: late.signal,
+        redirect: 'manual',
         ...(body && { body }),
       });
-      if (answer.ok) return answer;
-      throw new CommandError(await sentenceOf(answer, token !== undefined && token !== ''));
-    } catch (error) {
-      if (error instanceof CommandError) throw error;
-      const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : reasonOf(error);
-      throw new ServerAway(
-        `${url} does not respond (${why}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
-      );
-    } finally {
-      clearTimeout(timer);
+      if (answer.ok) return read(answer);
+      throw await refusalOf(answer, tokenName);
+    };
+    for (let waitedS = 0; ; ) {
+      try {
+        return await within(timeoutMs, send());
+      } catch (error) {
+        if (!(error instanceof CommandError)) {
+          throw new ServerAway(
+            `${url} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
+          );
+        }
+        if (!(error instanceof Limited) || waitedS + error.seconds > MAX_WAIT_S) throw error;
+        waitedS += error.seconds;
+        await setTimeout(error.seconds * 1000);
+      }
     }
   }
 
   return {
     url,
 
-    async ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call) {
-      const text = await readText(await call(method, path, options)).catch((error: unknown) => {
-        throw cutOff(error, 'what was asked may have been done');
-      });
+    async ask<T extends object>(method: Method, path: string, shape: Shape<T>, options: Call = {}) {
+      const text = await call(method, path, options, (answer) =>
+        readText(answer).catch((error: unknown) => {
+          throw cutOff(error, 'what was asked may have been done');
+        }),
+      );
       const found = parsed(text);
       if (found?.success !== true) throw otherProgram(url);
       for (const [name, type] of Object.entries(shape)) {
@@ -97,12 +113,12 @@ export function createClient(given: string | undefined, env: Environment): Clien
       return found as T;
     },
 
-    async open(path, mediaType) {
-      const answer = await call('GET', path);
-      if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
-      await answer.body?.cancel();
-      throw otherProgram(url);
-    },
+    open: (path, mediaType) =>
+      call('GET', path, {}, async (answer) => {
+        if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
+        await answer.body?.cancel();
+        throw otherProgram(url);
+      }),
   };
 }
 
@@ -128,6 +144,11 @@ function parsed(text: string): Record<string, unknown> | null {
 /** The server did not respond, so another call will not succeed either. */
 export class ServerAway extends CommandError {}
 
+/** A limit of the server was reached, so that nothing was done. It has room again after so many seconds. */
+class Limited extends CommandError {
+  seconds = 0;
+}
+
 /** Reads an answer of limited length. */
 export async function readText(answer: Response): Promise<string> {
   const decoder = new TextDecoder();
@@ -139,21 +160,29 @@ export async function readText(answer: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Returns the server's error as a sentence. */
-async function sentenceOf(answer: Response, hasToken: boolean): Promise<string> {
+/** Returns the server's error as a sentence. `tokenName`: the variable of the token that was sent. */
+async function refusalOf(answer: Response, tokenName: string | undefined): Promise<CommandError> {
+  const { status, headers, url } = answer;
+  const location = headers.get('location');
+  if (location !== null) {
+    const place = URL.canParse(location, url) ? new URL(location, url).href : 'nowhere';
+    return new CommandError(`The server redirects to ${place}. Name its new URL with --url or PICPOOL_URL.`);
+  }
   const facts = parsed(await readText(answer).catch(() => ''));
   if (typeof facts?.error !== 'string')
-    return `The server responded with status ${answer.status} and no reason.`;
-  const wait = answer.headers.get('retry-after');
-  return [
-    `The server refused (${answer.status}): ${facts.error}`,
-    answer.status === 401 &&
-      (hasToken ? 'ADMIN_TOKEN does not match.' : "Set ADMIN_TOKEN to the server's token."),
+    return new CommandError(`The server responded with status ${status} and no reason.`);
+  const wait = headers.get('retry-after');
+  const sentence = [
+    `The server refused (${status}): ${facts.error}`,
+    status === 401 &&
+      (tokenName ? `${tokenName} does not match.` : 'Set PICPOOL_TOKEN to a token of the server.'),
     wait !== null && `Try again in ${wait} s.`,
-    answer.status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
+    status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
   ]
     .filter((part) => part !== false)
     .join(' ');
+  const seconds = status === 429 ? Number(wait) : 0;
+  return seconds > 0 ? Object.assign(new Limited(sentence), { seconds }) : new CommandError(sentence);
 }
 
 /** Each runtime stores the reason in another place. */

@@ -288,14 +288,17 @@ test('upload prints the link that is asked for', async () => {
   expect([misused.code, misused.stdout]).toEqual([2, '']);
 });
 
-test.each(['bun', 'deno'] as const)('on %s, upload goes on when nobody hears what it says', async (runtime) => {
-  const picture = join(folder, `unheard-${runtime}.jpg`);
-  await writeFile(picture, await photo(40, 30));
-  const command = cliCommand(['upload', '/nowhere', picture], runtime).map((word) => `'${word}'`);
-  const script = `exec 3>&1; { ${command.join(' ')} 2>&1 >&3; echo "code $?" >&3; } | :`;
-  const child = Bun.spawn(['sh', '-c', script], { stdout: 'pipe', env: cliEnvironment(env) });
-  expect(await child.stdout.text()).toMatch(/^http:\S+\ncode 1\n$/);
-});
+test.each(['bun', 'deno'] as const)(
+  'on %s, upload goes on when nobody hears what it says',
+  async (runtime) => {
+    const picture = join(folder, `unheard-${runtime}.jpg`);
+    await writeFile(picture, await photo(40, 30));
+    const command = cliCommand(['upload', '/nowhere', picture], runtime).map((word) => `'${word}'`);
+    const script = `exec 3>&1; { ${command.join(' ')} 2>&1 >&3; echo "code $?" >&3; } | :`;
+    const child = Bun.spawn(['sh', '-c', script], { stdout: 'pipe', env: cliEnvironment(env) });
+    expect(await child.stdout.text()).toMatch(/^http:\S+\ncode 1\n$/);
+  },
+);
 
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
   const files = ['one.jpg', 'two.jpg'].map((name) => join(folder, name));
@@ -308,7 +311,8 @@ test('upload makes an album of what it uploads, and prints its link last and its
     title: 'Harbour',
     images: [{ url: one }, { url: two }],
   });
-  expect(stderr).toMatch(/^Album token, to change or delete the album: \w{32}$/m);
+  expect(stderr).toMatch(/^Album token, to change or delete \S+: \w{32}\n/);
+  expect(stderr).toContain(` ${album}: `);
 });
 
 test('upload has the server fetch what is a URL', async () => {
@@ -345,7 +349,7 @@ test('a server that is away, refuses, or is not picpool is reported in a sentenc
   const refused = await cli(['refresh', '--url', server.url]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
-    /^picpool: The server refused \(401\): .*Set ADMIN_TOKEN to the server's token\.\n$/,
+    /^picpool: The server refused \(401\): .*Set PICPOOL_TOKEN to a token of the server\.\n$/,
   );
   const stranger = await cli(['cleanup', '--url', world.page]);
   expect([stranger.code, stranger.stderr]).toEqual([
