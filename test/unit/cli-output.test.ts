@@ -153,6 +153,9 @@ test('secrets are masked wherever they occur', () => {
   expect(masked('BLOBS_URL', 's3://bucket?endpoint=https://s3.example&region=eu')).toBe(
     's3://bucket?endpoint=https://s3.example&region=eu',
   );
+  expect(masked('BLOBS_URL', 's3://bucket?region=eu&endpoint=https://me:se@cret@s3.example')).toBe(
+    's3://bucket?region=eu&endpoint=https://***@s3.example',
+  );
 });
 
 test('settings in a file are read as systemd reads them', () => {
