@@ -10,8 +10,9 @@ const DEFAULT_URL = 'http://localhost:3000';
 /** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
-/** In one call, until a limit of the server has room again. */
 const MAX_WAIT_S = 60;
+/** The server sends something every 15 s. */
+const SILENCE_MS = 60_000;
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
@@ -23,20 +24,14 @@ export interface Call {
   body?: FormData | string;
   /** In addition to those of every call. */
   headers?: Record<string, string>;
-  /** For the whole answer. Default: 30 s. */
+  /** For the headers of the answer, and again for its body. Default: 30 s. */
   timeoutMs?: number;
 }
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/** The fields that an answer must have, by the type of their values; optional ones are left out. */
-type Shape<T> = {
-  readonly [Name in keyof T as object extends Pick<T, Name> ? never : Name]:
-    | 'string'
-    | 'number'
-    | 'boolean'
-    | 'object';
-};
+/** The fields that an answer must have, by the type of their values. */
+type Shape<T> = { readonly [Name in keyof T]: 'string' | 'number' | 'boolean' | 'object' };
 
 /**
  * A picpool server as the commands use it. Both methods reject with a `CommandError` that explains the failure, also if
@@ -63,48 +58,38 @@ export function createClient(given: string | undefined, env: Environment): Clien
   const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };
   if (tokenName) headers.authorization = `Bearer ${env[tokenName]?.trim()}`;
 
-  /** Returns what `read` makes of a good answer. */
-  async function call<T>(
+  /** `roomS`: seconds that it may wait for the limits of the server, which does nothing meanwhile. */
+  async function call(
     method: Method,
     path: string,
-    { body, headers: more, timeoutMs = TIMEOUT_MS }: Call,
-    read: (answer: Response) => Promise<T>,
-  ): Promise<T> {
-    const send = async () => {
-      const answer = await fetch(url + path, {
-        method,
-        headers: { ...headers, ...more },
-        redirect: 'manual',
-        ...(body && { body }),
-      });
-      if (answer.ok) return read(answer);
-      throw await refusalOf(answer, tokenName);
-    };
-    for (let waitedS = 0; ; ) {
-      try {
-        return await within(timeoutMs, send());
-      } catch (error) {
-        if (!(error instanceof CommandError)) {
-          throw new ServerAway(
-            `${url} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
-          );
-        }
-        if (!(error instanceof Limited) || waitedS + error.seconds > MAX_WAIT_S) throw error;
-        waitedS += error.seconds;
-        await setTimeout(error.seconds * 1000);
-      }
-    }
+    options: Call = {},
+    roomS = MAX_WAIT_S,
+  ): Promise<Response> {
+    const { body, headers: more, timeoutMs = TIMEOUT_MS } = options;
+    const request = { method, headers: { ...headers, ...more }, ...(body && { body }) };
+    const asked = fetch(url + path, { ...request, redirect: 'manual' });
+    const answer = await within(timeoutMs, asked).catch((error: unknown) => {
+      throw new ServerAway(
+        `${url} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
+      );
+    });
+    if (answer.ok) return answer;
+    const seconds = answer.status === 429 ? Number(answer.headers.get('retry-after')) : 0;
+    if (!(seconds > 0 && seconds <= roomS)) throw new CommandError(await sentenceOf(answer, tokenName));
+    await answer.body?.cancel();
+    await setTimeout(seconds * 1000);
+    return call(method, path, options, roomS - seconds);
   }
 
   return {
     url,
 
-    async ask<T extends object>(method: Method, path: string, shape: Shape<T>, options: Call = {}) {
-      const text = await call(method, path, options, (answer) =>
-        readText(answer).catch((error: unknown) => {
-          throw cutOff(error, 'what was asked may have been done');
-        }),
-      );
+    async ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call) {
+      const answer = await call(method, path, options);
+      const reading = within(options?.timeoutMs ?? TIMEOUT_MS, readText(answer));
+      const text = await reading.catch((error: unknown) => {
+        throw cutOff(error, 'what was asked may have been done');
+      });
       const found = parsed(text);
       if (found?.success !== true) throw otherProgram(url);
       for (const [name, type] of Object.entries(shape)) {
@@ -113,12 +98,12 @@ export function createClient(given: string | undefined, env: Environment): Clien
       return found as T;
     },
 
-    open: (path, mediaType) =>
-      call('GET', path, {}, async (answer) => {
-        if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
-        await answer.body?.cancel();
-        throw otherProgram(url);
-      }),
+    async open(path, mediaType) {
+      const answer = await call('GET', path);
+      if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
+      await answer.body?.cancel();
+      throw otherProgram(url);
+    },
   };
 }
 
@@ -144,35 +129,40 @@ function parsed(text: string): Record<string, unknown> | null {
 /** The server did not respond, so another call will not succeed either. */
 export class ServerAway extends CommandError {}
 
-/** A limit of the server was reached, so that nothing was done. It has room again after so many seconds. */
-class Limited extends CommandError {
-  seconds = 0;
+/** Yields the text of an answer as it arrives. Rejects if nothing arrives for a minute. */
+export async function* piecesOf(answer: Response): AsyncGenerator<string> {
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  try {
+    while (reader) {
+      const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
+      if (piece.done) return;
+      yield decoder.decode(piece.value, { stream: true });
+    }
+  } finally {
+    await reader?.cancel().catch(() => {});
+  }
 }
 
 /** Reads an answer of limited length. */
 export async function readText(answer: Response): Promise<string> {
-  const decoder = new TextDecoder();
   let text = '';
-  for await (const piece of answer.body ?? []) {
-    text += decoder.decode(piece, { stream: true });
+  for await (const piece of piecesOf(answer)) {
+    text += piece;
     if (text.length > MAX_ANSWER_BYTES) throw new CommandError("The server's response is too long.");
   }
-  return text + decoder.decode();
+  return text;
 }
 
 /** Returns the server's error as a sentence. `tokenName`: the variable of the token that was sent. */
-async function refusalOf(answer: Response, tokenName: string | undefined): Promise<CommandError> {
-  const { status, headers, url } = answer;
-  const location = headers.get('location');
-  if (location !== null) {
-    const place = URL.canParse(location, url) ? new URL(location, url).href : 'nowhere';
-    return new CommandError(`The server redirects to ${place}. Name its new URL with --url or PICPOOL_URL.`);
-  }
+async function sentenceOf(answer: Response, tokenName: string | undefined): Promise<string> {
+  const { status, headers } = answer;
+  const place = headers.get('location');
+  if (place !== null) return `The server redirects to ${place}. Name its new URL with --url or PICPOOL_URL.`;
   const facts = parsed(await readText(answer).catch(() => ''));
-  if (typeof facts?.error !== 'string')
-    return new CommandError(`The server responded with status ${status} and no reason.`);
+  if (typeof facts?.error !== 'string') return `The server responded with status ${status} and no reason.`;
   const wait = headers.get('retry-after');
-  const sentence = [
+  return [
     `The server refused (${status}): ${facts.error}`,
     status === 401 &&
       (tokenName ? `${tokenName} does not match.` : 'Set PICPOOL_TOKEN to a token of the server.'),
@@ -181,8 +171,6 @@ async function refusalOf(answer: Response, tokenName: string | undefined): Promi
   ]
     .filter((part) => part !== false)
     .join(' ');
-  const seconds = status === 429 ? Number(wait) : 0;
-  return seconds > 0 ? Object.assign(new Limited(sentence), { seconds }) : new CommandError(sentence);
 }
 
 /** Each runtime stores the reason in another place. */

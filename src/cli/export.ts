@@ -1,8 +1,7 @@
 import { choice, choices, duration, integer, text } from '../config-values.ts';
-import { within } from '../lib/deadline.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
 import { EXPORT_FORMATS } from '../proxy/queries.ts';
-import { createClient, cutOff, serverOptions } from './client.ts';
+import { createClient, cutOff, piecesOf, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { flag, value, valueOr } from './options.ts';
@@ -14,8 +13,6 @@ const COUNTRIES = [
 const SHARE = [/^(0|1|0?\.\d+|1\.0+)$/, 'a number from 0 to 1'] as const;
 const PORTS = [/^[1-9]\d{0,4}(,[1-9]\d{0,4})*$/, 'ports, separated by commas, such as 80,3128'] as const;
 
-/** The server sends a piece at a time, and each soon. */
-const SILENCE_MS = 60_000;
 const LINES = 'text/plain';
 const MEDIA_TYPES: Record<(typeof EXPORT_FORMATS)[number], string> = {
   ...{ standard: LINES, text: LINES, url: LINES },
@@ -90,14 +87,8 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     if (maxAgeMs !== undefined) parameters.set('max_age', String(Math.ceil(maxAgeMs / 1000)));
     const client = createClient(options.url, env);
     const answer = await client.open(`/api/export?${parameters}`, MEDIA_TYPES[options.format]);
-    const decoder = new TextDecoder();
-    const reader = answer.body?.getReader();
     try {
-      while (reader) {
-        const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
-        if (piece.done) break;
-        await terminal.print(decoder.decode(piece.value, { stream: true }));
-      }
+      for await (const piece of piecesOf(answer)) await terminal.print(piece);
     } catch (error) {
       throw cutOff(error, 'the list is incomplete');
     }

@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { countOf, formatCount } from '../lib/format.ts';
-import { type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
+import { type Client, createClient, piecesOf, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { flag } from './options.ts';
@@ -99,8 +98,6 @@ export interface Job {
   removed: number;
 }
 
-/** The server sends something every 15 s. */
-const SILENCE_MS = 60_000;
 /** A job with ten thousand lists takes 2 MB. */
 const MAX_EVENT_CHARS = 16_000_000;
 const PAUSE_MS = 1000;
@@ -129,24 +126,15 @@ async function followJob(client: Client, id: string, onChange: (job: Job) => voi
 
 async function* listen(client: Client): AsyncGenerator<Job> {
   const answer = await client.open('/api/refresh/events', 'text/event-stream');
-  const reader = answer.body?.getReader();
-  if (!reader) return;
-  const decoder = new TextDecoder();
   let pending = '';
-  try {
-    for (;;) {
-      const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
-      if (piece.done) return;
-      pending += decoder.decode(piece.value, { stream: true });
-      const events = pending.split('\n\n');
-      pending = events.pop() ?? '';
-      if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event from the server is too long.');
-      for (const event of events) {
-        const data = /^data: (.*)$/m.exec(event)?.[1];
-        if (data !== undefined) yield parseForeignJson(data, { maxLength: MAX_EVENT_CHARS }) as Job;
-      }
+  for await (const piece of piecesOf(answer)) {
+    pending += piece;
+    const events = pending.split('\n\n');
+    pending = events.pop() ?? '';
+    if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event from the server is too long.');
+    for (const event of events) {
+      const data = /^data: (.*)$/m.exec(event)?.[1];
+      if (data !== undefined) yield parseForeignJson(data, { maxLength: MAX_EVENT_CHARS }) as Job;
     }
-  } finally {
-    await reader.cancel().catch(() => {});
   }
 }
