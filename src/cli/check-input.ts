@@ -4,6 +4,7 @@ import process from 'node:process';
 import type { Config } from '../config.ts';
 import { choice, text, urls } from '../config-values.ts';
 import { canonicalAddress, isGloballyRoutable, isHostName, unbracketed } from '../lib/address.ts';
+import { countOf } from '../lib/format.ts';
 import { createSeen, keyOf } from '../proxy/discovery/key.ts';
 import { type Dialled, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import type { OnCandidate, PaidEntry } from '../proxy/sources/candidate-sink.ts';
@@ -33,7 +34,8 @@ interface Candidates {
   candidates(): AsyncGenerator<Dialled>;
   /** Returns how many there are, as far as is known. */
   size(): { total?: number; estimated?: boolean };
-  counts(): { rejected: number; repeated: number };
+  /** Returns what was not taken so far, for a summary. */
+  leftOut(): string[];
 }
 
 /** @throws {CommandError} if there is nothing to read. */
@@ -104,7 +106,13 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
 
   return {
     candidates,
-    counts: () => counts,
+    leftOut() {
+      const { rejected, repeated } = counts;
+      return [
+        rejected > 0 && countOf(rejected, 'entry is not a proxy', 'entries are not proxies'),
+        repeated > 0 && countOf(repeated, 'duplicate'),
+      ].filter((part) => part !== false);
+    },
     size() {
       if (ended) return { total: found };
       if (bytesInAll === null || bytesRead === 0) return {};

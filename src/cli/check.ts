@@ -3,7 +3,7 @@ import { type Config, parseConfig } from '../config.ts';
 import { choice, integer, text, timer } from '../config-values.ts';
 import { csvRow } from '../lib/csv.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
-import { countOf, formatCount } from '../lib/format.ts';
+import { formatCount } from '../lib/format.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import { type Checker, located } from '../proxy/check/checker.ts';
 import type { CountryOf } from '../proxy/pool/country.ts';
@@ -161,7 +161,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     progress?.end();
     checker.close();
     site.close();
-    if (!options.quiet) summarize(terminal, tally, source.counts());
+    if (!options.quiet) summarize(terminal, tally, source.leftOut());
     if (interruption.signal.aborted) return EXIT.interrupted;
     return tally.alive > 0 ? EXIT.done : EXIT.failed;
   },
@@ -216,13 +216,9 @@ async function requireJudge(checker: Checker): Promise<void> {
 function summarize(
   terminal: Terminal,
   { checked, alive, untested }: { checked: number; alive: number; untested: Map<Protocol, number> },
-  { rejected, repeated }: { rejected: number; repeated: number },
+  leftOut: readonly string[],
 ): void {
-  const rest = [
-    rejected > 0 && `${countOf(rejected, 'entry is not a proxy', 'entries are not proxies')}`,
-    repeated > 0 && countOf(repeated, 'duplicate'),
-  ].filter((part) => part !== false);
-  terminal.say([`${formatCount(alive)} of ${formatCount(checked)} alive`, ...rest].join('; '));
+  terminal.say([`${formatCount(alive)} of ${formatCount(checked)} alive`, ...leftOut].join('; '));
   for (const [protocol, count] of untested) {
     terminal.say(`${formatCount(count)} ${protocol} not tested: no judge for them responds`);
   }

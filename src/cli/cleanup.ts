@@ -10,8 +10,7 @@ const TIMEOUT_MS = 60_000;
 interface Removed {
   removed: number;
   freed_bytes: number;
-  /** Missing from older servers. */
-  complete?: boolean;
+  complete: boolean;
 }
 
 export const command = defineCommand({
@@ -36,12 +35,12 @@ server did not run never counts as idle.`,
       const part = await client.ask<Removed>(
         'POST',
         path,
-        { removed: 'number', freed_bytes: 'number' },
+        { removed: 'number', freed_bytes: 'number', complete: 'boolean' },
         { timeoutMs: TIMEOUT_MS },
       );
       sum.removed += part.removed;
       sum.freed_bytes += part.freed_bytes;
-      complete = part.complete !== false || part.removed === 0;
+      complete = part.complete || part.removed === 0;
       if (!complete) terminal.say(`${countOf(sum.removed, 'image')} removed so far`);
     }
     await terminal.print(

@@ -1,5 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Environment } from '../config.ts';
 import { text } from '../config-values.ts';
+import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { CommandError, usageError } from './exit.ts';
 import { value } from './options.ts';
@@ -8,6 +10,9 @@ const DEFAULT_URL = 'http://localhost:3000';
 /** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
+const MAX_WAIT_S = 60;
+/** The server sends something every 15 s. */
+const SILENCE_MS = 60_000;
 
 /** The options of all commands that call a server. */
 export const serverOptions = {
@@ -19,16 +24,14 @@ export interface Call {
   body?: FormData | string;
   /** In addition to those of every call. */
   headers?: Record<string, string>;
-  /** From the start of the call to the headers of the answer. Default: 30 s. */
+  /** For the headers of the answer, and again for its body. Default: 30 s. */
   timeoutMs?: number;
 }
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/** The fields that an answer must have, by the type of their values; optional ones are left out. */
-type Shape<T> = {
-  readonly [Name in keyof T as object extends Pick<T, Name> ? never : Name]: 'string' | 'number' | 'object';
-};
+/** The fields that an answer must have, by the type of their values. */
+type Shape<T> = { readonly [Name in keyof T]: 'string' | 'number' | 'boolean' | 'object' };
 
 /**
  * A picpool server as the commands use it. Both methods reject with a `CommandError` that explains the failure, also if
@@ -38,55 +41,53 @@ export interface Client {
   readonly url: string;
   /** Returns the answer to a call, as JSON that says `success` and has these fields. */
   ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call): Promise<T>;
-  /** Returns an answer of the media type, whose body is not read yet. */
+  /** Returns an answer of the media type within 30 s, whose body is not read yet. */
   open(path: string, mediaType: string): Promise<Response>;
 }
 
 /**
- * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call. The token never comes from the command line, which
- * other users can see.
+ * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call, to this server alone: redirects are refused. The token
+ * never comes from the command line, which other users can see.
  */
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw usageError(`The URL of the server must begin with http:// or https://. "${url}" does not.`);
   }
-  const token = env.PICPOOL_TOKEN?.trim() || env.ADMIN_TOKEN?.trim();
+  const tokenName = ['PICPOOL_TOKEN', 'ADMIN_TOKEN'].find((name) => env[name]?.trim());
   const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };
-  if (token) headers.authorization = `Bearer ${token}`;
+  if (tokenName) headers.authorization = `Bearer ${env[tokenName]?.trim()}`;
 
+  /** `roomS`: seconds that it may wait for the limits of the server, which does nothing meanwhile. */
   async function call(
     method: Method,
     path: string,
-    { body, headers: more, timeoutMs = TIMEOUT_MS }: Call = {},
+    options: Call = {},
+    roomS = MAX_WAIT_S,
   ): Promise<Response> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), timeoutMs);
-    try {
-      const answer = await fetch(url + path, {
-        method,
-        headers: { ...headers, ...more },
-        signal: late.signal,
-        ...(body && { body }),
-      });
-      if (answer.ok) return answer;
-      throw new CommandError(await sentenceOf(answer, token !== undefined && token !== ''));
-    } catch (error) {
-      if (error instanceof CommandError) throw error;
-      const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : reasonOf(error);
+    const { body, headers: more, timeoutMs = TIMEOUT_MS } = options;
+    const request = { method, headers: { ...headers, ...more }, ...(body && { body }) };
+    const asked = fetch(url + path, { ...request, redirect: 'manual' });
+    const answer = await within(timeoutMs, asked).catch((error: unknown) => {
       throw new ServerAway(
-        `${url} does not respond (${why}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
+        `${url} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
       );
-    } finally {
-      clearTimeout(timer);
-    }
+    });
+    if (answer.ok) return answer;
+    const seconds = answer.status === 429 ? Number(answer.headers.get('retry-after')) : 0;
+    if (!(seconds > 0 && seconds <= roomS)) throw new CommandError(await sentenceOf(answer, tokenName));
+    await answer.body?.cancel();
+    await setTimeout(seconds * 1000);
+    return call(method, path, options, roomS - seconds);
   }
 
   return {
     url,
 
     async ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call) {
-      const text = await readText(await call(method, path, options)).catch((error: unknown) => {
+      const answer = await call(method, path, options);
+      const reading = within(options?.timeoutMs ?? TIMEOUT_MS, readText(answer));
+      const text = await reading.catch((error: unknown) => {
         throw cutOff(error, 'what was asked may have been done');
       });
       const found = parsed(text);
@@ -128,36 +129,52 @@ function parsed(text: string): Record<string, unknown> | null {
 /** The server did not respond, so another call will not succeed either. */
 export class ServerAway extends CommandError {}
 
-/** Reads an answer of limited length. */
-export async function readText(answer: Response): Promise<string> {
+/** Yields the text of an answer as it arrives. Rejects if nothing arrives for a minute. */
+export async function* piecesOf(answer: Response): AsyncGenerator<string> {
+  const reader = answer.body?.getReader();
   const decoder = new TextDecoder();
-  let text = '';
-  for await (const piece of answer.body ?? []) {
-    text += decoder.decode(piece, { stream: true });
-    if (text.length > MAX_ANSWER_BYTES) throw new CommandError("The server's response is too long.");
+  try {
+    while (reader) {
+      const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
+      if (piece.done) return;
+      yield decoder.decode(piece.value, { stream: true });
+    }
+  } finally {
+    await reader?.cancel().catch(() => {});
   }
-  return text + decoder.decode();
 }
 
-/** Returns the server's error as a sentence. */
-async function sentenceOf(answer: Response, hasToken: boolean): Promise<string> {
+/** Reads an answer of limited length. */
+export async function readText(answer: Response): Promise<string> {
+  let text = '';
+  for await (const piece of piecesOf(answer)) {
+    text += piece;
+    if (text.length > MAX_ANSWER_BYTES) throw new CommandError("The server's response is too long.");
+  }
+  return text;
+}
+
+/** Returns the server's error as a sentence. `tokenName`: the variable of the token that was sent. */
+async function sentenceOf(answer: Response, tokenName: string | undefined): Promise<string> {
+  const { status, headers } = answer;
+  const place = headers.get('location');
+  if (place !== null) return `The server redirects to ${place}. Name its new URL with --url or PICPOOL_URL.`;
   const facts = parsed(await readText(answer).catch(() => ''));
-  if (typeof facts?.error !== 'string')
-    return `The server responded with status ${answer.status} and no reason.`;
-  const wait = answer.headers.get('retry-after');
+  if (typeof facts?.error !== 'string') return `The server responded with status ${status} and no reason.`;
+  const wait = headers.get('retry-after');
   return [
-    `The server refused (${answer.status}): ${facts.error}`,
-    answer.status === 401 &&
-      (hasToken ? 'ADMIN_TOKEN does not match.' : "Set ADMIN_TOKEN to the server's token."),
+    `The server refused (${status}): ${facts.error}`,
+    status === 401 &&
+      (tokenName ? `${tokenName} does not match.` : 'Set PICPOOL_TOKEN to a token of the server.'),
     wait !== null && `Try again in ${wait} s.`,
-    answer.status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
+    status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
   ]
     .filter((part) => part !== false)
     .join(' ');
 }
 
 /** Each runtime stores the reason in another place. */
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && typeof error.code === 'string') return error.code;
   const { cause } = error;

@@ -2,10 +2,18 @@ import { AppError, ConfigError } from '../errors.ts';
 
 /**
  * The exit codes of the program. `damaged`: the database is, or only a newer version can read it, so that starting again
- * would not help. `lost`: a backup is made, but the stores have lost files. `interrupted`: what shells report for a program
- * that SIGINT ended.
+ * would not help. `lost`: a backup is made, but the stores have lost files. `interrupted` and `unread`: what shells report
+ * for a program that SIGINT or SIGPIPE ended.
  */
-export const EXIT = { done: 0, failed: 1, usage: 2, damaged: 3, lost: 4, interrupted: 130 } as const;
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  damaged: 3,
+  lost: 4,
+  interrupted: 130,
+  unread: 141,
+} as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

@@ -4,7 +4,7 @@ import { duration } from '../config-values.ts';
 import { ruleOf } from '../http/errors.ts';
 import { coerce } from '../lib/schema.ts';
 import { EXPORT_FORMATS, exportQuery } from '../proxy/queries.ts';
-import { createClient, cutOff, serverOptions } from './client.ts';
+import { createClient, cutOff, piecesOf, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { flag, value } from './options.ts';
@@ -73,11 +73,8 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     if (maxAgeMs !== undefined) parameters.set('max_age', String(Math.ceil(maxAgeMs / 1000)));
     const format = EXPORT_FORMATS.find((name) => name === wishes.format) ?? 'standard';
     const answer = await createClient(url, env).open(`/api/export?${parameters}`, MEDIA_TYPES[format]);
-    const decoder = new TextDecoder();
     try {
-      for await (const piece of answer.body ?? []) {
-        await terminal.print(decoder.decode(piece, { stream: true }));
-      }
+      for await (const piece of piecesOf(answer)) await terminal.print(piece);
     } catch (error) {
       throw cutOff(error, 'the list is incomplete');
     }

@@ -54,7 +54,7 @@ out what works.
     const allowPrivate = options['allow-private'] || config.PROXY_ALLOW_PRIVATE;
     const own = new Set(ownAddresses());
     const { list: paths, input: format, protocol: protocols } = options;
-    const upstreams = await readUpstreams({ paths, format, protocols, allowPrivate }, own);
+    const { upstreams, leftOut } = await readUpstreams({ paths, format, protocols, allowPrivate }, own);
     const say = (sentence: string) => options.quiet || terminal.say(`picpool: ${sentence}`);
 
     const monotonic = () => performance.now();
@@ -92,9 +92,8 @@ out what works.
       throw new CommandError(`Cannot listen on port ${options.port} (${error.code ?? error.message}).`);
     });
     for (const upstream of upstreams.values()) gateway.engine.set(upstream);
-    say(
-      `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}, ${countOf(upstreams.size, 'proxy', 'proxies')}`,
-    );
+    const place = `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}`;
+    say([`${place}, ${countOf(upstreams.size, 'proxy', 'proxies')}`, ...leftOut].join('; '));
 
     await Promise.race(SIGNALS.map((signal) => once(process, signal)));
     gateway.stop();
@@ -108,7 +107,7 @@ out what works.
 async function readUpstreams(
   options: InputOptions,
   own: ReadonlySet<string>,
-): Promise<Map<string, Upstream>> {
+): Promise<{ upstreams: Map<string, Upstream>; leftOut: string[] }> {
   if (options.paths.length === 0) throw usageError('Name a list: --list FILE.');
   const source = await openCandidates(options);
   const upstreams = new Map<string, Upstream>();
@@ -121,6 +120,9 @@ async function readUpstreams(
     if (!known) upstreams.set(upstream.key, upstream);
     else known.carries.plain ||= upstream.carries.plain;
   }
-  if (upstreams.size === 0) throw new CommandError('There are no proxies in the list.');
-  return upstreams;
+  const leftOut = source.leftOut();
+  if (upstreams.size === 0) {
+    throw new CommandError(`${['There are no proxies in the list', ...leftOut].join('; ')}.`);
+  }
+  return { upstreams, leftOut };
 }

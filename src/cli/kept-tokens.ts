@@ -6,6 +6,7 @@ import type { Environment } from '../config.ts';
 interface KeptTokens {
   /** Path of the file. */
   readonly path: string;
+  /** Rejects if the file cannot be written. */
   keep(image: KeptImage, token: string): Promise<void>;
   /** Returns the token of an image, or `null` if none was kept. */
   find(image: KeptImage): Promise<string | null>;
@@ -23,17 +24,17 @@ const OWNER_ALONE_FOLDER = 0o700;
 
 /**
  * Opens `picpool/tokens` below `XDG_CONFIG_HOME`, or else `~/.config`: lines with server, ID and token, of which the
- * last of an image holds; without a token, the image was forgotten. Returns `null` if neither folder is known. Programs
- * may keep and forget tokens at the same time, because lines are only appended.
+ * last of an image holds; without a token, the image was forgotten. If neither folder is known, nothing can be kept.
+ * Programs may keep and forget tokens at the same time, because lines are only appended.
  */
-export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptTokens | null {
-  const base = XDG_CONFIG_HOME || (HOME ? join(HOME, '.config') : null);
-  if (base === null) return null;
-  const path = join(base, 'picpool', 'tokens');
+export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptTokens {
+  const path = join(XDG_CONFIG_HOME || join(HOME || '~', '.config'), 'picpool', 'tokens');
 
   async function append(image: KeptImage, token: string): Promise<void> {
+    if (path.startsWith('~')) throw new Error('HOME is not set');
     await mkdir(dirname(path), { recursive: true, mode: OWNER_ALONE_FOLDER });
-    await appendFile(path, `${keyOf(image)}${token}\n`, { mode: OWNER_ALONE });
+    // A full disk, or a crash, may have cut the line before.
+    await appendFile(path, `\n${keyOf(image)}${token}\n`, { mode: OWNER_ALONE });
     // The file may be old, and readable by others.
     await chmod(path, OWNER_ALONE);
   }

@@ -29,14 +29,15 @@ ${Object.entries(COMMANDS)
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
 standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
-line or settings, 3 damaged database, 4 a backup of stores that have lost files, 130 interrupted.
+line or settings, 3 damaged database, 4 a backup of stores that have lost files, 130 interrupted,
+141 nobody reads the output any more.
 `;
 
 /** Runs the command that the arguments name, and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   keepNewFilesPrivate();
   const { stdout, stderr } = process;
-  const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.done) });
+  const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.unread) });
   const code = await begin(args, { runtime, env, terminal });
   await terminal.flush().catch((error: unknown) => terminal.say(`picpool: ${sentenceOf(error)}`));
   process.exit(code);

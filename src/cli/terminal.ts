@@ -38,7 +38,7 @@ interface TerminalOptions {
   stdout: Stream;
   stderr: Stream;
   env: Environment;
-  /** Called when the reader of one of them has gone, so that nobody is left to write for. */
+  /** Called when nobody reads the standard output any more. Standard error without a reader is ignored. */
   onGone: () => void;
 }
 
@@ -53,9 +53,9 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
   // The callback of each write reports the error.
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
 
-  function write(stream: Stream, text: string): Promise<void> {
+  function write(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      stream.write(text, (error) => {
+      stdout.write(text, (error) => {
         if (!error) return resolve();
         const code = 'code' in error ? String(error.code) : error.message;
         if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return onGone();
@@ -65,7 +65,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
   }
 
   function tell(text: string): void {
-    telling = write(stderr, text).catch(() => {});
+    telling = new Promise((resolve) => stderr.write(text, () => resolve()));
   }
 
   function clear(): void {
@@ -81,7 +81,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
           const piece = pending;
           pending = '';
           if (stdout.isTTY) clear();
-          return write(stdout, piece);
+          return write(piece);
         });
       }
       pending += text;

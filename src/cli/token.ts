@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { createTokens, ROLES, TOKEN_NAME, type Token } from '../access/tokens.ts';
 import { readUsage, type Usage } from '../access/usage.ts';
 import { choice, rate } from '../config-values.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import { openAudit } from '../start/audit.ts';
 import { defineCommand } from './command.ts';
-import { CommandError, EXIT, usageError } from './exit.ts';
+import { EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
 import { withStores } from './stores.ts';
 
@@ -44,8 +45,11 @@ is printed once and stored nowhere: the records hold only its SHA-256.
       const tokens = createTokens({ state, random: randomBytes, now: Date.now });
       if (verb === 'list') await terminal.print(listed(await tokens.list(), await readUsage(state)));
       else if (verb === 'revoke') {
-        if (!(await once({ ...act, what: 'token.revoke' }, () => tokens.revoke(name))))
-          throw new CommandError(`There is no token named ${name}.`);
+        // Thrown within the act, so that the log says that it was refused.
+        await once({ ...act, what: 'token.revoke' }, async () => {
+          if (!(await tokens.revoke(name)))
+            throw new AppError('not_found', inEnglish(`There is no token named ${name}.`));
+        });
         terminal.say(`${name} is revoked.`);
       } else {
         const { role, rate = null, quota = null } = options;

@@ -28,11 +28,10 @@ const UNREADABLE: Record<string, string> = {
 /** What every upload is answered with, as far as it is used here. */
 const UPLOADED = {
   ...({ id: 'string', delete_token: 'string', url: 'string', raw_url: 'string' } as const),
-  ...({ markdown: 'string', html: 'string', bbcode: 'string' } as const),
+  ...({ markdown: 'string', html: 'string', bbcode: 'string', warnings: 'object' } as const),
 } as const;
-type Uploaded = Record<keyof typeof UPLOADED, string> & {
-  /** Missing from servers before the first release with warnings. */
-  warnings?: unknown;
+type Uploaded = Record<Exclude<keyof typeof UPLOADED, 'warnings'>, string> & {
+  warnings: { message: string }[];
 };
 const MAX_SIDE = 16_384;
 const URL_FORM = /^https?:\/\//i;
@@ -112,6 +111,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     const client = createClient(options.url, env);
     const password = await passwordOf(options, terminal);
     const album = options.album === undefined ? null : await makeAlbum(client, options.album);
+    // Now, because nothing else has it if the uploads are interrupted.
+    if (album) terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
     const fields = {
       album: album?.id,
       album_token: album?.token,
@@ -129,6 +130,11 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       alt: options.alt,
     };
     const tokens = openKeptTokens(env);
+    // A server may have another name in its links than here, and be asked by either to delete.
+    const keep = async ({ id, url, delete_token: token }: Uploaded) => {
+      const servers = new Set([client.url, url.slice(0, url.lastIndexOf('/i/'))]);
+      for (const server of servers) await tokens.keep({ server, id }, token);
+    };
     const progress = createProgress(terminal, 'uploaded', () => performance.now());
     let failed = 0;
     for (const [index, path] of operands.entries()) {
@@ -138,25 +144,27 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           ...sent,
           timeoutMs: TIMEOUT_MS,
         });
-        await tokens
-          ?.keep({ server: client.url, id: uploaded.id }, uploaded.delete_token)
-          .catch((error: unknown) => {
-            terminal.say(`picpool: ${path}: ${tokens.path} cannot be written (${reasonOf(error)}).`);
-          });
+        await keep(uploaded).catch((error: unknown) => {
+          const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
+          terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
+        });
         const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
         await terminal.print(`${shown}\n`);
-        for (const message of warningsIn(uploaded)) terminal.say(`picpool: ${path}: ${message}`);
+        for (const { message } of uploaded.warnings) terminal.say(`picpool: ${path}: ${message}`);
       } catch (error) {
-        if (error instanceof ServerAway || !(error instanceof CommandError)) throw error;
+        if (!(error instanceof CommandError)) throw error;
         failed++;
         terminal.say(`picpool: ${path}: ${error.message}`);
+        const left = error instanceof ServerAway ? operands.slice(index + 1) : [];
+        failed += left.length;
+        if (left.length > 0) terminal.say(`Not tried: ${left.join(' ')}`);
+        if (error instanceof ServerAway) break;
       }
       progress.update({ done: index + 1, total: operands.length });
     }
     progress.end();
     if (album) {
       await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : album.url}\n`);
-      terminal.say(`Album token, to change or delete the album: ${album.token}`);
     }
     if (failed > 0 && operands.length > 1) {
       terminal.say(`${countOf(failed, 'file')} of ${operands.length} not uploaded`);
@@ -193,11 +201,6 @@ async function formOf(path: string, fields: Fields): Promise<FormData> {
   }
   body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
   return body;
-}
-
-function warningsIn({ warnings }: Pick<Uploaded, 'warnings'>): string[] {
-  if (!Array.isArray(warnings)) return [];
-  return warnings.flatMap((warning) => (typeof warning?.message === 'string' ? [warning.message] : []));
 }
 
 async function readWhole(path: string): Promise<Blob> {

@@ -1,6 +1,8 @@
 const HIDDEN = '***';
 /** Settings whose whole value is secret. */
 const SECRET = /(TOKEN|SECRET|SECRET_ACCESS_KEY|PASSWORD)$/;
+/** The login of a URL within a parameter. */
+const INNER_LOGIN = /([?&][\w.-]+=\w+:\/\/)[^/?#&\s]*@/g;
 /** Parameters of URLs that are usually secret. */
 const SECRET_PARAMETER = /([?&][\w.-]*(?:key|token|secret|passw|auth|sig)[\w.-]*=)[^&#,\s]*/gi;
 
@@ -13,6 +15,7 @@ export function masked(name: string, value: string): string {
     .split(/,(?=\s*[\w+.=-]+:\/\/)/)
     .map(withoutLogin)
     .join(',')
+    .replace(INNER_LOGIN, `$1${HIDDEN}@`)
     .replace(SECRET_PARAMETER, `$1${HIDDEN}`);
 }
 

@@ -281,6 +281,68 @@ test('events go on from the last one where the connection broke, and end with th
   ]);
 });
 
+test.each([
+  ['soon', 3000],
+  ['0', 250],
+  ['-1', 3000],
+  ['1.5', 3000],
+  ['99999999999', 60_000],
+] as const)('a server that says retry: %s is asked for events again after %d ms', async (retry, expected) => {
+  const { setTimeout: real } = globalThis;
+  const waits: (number | undefined)[] = [];
+  const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
+    waits.push(ms);
+    return real(work, 0);
+  }) as typeof setTimeout);
+  const answers = [stream(`retry: ${retry}\ndata: {"checked":1}\n\n`), Response.json({})];
+  const picpool = createPicpool(BASE, { timeoutMs: 0, fetch: () => answers.shift() ?? Response.error() });
+  await Array.fromAsync(picpool.refreshEvents()).catch(() => {});
+  timers.mockRestore();
+  expect(waits).toEqual([expected]);
+});
+
+test('JSON of another program is not believed', async () => {
+  for (const body of [
+    {},
+    null,
+    [],
+    { success: true },
+    { success: false, id: 'abc', proxies: [], images: [] },
+  ]) {
+    const other = createPicpool(BASE, { fetch: () => Response.json(body) });
+    for (const asked of [
+      () => other.deleteImage('abc'),
+      () => other.someProxies(1),
+      () => other.images().next(),
+      () => other.refresh(),
+    ]) {
+      expect(await asked().catch(({ code }: PicpoolError) => code)).toBe('invalid_answer');
+    }
+  }
+});
+
+test('proxies are those for the scheme of the site, and not blamed for a mistake of the caller', async () => {
+  const pool = await createPoolServer();
+  await pool.store.save(drafts(3));
+  const { proxies, asked } = clientOf(pool);
+  const send = async () => new Response();
+  const listed = (protocol: string) => `GET /api/v1/proxies?protocol=${protocol}&limit=5`;
+  const mistaken = throughPool(proxies, 'http://site.test/', send, {
+    isBan: () => {
+      throw new TypeError('a mistake');
+    },
+  });
+  expect(await mistaken.catch((error: Error) => error.message)).toBe('a mistake');
+  expect(asked).toEqual([listed('http')]);
+  for (const filter of [{}, { protocol: 'socks5' as const }]) {
+    await throughPool(proxies, 'https://site.test/', send, { filter }).catch(() => {});
+  }
+  expect(asked.filter((line) => line.startsWith('GET')).slice(1)).toEqual([
+    listed('https'),
+    listed('socks5'),
+  ]);
+});
+
 test('what fails because its caller has left is not held against the proxy', async () => {
   const pool = await createPoolServer();
   await pool.store.save(drafts(3));
@@ -291,7 +353,7 @@ test('what fails because its caller has left is not held against the proxy', asy
     leaving.abort(new Error('left'));
     throw signal.reason;
   };
-  expect(throughPool(proxies, 'https://site.test/', send, { signal })).rejects.toThrow('left');
+  expect(throughPool(proxies, 'http://site.test/', send, { signal })).rejects.toThrow('left');
   expect(asked).toHaveLength(1);
 });
 

@@ -236,14 +236,16 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     const page = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('a page') });
     const options = ['--allow-private', '--ports', 'any', '--port', '0', '--list', '-'];
     const child = Bun.spawn(cliCommand(['gateway', ...options]), {
-      stdin: new Blob([`${line()}\n`]),
+      stdin: new Blob([`${line()}\nrubbish\n`]),
       stdout: 'ignore',
       stderr: 'pipe',
       env: cliEnvironment(),
     });
     try {
       const { value } = await child.stderr.getReader().read();
-      const [proxy = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(new TextDecoder().decode(value)) ?? [];
+      const said = new TextDecoder().decode(value);
+      expect(said).toEndWith(', 1 proxy; 1 entry is not a proxy\n');
+      const [proxy = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
       const answer = await fetch(`http://127.0.0.1:${page.port}/`, { proxy });
       if (expected === null) expect(answer.status).toBeGreaterThan(400);
       else expect(await answer.text()).toBe(expected);

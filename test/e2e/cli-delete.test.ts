@@ -1,8 +1,10 @@
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { once } from 'node:events';
-import { readFile, stat } from 'node:fs/promises';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { createClient } from '../../src/cli/client.ts';
+import { command as exporting } from '../../src/cli/export.ts';
 import { openKeptTokens } from '../../src/cli/kept-tokens.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
@@ -33,7 +35,7 @@ test(
         expect([(await stat(path)).mode & 0o777, (await stat(join(path, '..'))).mode & 0o777]).toEqual([
           0o600, 0o700,
         ]);
-        expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(3);
+        expect((await readFile(path, 'utf8')).split('\n').filter(Boolean)).toHaveLength(2);
 
         const stranger = await cli(['delete', page], {
           env: { ...env, XDG_CONFIG_HOME: join(folder, 'other') },
@@ -49,7 +51,7 @@ test(
         const tokens = openKeptTokens(env);
         for (const link of [page, raw]) {
           const id = /\w{12}/.exec(link.split('/i/')[1] ?? '')?.[0] ?? '';
-          expect(await tokens?.find({ server: server.url, id })).toBeNull();
+          expect(await tokens.find({ server: server.url, id })).toBeNull();
         }
 
         const again = await cli(['delete', page, 'nonsense'], { env, runtime: 'deno' });
@@ -68,16 +70,30 @@ test('a token that was kept while others were forgotten is found', () =>
     const tokens = openKeptTokens({ XDG_CONFIG_HOME: folder });
     const named = (id: string) => ({ server: 'http://localhost:3000', id });
     const ids = Array.from({ length: 200 }, (_, index) => `id${index}`);
-    for (const id of ids.slice(0, 100)) await tokens?.keep(named(id), 'old');
+    for (const id of ids.slice(0, 100)) await tokens.keep(named(id), 'old');
     await Promise.all(
-      ids.map((id, index) => (index < 100 ? tokens?.forget(named(id)) : tokens?.keep(named(id), 'new'))),
+      ids.map((id, index) => (index < 100 ? tokens.forget(named(id)) : tokens.keep(named(id), 'new'))),
     );
-    const found = await Promise.all(ids.map((id) => tokens?.find(named(id))));
+    const found = await Promise.all(ids.map((id) => tokens.find(named(id))));
     expect(found).toEqual(ids.map((_, index) => (index < 100 ? null : 'new')));
   }));
 
-/** A program that is not picpool, and answers everything the same way. */
-async function withStranger(answer: () => Response, work: (url: string) => Promise<void>): Promise<void> {
+test('a line that a full disk or a crash has cut costs only its own token', () =>
+  withFolder(async (folder) => {
+    const tokens = openKeptTokens({ XDG_CONFIG_HOME: folder });
+    const [first, second] = ['first', 'second'].map((id) => ({ server: 'http://localhost:3000', id }));
+    if (!first || !second) throw new Error('unreachable');
+    await tokens.keep(first, 'one');
+    await appendFile(tokens.path, 'http://localhost:3000 cut');
+    await tokens.keep(second, 'two');
+    expect([await tokens.find(first), await tokens.find(second)]).toEqual(['one', 'two']);
+  }));
+
+/** A program that need not be picpool. */
+async function withStranger(
+  answer: (request: Request) => Response | Promise<Response>,
+  work: (url: string) => Promise<void>,
+): Promise<void> {
   const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: answer });
   await work(stranger.url.href.replace(/\/$/, '')).finally(() => stranger.stop(true));
 }
@@ -94,7 +110,7 @@ test.each([
     withStranger(answer, async (url) => {
       const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
       const image = { server: url, id: 'abcdefghijkl' };
-      await openKeptTokens(env)?.keep(image, 'token');
+      await openKeptTokens(env).keep(image, 'token');
       const commands = [
         ...[['delete', image.id], ['cleanup'], ['refresh', '--detach'], ['upload', PICTURE]],
         ['upload', '--album', 'title', PICTURE],
@@ -105,7 +121,7 @@ test.each([
         expect([args, code, stdout]).toEqual([args, 1, '']);
         expect(stderr).toContain('is not one of picpool');
       }
-      expect(await openKeptTokens(env)?.find(image)).toBe('token');
+      expect(await openKeptTokens(env).find(image)).toBe('token');
     }),
   ),
 );
@@ -129,4 +145,139 @@ test('an upload whose response breaks off is reported in a sentence', () =>
       expect.stringMatching(/was cut off .*may have been done/),
     ]);
     expect(stderr.split('\n')).toHaveLength(2);
+  }));
+
+const uploaded = (id: string, base = 'http://pics.example') => ({
+  ...{ success: true, id, delete_token: `token-of-${id}`, url: `${base}/i/${id}`, raw_url: '' },
+  ...{ markdown: '', html: '', bbcode: '', warnings: [] },
+});
+
+test('a delete token that cannot be kept is shown', () =>
+  withFolder((folder) =>
+    withStranger(
+      () => Response.json(uploaded('abcdefghijkl')),
+      async (url) => {
+        const file = join(folder, 'file');
+        await writeFile(file, '');
+        for (const more of [{ HOME: '', XDG_CONFIG_HOME: '' }, { XDG_CONFIG_HOME: file }]) {
+          const { code, stderr } = await cli(['upload', resolve(PICTURE)], {
+            env: { PICPOOL_URL: url, ...more },
+            cwd: folder,
+          });
+          expect([code, stderr]).toEqual([0, expect.stringContaining('token is token-of-abcdefghijkl\n')]);
+          expect(stderr).toMatch(/picpool\/tokens cannot be written \((HOME is not set|ENOTDIR)\)/);
+        }
+      },
+    ),
+  ));
+
+test('a link names its server, by which its token is found and which gets no token of another server', () =>
+  withFolder(async (folder) => {
+    const asked: [string, string | null, string | null][] = [];
+    const answer = ({ method, url, headers }: Request) => {
+      if (method === 'POST') return Response.json(uploaded('abcdefghijkl', other));
+      asked.push([new URL(url).origin, headers.get('authorization'), headers.get('x-delete-token')]);
+      return Response.json({ success: true, id: 'abcdefghijkl' });
+    };
+    let other = '';
+    await withStranger(answer, (url) =>
+      withStranger(answer, async (elsewhere) => {
+        other = elsewhere;
+        const env = { PICPOOL_URL: url, PICPOOL_TOKEN: 'secret', XDG_CONFIG_HOME: folder };
+        const remove = (...args: string[]) => cli(['delete', ...args], { env });
+        const link = `${other}/i/abcdefghijkl`;
+        expect((await cli(['upload', PICTURE], { env })).code).toBe(0);
+        expect((await remove(link)).code).toBe(0);
+        expect((await remove('abcdefghijkl')).code).toBe(0);
+        expect((await remove('--url', url, link)).code).toBe(0);
+        const token = 'token-of-abcdefghijkl';
+        expect(asked).toEqual([
+          [other, null, token],
+          [url, 'Bearer secret', token],
+          [url, 'Bearer secret', null],
+        ]);
+      }),
+    );
+  }));
+
+test('an upload waits for room in the limits, for a minute at most, and names what a server that has gone did not get', () =>
+  withFolder(async (folder) => {
+    let calls = 0;
+    const limited = (wait: string) =>
+      Response.json(
+        { success: false, error: 'Too many requests.' },
+        { status: 429, headers: { 'retry-after': wait } },
+      );
+    const answers = [limited('1'), Response.json(uploaded('abcdefghijkl')), limited('90')];
+    await withStranger(
+      () => answers[calls++] ?? new Response(),
+      async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        const { code, stdout, stderr } = await cli(['upload', PICTURE, PICTURE], { env });
+        expect([code, stdout, calls]).toEqual([1, 'http://pics.example/i/abcdefghijkl\n', 3]);
+        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 not uploaded\n');
+      },
+    );
+    const env = { PICPOOL_URL: 'http://127.0.0.1:9', XDG_CONFIG_HOME: folder };
+    const away = await cli(['upload', PICTURE, 'two.jpg', 'three.jpg'], { env });
+    expect([away.code, away.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^picpool: \S+avif: .*\nNot tried: two\.jpg three\.jpg\n3 files of 3 not uploaded\n$/,
+      ),
+    ]);
+  }));
+
+test('a refusal names the variable of the token, and a redirect, which is not followed, its place', () =>
+  withStranger(
+    ({ url }) =>
+      url.endsWith('cleanup')
+        ? Response.json({ success: false, error: 'No.' }, { status: 401 })
+        : Response.redirect('https://new.example/api/refresh', 308),
+    async (url) => {
+      const saying = async (name: string, env: Record<string, string> = {}) =>
+        (await cli([name], { env: { PICPOOL_URL: url, ...env } })).stderr;
+      expect(await saying('cleanup')).toEndWith('No. Set PICPOOL_TOKEN to a token of the server.\n');
+      expect(await saying('cleanup', { ADMIN_TOKEN: 'x' })).toEndWith('ADMIN_TOKEN does not match.\n');
+      const both = { ADMIN_TOKEN: 'x', PICPOOL_TOKEN: 'y' };
+      expect(await saying('cleanup', both)).toEndWith('PICPOOL_TOKEN does not match.\n');
+      expect(await saying('refresh')).toContain('redirects to https://new.example/api/refresh.');
+    },
+  ));
+
+test.each(['bun', 'deno'] as const)(
+  'on %s, no proxy of the environment sees what is sent in plain http',
+  (runtime) =>
+    withStranger(
+      () => Response.json({ success: true, removed: 1, freed_bytes: 1, complete: true }),
+      (url) =>
+        withStranger(
+          () => new Response('seen'),
+          async (proxy) => {
+            const env = { PICPOOL_URL: url, HTTP_PROXY: proxy, http_proxy: proxy, ADMIN_TOKEN: 'x' };
+            expect(await cli(['cleanup'], { env, runtime })).toMatchObject({ code: 0, stderr: '' });
+          },
+        ),
+    ),
+);
+
+const stalling = () =>
+  new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode('{')) }), {
+    headers: { 'content-type': 'text/plain' },
+  });
+
+test('an answer that stalls ends a call, and an export', () =>
+  withStranger(stalling, async (url) => {
+    const client = createClient(url, {});
+    const asked = client.ask('GET', '/', {}, { timeoutMs: 50 });
+    expect(asked).rejects.toThrow('cut off (no response within 0.05 s); what was asked may have been done.');
+    await asked.catch(() => {});
+    const { setTimeout: real } = globalThis;
+    const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms = 0) =>
+      real(work, ms / 200)) as typeof setTimeout);
+    const terminal = { print: async () => {} };
+    const surroundings = { env: {}, terminal } as unknown as Parameters<typeof exporting.run>[1];
+    const exported = exporting.run(['--url', url], surroundings).finally(() => timers.mockRestore());
+    expect(exported).rejects.toThrow('(the server has gone silent); the list is incomplete.');
+    await exported.catch(() => {});
   }));

@@ -23,7 +23,10 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       expect(listed.stdout).not.toContain(made.stdout.trim());
       expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(0);
       expect((await cli(['token', 'list'], { env })).stdout).toBe('');
-      expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(1);
+      const gone = await cli(['token', 'revoke', 'laptop'], { env });
+      expect([gone.code, gone.stderr]).toEqual([1, 'picpool: There is no token named laptop.\n']);
+      const { stdout: acts } = await cli(['log', '--last', '2'], { env });
+      expect(acts).toMatch(/"what":"refused".*"why":"not_found"|"why":"not_found".*"what":"refused"/);
     } finally {
       await server.stop();
     }

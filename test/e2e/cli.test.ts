@@ -60,7 +60,7 @@ describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
       env: cliEnvironment(world.env),
     });
     expect(world.working).toContain((await child.stdout.text()).trim());
-    expect(await child.stderr.text()).toBe('code 0\n');
+    expect(await child.stderr.text()).toBe('code 141\n');
   });
 });
 
@@ -288,6 +288,18 @@ test('upload prints the link that is asked for', async () => {
   expect([misused.code, misused.stdout]).toEqual([2, '']);
 });
 
+test.each(['bun', 'deno'] as const)(
+  'on %s, upload goes on when nobody hears what it says',
+  async (runtime) => {
+    const picture = join(folder, `unheard-${runtime}.jpg`);
+    await writeFile(picture, await photo(40, 30));
+    const command = cliCommand(['upload', '/nowhere', picture], runtime).map((word) => `'${word}'`);
+    const script = `exec 3>&1; { ${command.join(' ')} 2>&1 >&3; echo "code $?" >&3; } | :`;
+    const child = Bun.spawn(['sh', '-c', script], { stdout: 'pipe', env: cliEnvironment(env) });
+    expect(await child.stdout.text()).toMatch(/^http:\S+\ncode 1\n$/);
+  },
+);
+
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
   const files = ['one.jpg', 'two.jpg'].map((name) => join(folder, name));
   for (const file of files) await writeFile(file, await photo(40, 30));
@@ -299,7 +311,8 @@ test('upload makes an album of what it uploads, and prints its link last and its
     title: 'Harbour',
     images: [{ url: one }, { url: two }],
   });
-  expect(stderr).toMatch(/^Album token, to change or delete the album: \w{32}$/m);
+  expect(stderr).toMatch(/^Album token, to change or delete \S+: \w{32}\n/);
+  expect(stderr).toContain(` ${album}: `);
 });
 
 test('upload has the server fetch what is a URL', async () => {
@@ -336,7 +349,7 @@ test('a server that is away, refuses, or is not picpool is reported in a sentenc
   const refused = await cli(['refresh', '--url', server.url]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
-    /^picpool: The server refused \(401\): .*Set ADMIN_TOKEN to the server's token\.\n$/,
+    /^picpool: The server refused \(401\): .*Set PICPOOL_TOKEN to a token of the server\.\n$/,
   );
   const stranger = await cli(['cleanup', '--url', world.page]);
   expect([stranger.code, stranger.stderr]).toEqual([

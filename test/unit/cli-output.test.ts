@@ -23,12 +23,15 @@ function stream(isTTY: boolean, columns: number, fault?: string): Stream & { tex
 interface Conditions {
   tty?: boolean;
   columns?: number;
+  /** With which writing to standard output fails. */
   fault?: string;
+  /** With which writing to standard error fails. */
+  unheard?: string;
   env?: Record<string, string>;
 }
 
-function open({ tty = false, columns = 100, fault, env = {} }: Conditions = {}) {
-  const [stdout, stderr] = [stream(tty, columns, fault), stream(tty, columns)];
+function open({ tty = false, columns = 100, fault, unheard, env = {} }: Conditions = {}) {
+  const [stdout, stderr] = [stream(tty, columns, fault), stream(tty, columns, unheard)];
   let gone = 0;
   const terminal = createTerminal({ stdout, stderr, env, onGone: () => gone++ });
   return { terminal, stdout, stderr, gone: () => gone };
@@ -102,6 +105,14 @@ test('a closed pipe is distinguished from a full disk', async () => {
   expect(full.gone()).toBe(0);
 });
 
+test('what nobody hears stops nothing', async () => {
+  const { terminal, stdout, gone } = open({ unheard: 'EPIPE' });
+  terminal.say('a word');
+  await terminal.print('data\n');
+  await terminal.flush();
+  expect([stdout.text, gone()]).toEqual(['data\n', 0]);
+});
+
 test('numbers and times are written for people', () => {
   expect([0, 999, 1000, 1234567].map(formatCount)).toEqual(['0', '999', '1,000', '1,234,567']);
   expect([countOf(1, 'proxy', 'proxies'), countOf(2, 'proxy', 'proxies'), countOf(0, 'list')]).toEqual([
@@ -141,6 +152,9 @@ test('secrets are masked wherever they occur', () => {
   );
   expect(masked('BLOBS_URL', 's3://bucket?endpoint=https://s3.example&region=eu')).toBe(
     's3://bucket?endpoint=https://s3.example&region=eu',
+  );
+  expect(masked('BLOBS_URL', 's3://bucket?region=eu&endpoint=https://me:se@cret@s3.example')).toBe(
+    's3://bucket?region=eu&endpoint=https://***@s3.example',
   );
 });
 

@@ -30,7 +30,7 @@ export interface ThroughPoolOptions<R> {
   method?: string;
   /** Maximum number of proxies tried. Default: 5. */
   tries?: number;
-  /** Which proxies of the pool. */
+  /** Which proxies of the pool. Default of its `protocol`: `http` or `https`, as the URL. */
   filter?: ProxyFilter;
   /** The URL of a gateway, which is used instead of the list. Each try is a session of its own, unless the URL names one. */
   gateway?: string | URL;
@@ -52,27 +52,29 @@ export async function throughPool<R extends Answer>(
   options: ThroughPoolOptions<R> = {},
 ): Promise<R> {
   const { method = 'GET', tries = 5, filter, gateway, signal, isBan: refuses = isBan } = options;
-  const target = new URL(url).hostname;
+  const { hostname: target, protocol } = new URL(url);
   const most = REPEATABLE.has(method.toUpperCase()) ? tries : 1;
   const ways =
     gateway === undefined
-      ? (await picpool.someProxies(most, filter)).map((proxy) => throughProxy(picpool, proxy, target))
+      ? (
+          await picpool.someProxies(most, { protocol: protocol === 'https:' ? 'https' : 'http', ...filter })
+        ).map((proxy) => throughProxy(picpool, proxy, target))
       : Array.from({ length: most }, () => throughGateway(picpool, new URL(gateway), target));
   let last: R | undefined;
   let fault: unknown = new Error('The pool has no proxy that suits.');
   for (const { proxy, tell } of ways) {
-    let banned = false;
+    let answer: R | undefined;
     let error: string | undefined;
     try {
-      const answer = await send(proxy);
-      banned = await refuses(answer);
-      if (banned) error = `status ${answer.status}`;
-      last = answer;
+      answer = await send(proxy);
     } catch (thrown) {
       signal?.throwIfAborted();
       fault = thrown;
       error = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
     }
+    const banned = answer !== undefined && (await refuses(answer));
+    if (banned) error = `status ${answer?.status}`;
+    last = answer ?? last;
     // A report is optional: the pool will notice by itself.
     await tell(error, banned).catch(() => {});
     if (error === undefined && last) return last;

@@ -2,6 +2,8 @@ import { type Http, PicpoolError, pause } from './http.ts';
 
 /** Longer than any event. */
 const MAX_EVENT_CHARS = 16_000_000;
+/** Limits of what a server may ask for in `retry`. */
+const [MIN_RETRY_MS, MAX_RETRY_MS] = [250, 60_000];
 
 /**
  * Yields the server-sent events of a path, each parsed from JSON. Reconnects after the last event until the caller
@@ -22,7 +24,8 @@ export async function* events<T>(
       const { body } = await http.open(path, 'text/event-stream', { headers, signal: either });
       for await (const fields of blocks(body)) {
         lastId = fields.get('id') ?? lastId;
-        retryMs = Number(fields.get('retry') ?? retryMs);
+        const retry = fields.get('retry') ?? '';
+        if (/^\d+$/.test(retry)) retryMs = Math.min(Math.max(Number(retry), MIN_RETRY_MS), MAX_RETRY_MS);
         const data = fields.get('data');
         if (data !== undefined) yield JSON.parse(data) as T;
       }

@@ -53,6 +53,8 @@ export interface Call {
   signal?: AbortSignal | undefined;
   /** 0: no time limit. Default: that of the client. */
   timeoutMs?: number;
+  /** Fields that the answer must have. */
+  mustHave?: readonly string[];
 }
 
 /** Calls one server. */
@@ -135,12 +137,17 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     },
     async json<T>(path: string, asked?: Call) {
       const answer = await call(path, asked);
+      let told: Record<string, unknown> | null;
       try {
-        return (await answer.json()) as T;
+        told = (await answer.json()) as Record<string, unknown> | null;
       } catch (error) {
         if (asked?.signal?.aborted) throw error;
         throw notJson(url, answer.status, error);
       }
+      const isWhole = (asked?.mustHave ?? []).every((name) => told?.[name] !== undefined);
+      if (isWhole && told !== null && (told.success ?? true) === true) return told as T;
+      const message = `${url} answered something that picpool would not.`;
+      throw new PicpoolError(message, { status: answer.status, code: 'invalid_answer' });
     },
   };
 }

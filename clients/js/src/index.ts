@@ -85,7 +85,8 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
   const http = createHttp(server, options);
   const reportMs = Math.min(REPORT_MS, options.timeoutMs || REPORT_MS);
   const proxyPage = async (filter: ProxyFilter, more: Query) =>
-    (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more } })).proxies;
+    (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more }, mustHave: ['proxies'] }))
+      .proxies;
   const opened = (password: string | undefined) =>
     password === undefined ? {} : { headers: { 'x-image-password': inBytes(password) } };
 
@@ -111,17 +112,26 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     testProxy: ({ ip, port, protocol }) =>
       http.json('/api/test_proxy_quick', { method: 'POST', json: { ip, port, protocol } }),
     async report({ id }, report) {
-      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report, timeoutMs: reportMs });
+      await http.json(`/api/proxy/${id}/report`, {
+        method: 'POST',
+        json: report,
+        timeoutMs: reportMs,
+        mustHave: ['success'],
+      });
     },
     reportGateway: (report, token) =>
       http.json('/api/gateway/report', {
         method: 'POST',
         json: report,
         timeoutMs: reportMs,
+        mustHave: ['success'],
         ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
       }),
     async refresh() {
-      const { job } = await http.json<{ job: RefreshJob }>('/api/refresh', { method: 'POST' });
+      const { job } = await http.json<{ job: RefreshJob }>('/api/refresh', {
+        method: 'POST',
+        mustHave: ['job'],
+      });
       return job;
     },
     refreshEvents: (signal) => events<RefreshJob>(http, '/api/refresh/events', signal),
@@ -139,14 +149,18 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       let cursor: string | null = null;
       do {
         const query: Query = { q: text, per_page: IMAGES_A_PAGE, cursor };
-        const page: ImagePage = await http.json(path, { query });
+        const page: ImagePage = await http.json(path, { query, mustHave: ['images', 'next'] });
         yield* page.images;
         cursor = page.next;
       } while (cursor !== null);
     },
     async deleteImage(id, token) {
       const headers = token === undefined ? {} : { 'x-delete-token': token };
-      await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', headers });
+      await http.json(`/api/delete/${encodeURIComponent(id)}`, {
+        method: 'DELETE',
+        headers,
+        mustHave: ['success', 'id'],
+      });
     },
   };
 }

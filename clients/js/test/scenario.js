@@ -80,26 +80,26 @@ async function withBans(picpool, { check, isBan, throughPool }) {
   const asked = [];
   const send = async (proxy) => answer(asked.push(proxy) === 1 ? 403 : 200);
   const filter = { country: 'QB', sort: 'response_time' };
-  const served = await throughPool(picpool, 'https://site.test/', send, { filter });
+  const served = await throughPool(picpool, 'http://site.test/', send, { filter });
   check('a ban is tried elsewhere', served.status === 200 && asked.length === 2 && asked[0] !== asked[1]);
   const [refused] = await picpool.someProxies(1, filter);
   const [report] = (await picpool.proxy(refused.id)).reports;
   const { ok, target, error } = report;
   check('a ban is a failure', !ok && target === 'site.test' && error === 'status 403');
   const failing = () => Promise.reject(new Error('closed'));
-  const fault = await throughPool(picpool, 'https://site.test/', failing, { filter }).catch(
+  const fault = await throughPool(picpool, 'http://site.test/', failing, { filter }).catch(
     (thrown) => thrown,
   );
   check('errors of all proxies are told', fault.message === 'closed');
   asked.length = 0;
-  const posted = await throughPool(picpool, 'https://site.test/', send, { filter, method: 'POST' });
+  const posted = await throughPool(picpool, 'http://site.test/', send, { filter, method: 'POST' });
   check('what changes something is sent once', posted.status === 403 && asked.length === 1);
 
   asked.length = 0;
   const told = [];
   const gateway = 'http://user-country-de:secret@gate.test:8899';
   const noted = { ...picpool, reportGateway: async (...report) => void told.push(report) };
-  await throughPool(noted, 'https://site.test/', send, { gateway });
+  await throughPool(noted, 'http://site.test/', send, { gateway });
   const [first, second] = asked.map(
     (proxy) => /^user-country-de-session-(\w+)$/.exec(new URL(proxy).username)?.[1],
   );

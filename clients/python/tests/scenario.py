@@ -99,6 +99,10 @@ def sync_client():
     portal = answering(lambda _: httpx.Response(200, html="<p>Log in"))
     believing = [portal.stats, lambda: portal.delete_image("abc", token="t"), lambda: portal.report(1, True), lambda: portal.image_file({"id": "abc", "format": "png"})]
     check("a page instead of an answer", [refused(one).code for one in believing] == ["invalid_answer"] * 4)
+    for foreign in ({}, {"success": True}, {"success": False, "id": "abc", "proxies": [], "images": []}):
+        other = answering(lambda _: httpx.Response(200, json=foreign))
+        believing = [lambda: other.delete_image("abc"), lambda: other.some_proxies(1), lambda: next(other.images()), other.refresh]
+        check(f"JSON of another program: {foreign}", [refused(one).code for one in believing] == ["invalid_answer"] * 4)
 
 
 def waits():
@@ -114,7 +118,7 @@ def waits():
     check("a wait of more than a minute is left to the caller", 590 < later <= 600 and calls == 1)
     check("a wait beyond all numbers", busy(b"9" * 20) == (float("9" * 20), 1))
     limits = []
-    taking = answering(lambda request: limits.append(request.extensions["timeout"]["read"]) or httpx.Response(200, json={}))
+    taking = answering(lambda request: limits.append(request.extensions["timeout"]["read"]) or httpx.Response(200, json={"success": True}))
     taking.report(1, True)
     taking.report_gateway("site.test", True, session="abc")
     check("a report, which nobody needs, waits for 5 seconds at most", limits == [5, 5])
@@ -158,6 +162,18 @@ def with_rotation():
         except KeyboardInterrupt:
             pass
         check("rotation: a use that was interrupted says nothing", picpool.proxy(first["id"])["reports"] == before)
+    lists = []
+
+    def listing(request):
+        lists.append(request.url.path)
+        proxies = [{"id": id, "ip": "192.0.2.1", "port": id, "protocol": "http"} for id in (1, 2, 3)]
+        return httpx.Response(200, json={"success": True, "proxies": proxies})
+
+    turns = Rotation(answering(listing))
+    for _ in range(9):
+        with turns.take():
+            pass
+    check("rotation: the list is asked for again once all were taken", lists.count("/api/v1/proxies") == 3)
     empty = Rotation(Picpool(URL), country="XX")
     check("rotation: no proxy that suits", refused(empty.next).code == "no_proxy")
     check("the URL of a gateway", gateway_url("host", token="t/k", country="de", sesslock=True) == "http://user-country-de-sesslock:t%2Fk@host:8899")
@@ -191,14 +207,25 @@ def a_gateway():
     sessions, told = [], []
 
     class Gateway(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_GET(self):
             import base64
 
+            # Browsers send a login only if they are asked for it.
+            if self.headers["Proxy-Authorization"] is None:
+                self.send_response(407)
+                self.send_header("Proxy-Authenticate", 'Basic realm="gateway"')
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
             user, _, password = base64.b64decode(self.headers["Proxy-Authorization"].split()[1]).decode().partition(":")
             sessions.append((user, password))
             self.send_response(403 if len(sessions) == 1 else 200)
-            self.send_header("Content-Length", "0")
+            # Chromium shows no page for a refusal without one.
+            self.send_header("Content-Length", "2")
             self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(b"no")
 
         do_HEAD = do_GET
 
@@ -235,6 +262,12 @@ def with_gateway():
             check("gateway: a ban is tried again", session.get("http://site.test/").status_code == 200)
         [(first, password), (second, _)] = sessions
         name = first.rpartition("-")[2]
+        with PooledSession(picpool, gateway=gateway) as session:
+            before = len(os.listdir("/dev/fd"))
+            for _ in range(60):
+                session.get("http://site.test/")
+            check("gateway: sessions that are over keep no file open", len(os.listdir("/dev/fd")) < before + 60)
+            del sessions[2:]
         check("gateway: each try is a session", first != second and first == f"user-country-de-session-{name}" and password == "t/k")
         ban = {"target": "site.test", "ok": False, "session": name, "error": "status 403"}
         check("gateway: a ban is reported, with its token", told == [(ban, "Bearer t/k")])
@@ -249,6 +282,15 @@ def with_gateway():
 def with_requests():
     import requests
     from picpool.for_requests import PooledSession
+
+    asked = []
+    noting = answering(lambda request: asked.append(request.url.params["protocol"]) or httpx.Response(200, json={"success": True, "proxies": []}))
+    with PooledSession(noting) as session:
+        for url in ("http://site.test/", "https://site.test/"):
+            check("requests: no proxy that suits", refused(lambda: session.get(url)).code == "no_proxy")
+    with PooledSession(noting, protocol="socks5") as session:
+        refused(lambda: session.get("https://site.test/"))
+    check("requests: proxies are those for the scheme, unless the filter says otherwise", asked == ["http", "https", "socks5"])
 
     with PooledSession(Picpool(URL, token=TOKEN), country="QQ", sort="response_time") as session:
         check("requests: a page by the one that works", "tinyproxy" in session.get(PAGE).text)
@@ -287,7 +329,7 @@ def with_scrapy():
     class Pool(PicpoolMiddleware):
         @classmethod
         def from_crawler(cls, crawler):
-            return cls(crawler, Unused(None, "http://127.0.0.1:9"), lambda _: False)
+            return cls(crawler, dict.fromkeys(("http", "https"), Unused(None, "http://127.0.0.1:9")), lambda _: False)
 
     class Near:
         def process_request(self, request):
@@ -384,6 +426,11 @@ def with_playwright():
             with context.expect_event("response", lambda response: response.url == PICKY) as framed:
                 context.new_page().set_content(f'<iframe src="{PICKY}"></iframe>')
             check("playwright: a frame that is refused is not the page", framed.value.status == 403 and lease.error is None)
+        with a_gateway() as (port, _, told):
+            gateway = GatewayRotation(Picpool(f"http://127.0.0.1:{port}"), gateway_url("127.0.0.1", port))
+            with browser_context(browser, gateway) as context:
+                refused_page = context.new_page().goto("http://site.test/")
+            check("playwright: a ban at a gateway names its site", refused_page.status == 403 and told[0][0]["target"] == "site.test")
         browser.close()
     check("playwright: a page by the one that works", "tinyproxy" in shown)
     settings = proxy_settings(gateway_url("gate", token="t/k", country="de"))

@@ -62,6 +62,8 @@ class Call:
     files: Optional[Dict[str, Tuple[str, Any]]] = None
     headers: Dict[str, Any] = field(default_factory=dict)
     timeout: float = 30.0
+    #: Fields that the answer must have.
+    must_have: Tuple[str, ...] = ()
 
     def arguments(self) -> Dict[str, Any]:
         """As ``httpx`` takes them."""
@@ -135,30 +137,30 @@ def picture_of(url: str, answer: httpx.Response) -> bytes:
     raise PicpoolError(f"{url} answered something that is not a picture.", status=answer.status_code, code="invalid_answer")
 
 
-def parsed(url: str, answer: httpx.Response) -> Dict[str, Any]:
-    """The JSON object of a good answer; a page of something in between is none."""
+def parsed(url: str, answer: httpx.Response, must_have: Tuple[str, ...]) -> Dict[str, Any]:
+    """The JSON object of a good answer; what something in between says is none."""
     try:
         told = answer.json()
     except ValueError:
         told = None
-    if not isinstance(told, dict):
-        raise PicpoolError(f"{url} answered something that is not JSON.", status=answer.status_code, code="invalid_answer")
+    if not isinstance(told, dict) or told.get("success", True) is not True or not told.keys() >= set(must_have):
+        raise PicpoolError(f"{url} answered something that picpool would not.", status=answer.status_code, code="invalid_answer")
     return told
 
 
 def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     told = {name: value for name, value in what.items() if value is not None}
-    return Call("POST", "/api/gateway/report", json=told, headers=headers, timeout=REPORT_TIMEOUT)
+    return Call("POST", "/api/gateway/report", json=told, headers=headers, timeout=REPORT_TIMEOUT, must_have=("success",))
 
 
 def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:
-    return Call("GET", "/api/v1/proxies", params={**filter, **more})
+    return Call("GET", "/api/v1/proxies", params={**filter, **more}, must_have=("proxies",))
 
 
 def images_page(text: Optional[str], cursor: Optional[str]) -> Call:
     path = "/api/list" if text is None else "/api/search"
-    return Call("GET", path, params={"q": text, "per_page": IMAGES_A_PAGE, "cursor": cursor})
+    return Call("GET", path, params={"q": text, "per_page": IMAGES_A_PAGE, "cursor": cursor}, must_have=("images", "next"))
 
 
 def image_call(path: str, password: Optional[str]) -> Call:
@@ -173,7 +175,8 @@ def file_call(image: Image, password: Optional[str]) -> Call:
 
 def delete_call(id: str, token: Optional[str]) -> Call:
     # In no URL, which logs would keep.
-    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", headers={} if token is None else {"x-delete-token": token})
+    headers = {} if token is None else {"x-delete-token": token}
+    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", headers=headers, must_have=("success", "id"))
 
 
 def test_call(ip: str, port: int, protocol: str) -> Call:
@@ -186,7 +189,7 @@ def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) 
         report["target"] = target[:2000]
     if error is not None:
         report["error"] = error[:2000]
-    return Call("POST", f"/api/proxy/{id}/report", json=report, timeout=REPORT_TIMEOUT)
+    return Call("POST", f"/api/proxy/{id}/report", json=report, timeout=REPORT_TIMEOUT, must_have=("success",))
 
 
 def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, Any]) -> Call:

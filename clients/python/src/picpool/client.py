@@ -93,10 +93,10 @@ class Picpool:
 
     def refresh(self) -> Job:
         """Starts a refresh of the pool, or answers the one that runs."""
-        return cast(Job, self._json(Call("POST", "/api/refresh"))["job"])
+        return cast(Job, self._json(Call("POST", "/api/refresh", must_have=("job",)))["job"])
 
     def current_refresh(self) -> Job:
-        return cast(Job, self._json(Call("GET", "/api/refresh"))["job"])
+        return cast(Job, self._json(Call("GET", "/api/refresh", must_have=("job",)))["job"])
 
     def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
         """Uploads a picture: a path, its bytes or an open file. Options are those of ``POST /api/upload``: ``format``, ``password``,
@@ -129,7 +129,7 @@ class Picpool:
         return cast(List[Proxy], self._json(call)["proxies"])
 
     def _json(self, call: Call) -> Dict[str, Any]:
-        return calls.parsed(self.url, self._send(call))
+        return calls.parsed(self.url, self._send(call), call.must_have)
 
     def _send(self, call: Call) -> httpx.Response:
         call.headers = {**self._headers, **call.headers}
@@ -212,10 +212,10 @@ class AsyncPicpool:
         return await self._json(calls.gateway_report_call(what, token))
 
     async def refresh(self) -> Job:
-        return cast(Job, (await self._json(Call("POST", "/api/refresh")))["job"])
+        return cast(Job, (await self._json(Call("POST", "/api/refresh", must_have=("job",))))["job"])
 
     async def current_refresh(self) -> Job:
-        return cast(Job, (await self._json(Call("GET", "/api/refresh")))["job"])
+        return cast(Job, (await self._json(Call("GET", "/api/refresh", must_have=("job",))))["job"])
 
     async def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
         call = await asyncio.to_thread(calls.upload_call, picture, filename, options)
@@ -244,7 +244,7 @@ class AsyncPicpool:
         return cast(List[Proxy], (await self._json(call))["proxies"])
 
     async def _json(self, call: Call) -> Dict[str, Any]:
-        return calls.parsed(self.url, await self._send(call))
+        return calls.parsed(self.url, await self._send(call), call.must_have)
 
     async def _send(self, call: Call) -> httpx.Response:
         call.headers = {**self._headers, **call.headers}

@@ -35,7 +35,7 @@ def browser_context(
 ) -> Iterator[Any]:
     """A browser context behind the next proxy of the rotation, which hears how it did: an exception that leaves the block, such as
     Playwright's at a page that does not load, counts as its failure, and so does a page whose response ``is_ban``. ``target``: the host
-    of the site. With a ``GatewayRotation`` over a gateway without tokens, the server needs ``GATEWAY_ASK=true``: browsers send
+    of the site; by default, that of a page that is refused. With a ``GatewayRotation`` over a gateway without tokens, the server needs ``GATEWAY_ASK=true``: browsers send
     their options only if they are asked."""
     with rotation.take(target) as lease:
         context = browser.new_context(proxy=proxy_settings(lease.url), **options)
@@ -43,6 +43,7 @@ def browser_context(
         def heard(response: Any) -> None:
             is_page = response.request.is_navigation_request() and response.frame.parent_frame is None
             if is_page and is_ban(response):
+                lease.target = urlsplit(response.url).hostname
                 lease.banned(f"status {status_of(response)}")
 
         context.on("response", heard)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional
 from urllib.parse import urlsplit
 
 import requests
 
 from .bans import REPEATABLE, is_ban, status_of
 from .client import Picpool
-from .rotation import GatewayRotation, Rotation
+from .rotation import by_scheme
 
 #: Errors that are the proxy's fault rather than the target's.
 _FAULTS = (requests.exceptions.ConnectionError, requests.exceptions.Timeout, requests.exceptions.ChunkedEncodingError)
+#: Of each, requests keeps the connections.
+_KEPT_PROXIES = 8
 
 
 class PooledSession(requests.Session):
     """A session whose requests each go through another proxy of the pool, which hears how it did. A GET is tried with up to
-    ``tries`` proxies; what changes something at the target is sent once. Socks proxies need ``PySocks``.
+    ``tries`` proxies; what changes something at the target is sent once. Without ``protocol`` in the filter, proxies are those for the
+    scheme of the URL. Socks proxies need ``PySocks``.
 
         with PooledSession(Picpool("http://localhost:3000"), country=["DE", "FR"]) as session:
             session.get("https://example.com/", timeout=10)
@@ -37,8 +40,7 @@ class PooledSession(requests.Session):
     ) -> None:
         super().__init__()
         self.trust_env = False
-        self._rotation: Union[Rotation, GatewayRotation]
-        self._rotation = GatewayRotation(picpool, gateway) if gateway else Rotation(picpool, **filter)
+        self._rotations = by_scheme(picpool, gateway, filter)
         self._tries = tries
         self._is_ban = is_ban
 
@@ -46,12 +48,13 @@ class PooledSession(requests.Session):
         if options.get("proxies"):
             return super().request(method, url, *args, **options)
         options.setdefault("timeout", 20)
-        target = urlsplit(str(url)).hostname
+        parts = urlsplit(str(url))
+        rotation = self._rotations["https" if parts.scheme == "https" else "http"]
         refused: Optional[requests.Response] = None
         fault: Optional[BaseException] = None
         for _ in range(self._tries if str(method).upper() in REPEATABLE else 1):
             try:
-                with self._rotation.take(target, faults=_FAULTS) as lease:
+                with rotation.take(parts.hostname, faults=_FAULTS) as lease:
                     options["proxies"] = {"http": lease.url, "https": lease.url}
                     response = super().request(method, url, *args, **options)
                     if not self._is_ban(response):
@@ -62,6 +65,10 @@ class PooledSession(requests.Session):
                 refused = response
             except _FAULTS as error:
                 fault = error
+            finally:
+                for adapter in self.adapters.values():
+                    for proxy in list(adapter.proxy_manager)[:-_KEPT_PROXIES]:
+                        adapter.proxy_manager.pop(proxy, None)
         if refused is not None:
             return refused
         assert fault is not None

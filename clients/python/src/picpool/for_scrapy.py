@@ -3,10 +3,10 @@
     DOWNLOADER_MIDDLEWARES = {"picpool.for_scrapy.PicpoolMiddleware": 560}   # before RetryMiddleware and HttpProxyMiddleware
     PICPOOL_URL = "http://localhost:3000"
     PICPOOL_TOKEN = None
-    PICPOOL_FILTER = {"protocol": ["http", "https"], "country": ["DE"]}
+    PICPOOL_FILTER = {"country": ["DE"]}
     PICPOOL_IS_BAN = "picpool.bans.is_ban"   # a function of the response, or its path
 
-Scrapy speaks HTTP to proxies: without a filter, ``http`` and ``https`` ones are taken. A request that has ``proxy`` in its ``meta``, even
+Scrapy speaks HTTP to proxies: without ``protocol`` in the filter, they are ``http`` ones for http, and ``https`` ones for https. A request that has ``proxy`` in its ``meta``, even
 ``None``, is left alone; ``RetryMiddleware`` sends a request that failed through another proxy. A response that refuses the exit counts as
 a failure of the proxy, and a GET is sent through another one, as often as ``RETRY_TIMES`` says. With a gateway, set
 ``PICPOOL_GATEWAY = gateway_url(...)``: every request goes there as a session of its own, and bans are reported to ``PICPOOL_URL``.
@@ -14,20 +14,20 @@ a failure of the proxy, and a GET is sent through another one, as often as ``RET
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Dict, Optional
 from urllib.parse import urlsplit
 
 from twisted.internet.threads import deferToThread
 
 from .bans import REPEATABLE, is_ban, is_own_answer, status_of
 from .client import Picpool
-from .rotation import GatewayRotation, Lease, Rotation
+from .rotation import Lease, _Leases, by_scheme
 
 
 class PicpoolMiddleware:
-    def __init__(self, crawler: Any, rotation: Union[Rotation, GatewayRotation], is_ban: Callable[[Any], bool]) -> None:
+    def __init__(self, crawler: Any, rotations: Dict[str, _Leases], is_ban: Callable[[Any], bool]) -> None:
         self._crawler = crawler
-        self._rotation = rotation
+        self._rotations = rotations
         self._is_ban = is_ban
 
     @classmethod
@@ -35,21 +35,20 @@ class PicpoolMiddleware:
         from scrapy.utils.misc import load_object
 
         settings = crawler.settings
-        gateway = settings.get("PICPOOL_GATEWAY")
         url = settings.get("PICPOOL_URL")
-        hook = load_object(settings.get("PICPOOL_IS_BAN") or is_ban)
-        if gateway:
-            picpool = Picpool(url, token=settings.get("PICPOOL_TOKEN")) if url else None
-            return cls(crawler, GatewayRotation(picpool, gateway), hook)
-        filter = settings.getdict("PICPOOL_FILTER") or {"protocol": ["http", "https"]}
-        return cls(crawler, Rotation(Picpool(url, token=settings.get("PICPOOL_TOKEN")), **filter), hook)
+        picpool = Picpool(url, token=settings.get("PICPOOL_TOKEN")) if url else None
+        rotations = by_scheme(picpool, settings.get("PICPOOL_GATEWAY"), settings.getdict("PICPOOL_FILTER"))
+        return cls(crawler, rotations, load_object(settings.get("PICPOOL_IS_BAN") or is_ban))
+
+    def _rotation(self, request: Any) -> _Leases:
+        return self._rotations["https" if request.url.startswith("https:") else "http"]
 
     async def process_request(self, request: Any) -> None:
         if "proxy" in request.meta and "picpool_lease" not in request.meta:
             return None
         from scrapy.utils.defer import maybe_deferred_to_future
 
-        lease: Lease = await maybe_deferred_to_future(deferToThread(self._rotation.next))
+        lease: Lease = await maybe_deferred_to_future(deferToThread(self._rotation(request).next))
         request.meta["picpool_lease"] = lease
         request.meta["proxy"] = lease.url
         return None
@@ -85,4 +84,4 @@ class PicpoolMiddleware:
 
     def _end(self, request: Any) -> None:
         lease: Lease = request.meta["picpool_lease"]
-        deferToThread(self._rotation.give_back, lease, target=urlsplit(request.url).hostname)
+        deferToThread(self._rotation(request).give_back, lease, target=urlsplit(request.url).hostname)

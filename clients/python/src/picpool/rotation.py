@@ -26,6 +26,8 @@ class Lease:
         self.session = session
         self.error: Optional[str] = None
         self.is_banned = False
+        #: The host of the site, where the block does not name it.
+        self.target: Optional[str] = None
 
     def failed(self, error: object) -> None:
         """Says that it did not work, where no exception tells it: a page that the target would not have sent, for instance."""
@@ -53,9 +55,9 @@ class _Leases:
             yield lease
         except faults as error:
             lease.failed(error)
-            self.give_back(lease, target=target)
+            self.give_back(lease, target=target or lease.target)
             raise
-        self.give_back(lease, target=target)
+        self.give_back(lease, target=target or lease.target)
 
 
 class Rotation(_Leases):
@@ -84,14 +86,10 @@ class Rotation(_Leases):
             return Lease(proxy_url(proxy), proxy)
 
     def give_back(self, lease: Lease, *, target: Optional[str] = None) -> None:
-        """Reports how the proxy has done. One that works is taken again soon."""
-        ok = lease.error is None
+        """Reports how the proxy has done."""
         assert lease.proxy is not None
-        if ok:
-            with self._lock:
-                self._queue.append(lease.proxy)
         try:
-            self._picpool.report(lease.proxy["id"], ok, target=target, error=lease.error)
+            self._picpool.report(lease.proxy["id"], lease.error is None, target=target, error=lease.error)
         except PicpoolError:
             # The report is optional: the pool will notice by itself.
             pass
@@ -129,3 +127,11 @@ class GatewayRotation(_Leases):
             self._picpool.report_gateway(target, False, session=lease.session, error=lease.error, token=token)
         except PicpoolError:
             pass
+
+
+def by_scheme(picpool: Optional[Picpool], gateway: Optional[str], filter: Dict[str, Any]) -> Dict[str, _Leases]:
+    """For targets of http and https: over the gateway, or over proxies of the protocol that the target needs, unless the filter names one."""
+    if gateway:
+        return dict.fromkeys(("http", "https"), GatewayRotation(picpool, gateway))
+    assert picpool is not None
+    return {scheme: Rotation(picpool, **{"protocol": scheme, **filter}) for scheme in ("http", "https")}
