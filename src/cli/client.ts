@@ -174,7 +174,7 @@ async function sentenceOf(answer: Response, tokenName: string | undefined): Prom
 }
 
 /** Each runtime stores the reason in another place. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && typeof error.code === 'string') return error.code;
   const { cause } = error;
