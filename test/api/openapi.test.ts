@@ -154,7 +154,7 @@ test('exactly the calls that need a token are described so, with every token set
       expect(refused).toContain('getMetrics');
       expect(refused).toContain('noteAccesses');
       expect(refused).toContain('startRefresh');
-      expect(refused).toContain('changeImage');
+      expect(refused).toContain('changeAlbum');
     },
   ));
 

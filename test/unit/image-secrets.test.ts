@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { createCookieSigner } from '../../src/image/access/cookie.ts';
-import { credentialsOf } from '../../src/image/access/credentials.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
 import { createDeleteToken, createId } from '../../src/image/records/ids.ts';
-
-const request = (url: string, headers: Record<string, string> = {}) =>
-  new Request(`http://localhost${url}`, { headers });
-const basic = (text: string, encoding: BufferEncoding = 'utf8') =>
-  `Basic ${Buffer.from(text, encoding).toString('base64')}`;
 
 describe('random texts', () => {
   test('an ID has 12 letters and digits, a delete token 32', () => {
@@ -26,32 +20,6 @@ describe('random texts', () => {
   test('every letter and digit occurs', () => {
     const seen = new Set(Array.from({ length: 200 }, () => createId(randomBytes)).join(''));
     expect(seen.size).toBe(62);
-  });
-});
-
-describe('passwords of a request', () => {
-  test.each([
-    ['the header', request('/i/x', { 'x-image-password': 'secret' }), ['secret']],
-    ['the query', request('/i/x?password=a%20%26b'), ['a &b']],
-    ['Basic with any user name', request('/i/x', { authorization: basic('anyone:se:cret') }), ['se:cret']],
-    ['Basic without user name', request('/i/x', { authorization: basic(':secret') }), ['secret']],
-    ['Basic in UTF-8', request('/i/x', { authorization: basic('u:пароль') }), ['пароль']],
-    ['Basic in Latin-1', request('/i/x', { authorization: basic('u:caf\u00e9', 'latin1') }), ['café']],
-    [
-      'a header with bytes of UTF-8',
-      request('/i/x', { 'x-image-password': Buffer.from('пароль').toString('latin1') }),
-      ['пароль'],
-    ],
-    ['an empty one', request('/i/x?password=', { 'x-image-password': '' }), []],
-    ['another scheme', request('/i/x', { authorization: 'Bearer secret' }), []],
-    ['Basic without colon', request('/i/x', { authorization: basic('secret') }), []],
-    [
-      'all of them, the header first',
-      request('/i/x?password=b', { 'x-image-password': 'a', authorization: basic('u:c') }),
-      ['a', 'b', 'c'],
-    ],
-  ] as [string, Request, string[]][])('are read from %s', (_name, from, expected) => {
-    expect(credentialsOf(from).passwords).toEqual(expected);
   });
 });
 

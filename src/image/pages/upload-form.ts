@@ -152,7 +152,7 @@ ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${
 </section>
 <details class="lists needs-script" id="lists"><summary>${words.otherDevice}</summary>
 <p class="small muted">${words.otherDeviceNote}</p>
-<p class="actions"><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
+<p class="actions" id="list-actions" inert><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
 <div class="banner stack" id="lists-result"></div>
 </details>
 ${

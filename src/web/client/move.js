@@ -202,5 +202,7 @@ const link = byId('list-link', HTMLButtonElement);
 // Browsers encrypt only on secure pages.
 link.hidden = crypto.subtle === undefined;
 link.addEventListener('click', () => void makeLink());
+// A click before this script had come would do nothing.
+byId('list-actions', HTMLElement).inert = false;
 addEventListener('hashchange', offer);
 offer();

@@ -73,7 +73,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         'src/audit/audit.ts',
-        "        if (error instanceof AppError && error.code === 'storage_full') return null;\n",
+        "      if (error instanceof AppError && error.code === 'storage_full') return null;\n",
         '',
       ),
     ],
