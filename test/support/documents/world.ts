@@ -25,7 +25,7 @@ export interface ReadmeWorld {
 }
 
 /**
- * Makes the folder `here` with the files that the commands name. curl finds localhost:3000 at the port that the server
+ * Makes the folder `here` with the files that the commands name. picpool and curl find localhost:3000 at the port that the server
  * got, and example.com on this machine, so that the commands are run as they are written.
  */
 export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
@@ -42,7 +42,9 @@ export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
     string,
   ];
   for (const path of [here, bin, data]) await mkdir(path);
-  await writeFile(join(bin, 'picpool'), `#!/bin/sh\nexec ${cliCommand(['"$@"']).join(' ')}\n`);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's.
+  const args = '"${@/#http:\\/\\/localhost:3000/$PICPOOL_URL}"';
+  await writeFile(join(bin, 'picpool'), `#!/bin/bash\nexec ${cliCommand([args]).join(' ')}\n`);
   await chmod(join(bin, 'picpool'), 0o755);
   await writeFile(join(here, 'IMG_2041.jpg'), await privatePhoto('jpeg', 6, [1600, 1200]));
   await writeFile(join(here, 'my-proxies.txt'), world.working.join('\n'));
