@@ -99,7 +99,8 @@ ${table([name, role, created, uses, last, revoke], rows, admin.places.tokens)}
 }
 
 async function showServer({ health, openFindings, stats }: HouseDesk, { site }: Visit) {
-  const { admin } = site.words;
+  const { admin, openPanel } = site.words;
+  const known: Partial<Record<string, string>> = openPanel.items;
   const found = await Promise.all(health.map(({ look, silence }) => look().catch(() => [silence])));
   const faults = [...found.flat().filter(({ level }) => level !== 'ok'), ...openFindings()];
   const counted = await Promise.all(stats.map((count) => count().catch(() => ({}))));
@@ -108,7 +109,7 @@ async function showServer({ health, openFindings, stats }: HouseDesk, { site }: 
       html`<div><dt>${name}</dt><dd class="wrap">${typeof value === 'object' ? JSON.stringify(value) : String(value)}</dd></div>`,
   );
   const content = html`<h2>${admin.findings}</h2>
-${faults.length === 0 ? html`<p>${admin.noFindings}</p>` : html`<ul>${faults.map(({ level, text, advice }) => html`<li><b>${level}</b> ${text} ${advice}</li>`)}</ul>`}
+${faults.length === 0 ? html`<p>${admin.noFindings}</p>` : html`<ul>${faults.map(({ level, about = '', text, advice }) => html`<li><b>${level}</b> ${known[about] ?? text} ${advice}</li>`)}</ul>`}
 <h2>${admin.counts}</h2><dl class="facts">${rows}</dl>`;
   return { title: admin.places.server, content };
 }

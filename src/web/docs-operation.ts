@@ -62,9 +62,10 @@ export function curlFor({ method, path, operation }: Call, place: Place): string
   const parts = ['curl'];
   if (answer === 'events') parts.push('-N');
   if (answer === 'file') parts.push('-o answer.bin');
-  if (method !== (type === undefined ? 'GET' : 'POST')) parts.push(`-X ${method}`);
+  const body = bodyOptions(type, media);
+  if (method !== (body.length === 0 ? 'GET' : 'POST')) parts.push(`-X ${method}`);
   if (wantsToken(operation)) parts.push('-H "Authorization: Bearer $PICPOOL_TOKEN"');
-  parts.push(...bodyOptions(type, media), shell(place.origin + place.path + filled + (query && `?${query}`)));
+  parts.push(...body, shell(place.origin + place.path + filled + (query && `?${query}`)));
   const line = parts.join(' ');
   return line.length <= WIDTH ? line : parts.join(' \\\n  ').replace(' \\\n  ', ' ');
 }

@@ -52,7 +52,9 @@ export function webRoutes(web: WebRoutesOptions): Route[] {
 
 /** Shows the home page and, to visitors on this machine, what the settings leave open. */
 async function showHome(web: WebRoutesOptions, { request, context }: Call): Promise<Response> {
-  if (web.sections.length === 0) return Response.redirect(context.origin + web.first, 302);
+  // Of `Response.redirect`, Deno lets nobody change the headers.
+  if (web.sections.length === 0)
+    return new Response(null, { status: 302, headers: { location: context.origin + web.first } });
   const site = web.siteOf(request);
   const sections = await Promise.all(web.sections.map((section) => section(site, request)));
   const page = site.render({

@@ -111,6 +111,13 @@ test.each<Case>([
     bodyWith('application/x-www-form-urlencoded', { schema: { ...form, properties: { name: {} } } }),
     { method: 'POST', body: [['name', 'NAME']] },
   ],
+  [
+    'bytes of which nothing is known',
+    'POST',
+    '/b',
+    bodyWith('application/octet-stream', { schema: { type: 'string' } }),
+    { method: 'POST' },
+  ],
   ['events', 'GET', '/events', { responses: answers('text/event-stream') }, { path: '/events' }],
 ])('the command line of a call sends %s', async (what, method, path, operation, expected) => {
   received.length = 0;

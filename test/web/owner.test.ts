@@ -354,7 +354,13 @@ test('a picture is shared in the same way on its card, its page and in the galle
       await page.getByRole('heading', { name: 'a "b" [c].png' }).waitFor();
       expect(await copied('#picture-share')).toBe(expected);
       await page.goto(`${server.url}/gallery`);
-      await page.getByRole('button', { name: 'Share a "b" [c].png' }).click();
+      const share = page.getByRole('button', { name: 'Share a "b" [c].png' });
+      await share.click();
+      await page.locator('.popup .copy-link:focus').waitFor();
+      await page.keyboard.press('Escape');
+      await page.locator('.popup').waitFor({ state: 'detached' });
+      expect(await share.evaluate((button) => button === document.activeElement)).toBe(true);
+      await share.click();
       expect(await copied('.popup')).toBe(expected);
       await page.getByLabel('What to copy').selectOption('Linked thumbnail (HTML)');
       await page.locator('.popup .done').waitFor({ state: 'detached' });

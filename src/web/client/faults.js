@@ -46,6 +46,7 @@ export function faultOfForm(form) {
   );
   const seenBy = visibility instanceof HTMLSelectElement ? visibility.value : '';
   if (password instanceof HTMLInputElement) password.required = seenBy === 'protected';
+  if (views instanceof HTMLInputElement) views.setCustomValidity('');
   const invalid = [...form.querySelectorAll('input')].find(
     (input) => input.type !== 'file' && !input.validity.valid,
   );

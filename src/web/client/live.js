@@ -77,10 +77,13 @@ async function startRefresh(button) {
 async function retry(button, url) {
   button.disabled = true;
   const answer = await postAs(url, 'admin' in button.dataset);
-  button.disabled = answer?.fault === null;
+  // The list may have been shown again meanwhile.
+  const again = document.querySelector(`[data-retry="${CSS.escape(url)}"]`);
+  const shown = again instanceof HTMLButtonElement ? again : button;
+  shown.disabled = answer?.fault === null;
   if (answer === null) return;
-  button.textContent = answer.fault ?? say('retried');
-  announce(button.textContent);
+  shown.textContent = answer.fault ?? say('retried');
+  announce(shown.textContent);
 }
 
 document.addEventListener('click', ({ target }) => {

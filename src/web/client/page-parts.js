@@ -39,8 +39,12 @@ export function replaceFrom(page, ids) {
     const here = document.getElementById(id);
     const there = page.getElementById(id);
     if (!here || !there || here.innerHTML === there.innerHTML) continue;
+    // Nobody's selection goes while he makes it.
+    if (!getSelection()?.isCollapsed && here.contains(getSelection()?.anchorNode ?? null)) continue;
+    const left = here.querySelector('.table-wrap')?.scrollLeft ?? 0;
     const mark = here.contains(document.activeElement) ? markOf(document.activeElement) : null;
     here.replaceChildren(...there.childNodes);
+    here.querySelector('.table-wrap')?.scrollTo({ left, behavior: 'instant' });
     const again = mark === null ? null : here.querySelector(mark);
     if (again instanceof HTMLElement) again.focus({ preventScroll: true });
   }

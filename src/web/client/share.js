@@ -73,10 +73,16 @@ export function popUp(label, ...content) {
     say('close'),
   );
   const dialog = make('dialog', { class: 'popup', popover: '', 'aria-label': label }, ...content, close);
-  dialog.addEventListener('toggle', (event) => event.newState === 'closed' && dialog.remove());
+  const opener = document.activeElement;
+  dialog.addEventListener('toggle', ({ newState }) => {
+    if (newState !== 'closed') return;
+    dialog.remove();
+    if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
+  });
   // What is opened within another stays above it.
   (document.activeElement?.closest('.popup') ?? document.body).append(dialog);
   dialog.showPopover();
+  dialog.querySelector('button')?.focus();
 }
 
 /**
