@@ -96,7 +96,7 @@ describe
 
   beforeAll(async () => {
     world = await startProxyWorld();
-    server = await startServer(runtime, { ...world.env, ADMIN_TOKEN, GATEWAY_PORT: '0' });
+    server = await startServer(runtime, { ...world.env, SERVICES: 'proxy', ADMIN_TOKEN, GATEWAY_PORT: '0' });
     contract = await loadContract(server.url);
     grown = firstPoolEvent();
     ({ stages, finished } = await refreshToTheEnd());
@@ -119,6 +119,11 @@ describe
       checked: world.working.length + world.broken.length,
       alive: world.working.length,
     });
+  });
+
+  test('the list is its first page', async () => {
+    const home = await fetch(`${server.url}/`);
+    expect([home.status, new URL(home.url).pathname]).toEqual([200, '/proxies']);
   });
 
   test('no sites are shown if none was named', async () => {
