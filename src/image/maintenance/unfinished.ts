@@ -171,13 +171,16 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
     },
 
     async finish() {
+      for (const key of unnoted) {
+        const business = open.get(key);
+        if (business) await note(key, business);
+      }
       try {
         await look();
         for (const [key, business] of [...open]) {
           // One that fails again goes to the end.
           open.delete(key);
           open.set(key, business);
-          if (unnoted.has(key)) await note(key, business);
           await finishBusiness(key, business);
         }
       } catch (cause) {
