@@ -75,9 +75,10 @@ export async function readServerLogs(paths: readonly string[], since: string): P
       throw usageError(`${path} has no line of a server with LOG_FORMAT=json and LOG_LEVEL=info.`);
     }
   }
-  // What was not found had gone before.
+  // A picture that was not found had been deleted before.
+  const wasGone = (of: unknown) => acts.get(of)?.what === 'image.delete';
   for (const { what, of, why } of [...acts.values()])
-    if (what === 'refused' && why !== 'not_found') acts.delete(of);
+    if (what === 'refused' && !(why === 'not_found' && wasGone(of))) acts.delete(of);
   for (const act of acts.values()) noteAct(act, told);
   return told;
 }

@@ -132,8 +132,11 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.
     const keep = async ({ id, url, delete_token: token }: Uploaded) => {
-      const servers = new Set([client.url, url.slice(0, url.lastIndexOf('/i/'))]);
-      for (const server of servers) await tokens.keep({ server, id }, token);
+      await tokens.keep({ server: client.url, id }, token);
+      const [, server] = /^(https?:\/\/[^\s]+)\/i\/[^/\s]*$/.exec(url) ?? [];
+      // What a server says never takes the place of what another one is known to have.
+      if (server && server !== client.url && (await tokens.find({ server, id })) === null)
+        await tokens.keep({ server, id }, token);
     };
     const progress = createProgress(terminal, 'uploaded', () => performance.now());
     let failed = 0;

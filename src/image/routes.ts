@@ -129,11 +129,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
       (call) =>
         linkClient(call.request)?.answer(call, host, call.params.file) ??
         pages.unlock(call, call.params.file),
-      {
-        dialect: (request) => linkClient(request)?.dialect ?? null,
-        evenBlocked: true,
-        about: details.unlock,
-      },
+      { dialect: (request) => linkClient(request)?.dialect ?? null, about: details.unlock },
     ),
     route('POST /i/:file/view', (call) => view(shared, call), {
       limit: 'read',

@@ -2,7 +2,7 @@ const HIDDEN = '***';
 /** Settings whose whole value is secret. */
 const SECRET = /(TOKEN|SECRET|SECRET_ACCESS_KEY|PASSWORD)$/;
 /** The login of a URL within a parameter. */
-const INNER_LOGIN = /([?&][\w.-]+=\w+:\/\/)[^/?#&\s]*@/g;
+const INNER_LOGIN = /([?&#][\w.-]+=\w+(?::\/\/|%3A%2F%2F))[^/?#&\s]*(?:@|%40)/gi;
 /** Parameters of URLs that are usually secret. */
 const SECRET_PARAMETER = /([?&][\w.-]*(?:key|token|secret|passw|auth|sig)[\w.-]*=)[^&#,\s]*/gi;
 

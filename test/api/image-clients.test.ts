@@ -354,7 +354,9 @@ describe('catbox', () => {
         { reqtype: 'deletefiles', files: 'AAAAAAAAAAAA.webp' },
       ])
         codes.push((await send(api, { method: 'POST', body: form({ userhash: '', ...fields }) })).status);
-      expect(codes).toEqual([507, 200]);
+      const raw = { method: 'POST', body: PNG, headers: { 'content-type': 'image/png' } };
+      codes.push((await send(api, raw)).status);
+      expect(codes).toEqual([507, 200, 507]);
     });
   });
 

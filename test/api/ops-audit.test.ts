@@ -79,11 +79,12 @@ test('the log has what an administrator does to the album of others, and not wha
   const statuses = [
     await ask('PATCH', { 'x-album-token': token }),
     await ask('PATCH', ADMIN),
+    await server.post(`/api/albums/${id}/invites`, {}, ADMIN),
     await ask('DELETE', ADMIN, '?images=delete&reason=spam'),
   ].map(({ status }) => status);
-  expect(statuses).toEqual([200, 200, 200]);
-  const [first, second, third, ...others] = await log();
-  expect(others).toHaveLength(before);
+  expect(statuses).toEqual([200, 200, 201, 200]);
+  const [first, second, invited, third, ...others] = await log();
+  expect([others.length, invited?.what]).toEqual([before, 'album.invite']);
   expect(
     [first, second, third].map((act) => [act?.what, act?.subject, act?.who, act?.peer, act?.why]),
   ).toEqual([

@@ -171,6 +171,20 @@ test('a delete token that cannot be kept is shown', () =>
     ),
   ));
 
+test('a server overwrites no token that was kept for another one', () =>
+  withFolder((folder) =>
+    withStranger(
+      () => Response.json(uploaded('abcdefghijkl')),
+      async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        const image = { server: 'http://pics.example', id: 'abcdefghijkl' };
+        await openKeptTokens(env).keep(image, 'mine');
+        expect((await cli(['upload', PICTURE], { env })).code).toBe(0);
+        expect(await openKeptTokens(env).find(image)).toBe('mine');
+      },
+    ),
+  ));
+
 test('a link names its server, by which its token is found and which gets no token of another server', () =>
   withFolder(async (folder) => {
     const asked: [string, string | null, string | null][] = [];

@@ -156,6 +156,9 @@ test('secrets are masked wherever they occur', () => {
   expect(masked('BLOBS_URL', 's3://bucket?region=eu&endpoint=https://me:se@cret@s3.example')).toBe(
     's3://bucket?region=eu&endpoint=https://***@s3.example',
   );
+  expect(masked('PROXY_SOURCES', 'https://a.example/?proxy=http%3A%2F%2Fu%3Apw%40h%2F')).toBe(
+    'https://a.example/?proxy=http%3A%2F%2F***@h%2F',
+  );
 });
 
 test('settings in a file are read as systemd reads them', () => {

@@ -76,6 +76,8 @@ test('an act that was refused is not repeated, unless what it was to remove had 
   const found = await told(
     act('image.delete', 'image aaaaaaaaaaaa', { id: 'a' }),
     act('refused', 'image aaaaaaaaaaaa', { of: 'a', why: 'not_found' }),
+    act('review.block', 'image bbbbbbbbbbbb', { id: 'c' }),
+    act('refused', 'image bbbbbbbbbbbb', { of: 'c', why: 'not_found' }),
     act('refused', `hash ${HASH}`, { of: 'b', why: 'conflict' }),
     act('block.add', `hash ${HASH}`, { id: 'b' }),
   );

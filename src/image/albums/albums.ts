@@ -12,7 +12,7 @@ import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, type AlbumStore, picturesOf } from './album.ts';
 import { createInvites, guestsIn, type Invites } from './invites.ts';
-import { type AlbumKeeper, createKept, mayKeep, notKeeper } from './kept.ts';
+import { type AlbumKeeper, createKept, mayKeep } from './kept.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
 /**
@@ -134,12 +134,13 @@ export function createAlbums(options: AlbumsOptions): Albums {
     },
 
     async add(id, additions, by) {
-      await findFor(id, by);
-      await authorise(service, additions, by.admin);
-      return append(
-        id,
-        additions.map((addition) => addition.id),
-      );
+      return act('album.change', id, by, async () => {
+        await authorise(service, additions, by.admin);
+        return append(
+          id,
+          additions.map((addition) => addition.id),
+        );
+      });
     },
 
     async takeOut(id, picture, { deleteToken, deletes, ...by }) {
@@ -151,17 +152,21 @@ export function createAlbums(options: AlbumsOptions): Albums {
       const isUploader = async () =>
         deleteToken !== null &&
         service.mayRemove(await service.find(picture), { peer: null, token: deleteToken, admin: false });
-      if (deletes) {
-        if (!mayKeep(album, by)) throw notKeeper();
-        if (!guestsIn(album).includes(picture))
-          throw new AppError('forbidden', 'No guest has added this image.');
-        await removePictures(service, [picture], asKeeper(by.log));
-      } else if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
-      return update(id, (album) => ({
-        pictures: picturesOf(album)
-          .filter((one) => one !== picture)
-          .join(' '),
-      }));
+      const takeOut = () =>
+        update(id, (album) => ({
+          pictures: picturesOf(album)
+            .filter((one) => one !== picture)
+            .join(' '),
+        }));
+      if (!deletes && !mayKeep(album, by) && (await isUploader())) return takeOut();
+      return act('album.change', id, by, async () => {
+        if (deletes) {
+          if (!guestsIn(album).includes(picture))
+            throw new AppError('forbidden', 'No guest has added this image.');
+          await removePictures(service, [picture], asKeeper(by.log));
+        }
+        return takeOut();
+      });
     },
 
     async change(id, wish, by) {

@@ -85,7 +85,7 @@ interface InvitesOptions {
 
 export function createInvites(options: InvitesOptions): Invites {
   const { kept, mayInvite, retentionMs, clock, random } = options;
-  const { find, findFor, update, presentIn } = kept;
+  const { find, findFor, act, update, presentIn } = kept;
   const guestsOf = (album: AlbumRecord) => read(album, clock.now());
 
   /** Returns the invitation of the key among those of the album. */
@@ -143,11 +143,10 @@ export function createInvites(options: InvitesOptions): Invites {
     async create(id, { expires_in = '7d', max = 100 }, { holder, ...by }) {
       const life = parseExpiry(expires_in);
       if (life === null || life > MOST_MS) throw invalidParameter('expires_in', EXPIRY_FORM);
-      await findFor(id, by);
       const key = createDeleteToken(random);
       const expiresAt = clock.now() + life;
       const invite = { id: createId(random), hash: sha256(key), max, used: 0, expiresAt, by: holder };
-      await update(id, (album) => {
+      const add = (album: AlbumRecord) => {
         const guests = guestsOf(album);
         if (guests.invites.length >= MOST_INVITES) {
           throw new AppError(
@@ -157,24 +156,23 @@ export function createInvites(options: InvitesOptions): Invites {
         }
         guests.invites.push(invite);
         return withGuests(guests, picturesOf(album));
-      });
+      };
+      await act('album.invite', id, by, () => update(id, add));
       return { invite, key };
     },
 
     list: async (id, by) => guestsOf(await findFor(id, by)),
 
     async revoke(id, invite, by) {
-      await findFor(id, by);
-      return guestsOf(
-        await update(id, (album) => {
-          const guests = guestsOf(album);
-          const left = guests.invites.filter((one) => one.id !== invite);
-          if (left.length === guests.invites.length) {
-            throw new AppError('not_found', 'There is no such invitation.');
-          }
-          return withGuests({ ...guests, invites: left }, picturesOf(album));
-        }),
-      );
+      const remove = (album: AlbumRecord) => {
+        const guests = guestsOf(album);
+        const left = guests.invites.filter((one) => one.id !== invite);
+        if (left.length === guests.invites.length) {
+          throw new AppError('not_found', 'There is no such invitation.');
+        }
+        return withGuests({ ...guests, invites: left }, picturesOf(album));
+      };
+      return guestsOf(await act('album.change', id, by, () => update(id, remove)));
     },
   };
 }

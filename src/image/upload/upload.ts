@@ -75,7 +75,7 @@ export async function receiveUpload(
   try {
     const { files, fields } = isForm
       ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store, beforePicture })
-      : await readWithoutParts(body, contentType, shape, store);
+      : await readWithoutParts(body, contentType, { shape, store, beforePicture });
     const cleaned = files.map(({ filename, stored }) => ({
       ...stored,
       filename: filename === null ? null : cleanFilename(filename),
@@ -94,11 +94,15 @@ type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Written>;
 async function readWithoutParts(
   body: AsyncIterable<Uint8Array>,
   contentType: string,
-  shape: UploadShape,
-  store: Store,
+  {
+    shape,
+    store,
+    beforePicture,
+  }: { shape: UploadShape; store: Store; beforePicture?: BeforePicture | undefined },
 ): Promise<Form<Written>> {
   if (shape.base64 && ENCODED.test(contentType)) return readEncodedForm(body, shape.names, store);
   if (shape.base64 && JSON_FORM.test(contentType)) return readJsonForm(body, shape.names, store);
+  await beforePicture?.({});
   return { files: [{ filename: null, stored: await store(body) }], fields: {} };
 }
 
