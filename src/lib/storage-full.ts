@@ -1,9 +1,18 @@
 import { mkdir, statfs } from 'node:fs/promises';
-import { AppError, type Said } from '../errors.ts';
+import { AppError, inEnglish, type Said } from '../errors.ts';
 
-/** Returns `storage_full` with the message if the cause is a full disk or quota, otherwise the cause itself. */
+const READ_ONLY_RETRY_MS = 30_000;
+
+/**
+ * Returns `storage_full` with the message if the cause is a full disk or quota, `unavailable` if the disk is read-only, otherwise
+ * the cause itself.
+ */
 export function storageFull(cause: unknown, message: Said): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;
+  if (code === 'EROFS') {
+    const said = inEnglish('The disk of the server is read-only.');
+    return new AppError('unavailable', said, { cause, retryAfterMs: READ_ONLY_RETRY_MS });
+  }
   return code === 'ENOSPC' || code === 'EDQUOT' ? new AppError('storage_full', message, { cause }) : cause;
 }
 
