@@ -192,6 +192,7 @@ export function createUser(name: string, around: Surroundings) {
     if (!picture || picture.isFavourite) return;
     const since = trueTime();
     picture.removalAskedAt ??= since;
+    picture.changes++;
     const answer = await ask('DELETE', `/api/delete/${picture.id}`, {
       headers: { 'x-delete-token': picture.token },
     });
@@ -295,6 +296,7 @@ export function createUser(name: string, around: Surroundings) {
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
     const since = trueTime();
     const waited = !picture.wasAllowed && picture.removalAskedAt === null && picture.expiresIn === null;
+    const { changes } = picture;
     picture.wasAllowed = true;
     if (verdict === 'block') picture.removalAskedAt ??= since;
     const answer = await ask('POST', '/api/admin/reviews', {
@@ -307,7 +309,8 @@ export function createUser(name: string, around: Surroundings) {
     if (typeof answer === 'string') return;
     const waits = waited && !picture.isDoubtful && !isDuring(ledger.disaster, since - GRACE_MS, trueTime());
     if (waits) ledger.examined.review++;
-    if (answer.status === 404 && waits)
+    // Somebody else may have deleted it meanwhile.
+    if (answer.status === 404 && waits && changes === picture.changes)
       breaks(`${picture.name} (${picture.id}) was to be decided on, and is not in review`);
     if (answer.status !== 200) return;
     // It counts as viewed then.
