@@ -74,6 +74,9 @@ describe('a picture is asked about before it is stored', () => {
       expect(allowed.status).toBe(201);
       const blocked = await upload(server, 'block');
       expect([blocked.status, (await json(blocked)).code]).toEqual([403, 'forbidden']);
+      // Of the facts of a line, `LOG_ADDRESSES` hides the peer.
+      const line = server.logged.find((one) => one.message === 'picture blocked by the scan');
+      expect(Object.keys(line?.facts ?? {}).sort()).toEqual(['hash', 'peer']);
       expect(asked.map(({ type }) => type)).toEqual(['image.scan', 'image.scan']);
       const file = await server.send(`/i/${(await json(allowed)).id}.png`);
       const hash = createHash('sha256')

@@ -155,6 +155,8 @@ test('exactly the calls that need a token are described so, with every token set
       expect(refused).toContain('noteAccesses');
       expect(refused).toContain('startRefresh');
       expect(refused).toContain('changeAlbum');
+      // The delete token is enough.
+      expect(refused).not.toContain('changeImage');
     },
   ));
 

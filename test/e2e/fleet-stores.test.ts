@@ -11,15 +11,11 @@ import {
 import { smoke } from '../support/servers/smoke.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/stores/services.ts';
+import { S3_ACCESS, type Service, startRedis, startS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** Nothing to fetch, and no judge. */
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
-const S3_ACCESS = {
-  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
-};
 
 describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', () => {
   let redis: Service;

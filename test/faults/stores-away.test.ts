@@ -12,13 +12,9 @@ import {
 } from '../support/servers/server-process.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import { S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, startRedis, startS3, until } from '../support/stores/services.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
-const S3_ACCESS = {
-  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
-};
 
 interface Readiness {
   status: number;

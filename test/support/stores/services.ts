@@ -23,6 +23,11 @@ export interface Service {
 
 /** Key and secret of the S3 servers that tests start. */
 export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'picpool-test-secret' };
+/** The same as settings. */
+export const S3_ACCESS = {
+  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+};
 
 const START_MS = 45_000;
 const TOOLS = new URL('../../../.tools/bin', import.meta.url).pathname;
