@@ -45,7 +45,8 @@ export interface Picture {
   openSince: number;
   openBy: Copy | null;
   changes: number;
-  /** Until when a change that nobody has acknowledged may still come. */
+  /** How many changes copies are at work on, and until when one that nobody has acknowledged may still come. */
+  changing: number;
   unclearUntil: number;
   /** When a deletion was first asked for, and when it was acknowledged. */
   removalAskedAt: number | null;

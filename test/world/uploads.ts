@@ -91,7 +91,7 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
         },
         password: wishes.password ?? null,
         open: new Set([!wishes.password]),
-        ...{ openSince: trueTime(), openBy: null, changes: 0, unclearUntil: 0 },
+        ...{ openSince: trueTime(), openBy: null, changes: 0, changing: 0, unclearUntil: 0 },
         ...{ removalAskedAt: null, removedAt: null, removedBy: null },
         inReview: answer.status === 202,
         wasAllowed: false,

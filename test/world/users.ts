@@ -38,6 +38,8 @@ export type Ask = (
     leaveMs?: number;
     mostShare?: number;
     sentTo?: (copy: Copy) => void;
+    /** Called when the copy has done with it, also if the client has left long before. */
+    ended?: (answer: Answer | 'lost') => void;
   },
 ) => Promise<Answer | Unanswered>;
 
@@ -67,7 +69,7 @@ export function createUser(name: string, around: Surroundings) {
       ...(body !== undefined && { body }),
       ...(headers && { headers }),
     });
-    const answered = (async (): Promise<Answer | Unanswered> => {
+    const answered = (async (): Promise<Answer | 'lost'> => {
       try {
         const response = await copy.ask(request, peer);
         return { status: response.status, body: await read(response, leaving.signal, init.mostShare), copy };
@@ -75,6 +77,7 @@ export function createUser(name: string, around: Surroundings) {
         return 'lost';
       }
     })();
+    if (init.ended) void answered.then(init.ended);
     const answer = await Promise.race([stirring(answered), gone]);
     // Only an upload whose conversion failed has nothing better to say.
     if (typeof answer !== 'string' && answer.status === 500 && !path.startsWith('/api/upload'))
@@ -210,6 +213,20 @@ export function createUser(name: string, around: Surroundings) {
     await view(picture, 1);
   }
 
+  /** A copy that stands still may carry out what was asked of it when its client is long gone. */
+  function patch(picture: Picture, wish: object): Promise<Answer | Unanswered> {
+    picture.changes++;
+    picture.changing++;
+    return ask('PATCH', `/api/image/${picture.id}`, {
+      body: JSON.stringify(wish),
+      headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
+      ended(answer) {
+        picture.changing--;
+        if (answer === 'lost' || answer.status !== 200) picture.unclearUntil = trueTime() + ASTRAY_MS;
+      },
+    });
+  }
+
   async function change(): Promise<void> {
     const picture = pick();
     if (!picture || picture.inReview) return;
@@ -218,23 +235,18 @@ export function createUser(name: string, around: Surroundings) {
     if (looks) await view(picture, 1);
     const since = trueTime();
     const protect = happens(0.5);
-    const serial = ++picture.changes;
+    const serial = picture.changes + 1;
     picture.open.add(!protect);
-    const body = protect
+    const wish = protect
       ? { visibility: 'protected', password: 'open sesame' }
       : { visibility: picture.maxViews === null ? 'public' : 'unlisted' };
-    const answer = await ask('PATCH', `/api/image/${picture.id}`, {
-      body: JSON.stringify(body),
-      headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
-    });
+    const answer = await patch(picture, wish);
     wrote(picture, since);
-    if (typeof answer === 'string' || answer.status !== 200) {
-      picture.unclearUntil = trueTime() + ASTRAY_MS;
-      return;
-    }
+    if (typeof answer === 'string' || answer.status !== 200) return;
     picture.password = protect ? 'open sesame' : picture.password;
     // Of two changes at once, nobody knows which was the last.
-    if (serial === picture.changes && trueTime() > picture.unclearUntil) picture.open = new Set([!protect]);
+    const isClear = picture.changing === 0 && trueTime() > picture.unclearUntil;
+    if (serial === picture.changes && isClear) picture.open = new Set([!protect]);
     if (!ledger.events.some(({ type, id, at }) => type === 'changed' && id === picture.id && at >= since))
       breaks(`nobody was told of the change of ${picture.name} (${picture.id})`);
     picture.changes++;
@@ -250,20 +262,12 @@ export function createUser(name: string, around: Surroundings) {
     const picture = pick();
     if (!picture?.password || picture.inReview) return;
     const since = trueTime();
-    picture.changes++;
     picture.open.add(true);
     const wishes = [
       { visibility: picture.maxViews === null ? 'public' : 'unlisted' },
       { visibility: 'protected' },
     ];
-    const answers = await Promise.all(
-      wishes.map((wish) =>
-        ask('PATCH', `/api/image/${picture.id}`, {
-          body: JSON.stringify(wish),
-          headers: { 'x-delete-token': picture.token, 'content-type': 'application/json' },
-        }),
-      ),
-    );
+    const answers = await Promise.all(wishes.map((wish) => patch(picture, wish)));
     wrote(picture, since);
     picture.changes++;
     picture.unclearUntil = trueTime() + ASTRAY_MS;
