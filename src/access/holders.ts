@@ -15,8 +15,12 @@ export interface Holders {
   charge(token: Token, bytes: number | null): Promise<void>;
   /** Counts further bytes of the same use. */
   countBytes(token: Token, bytes: number): Promise<void>;
-  /** @throws {AppError} `rate_limited` while the client has sent too many wrong tokens. */
-  demandCalm(peer: string): void;
+  /**
+   * Stops who guesses. What looks like an issued token always passes: nobody can guess one, and it must work beside a
+   * colleague's that was revoked.
+   * @throws {AppError} `rate_limited` while the client has sent too many wrong tokens.
+   */
+  demandCalm(peer: string, token: string): void;
   /** Counts an invalid token. Rejects with `rate_limited` if there were too many. */
   countWrong(peer: string): Promise<void>;
 }
@@ -90,7 +94,8 @@ export function createHolders(options: HoldersOptions): Holders {
 
     countBytes: (token, bytes) => take('quota', token, bytes),
 
-    demandCalm(peer) {
+    demandCalm(peer, token) {
+      if (isTokenLike(token)) return;
       const network = clientNetwork(peer);
       const until = blocked.get(network);
       if (until === undefined) return;

@@ -5,7 +5,6 @@ import type { RequestContext } from '../http/request-context.ts';
 import type { Matched } from '../http/route-table.ts';
 import { isSecret } from '../lib/secret.ts';
 import type { Holders } from './holders.ts';
-import { isTokenLike } from './tokens.ts';
 
 type Passed = undefined | Promise<undefined>;
 
@@ -54,8 +53,7 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
 
   function recogniseToken({ request, context, route }: Exchange, token: string | null): Passed {
     if (!holders || token === null) return;
-    // An issued token cannot be guessed, and must work beside a colleague's that was revoked.
-    if (roleOf(route) !== null && !isTokenLike(token)) holders.demandCalm(context.peer);
+    if (roleOf(route) !== null) holders.demandCalm(context.peer, token);
     return recogniseHolder(holders, token, context, route.bytes === null ? 0 : sizeOf(request));
   }
 

@@ -96,7 +96,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       adminToken !== undefined || known.get('', async () => (await tokens.list()).some(mayEnter)),
 
     async open(token, peer) {
-      holders.demandCalm(peer);
+      holders.demandCalm(peer, token);
       const issued = isTokenLike(token) ? await tokens.byHash(sha256(token)) : null;
       if (issued !== null && mayEnter(issued)) await holders.charge(issued, 0);
       else if (!isAdminToken(token)) {

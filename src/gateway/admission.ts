@@ -47,7 +47,7 @@ interface AdmitOptions extends AccountOptions {
   /** Returns the facts of a token that opens the gateway, or `null`. */
   verify: (token: string) => Promise<Pass | null>;
   /** Limits wrong tokens of a client: throws or rejects with `rate_limited`. Default: no limit. */
-  calm?: { demandCalm(peer: string): void; countWrong(peer: string): Promise<void> };
+  calm?: { demandCalm(peer: string, token: string): void; countWrong(peer: string): Promise<void> };
   sessions: Sessions;
   names: Names;
 }
@@ -76,7 +76,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
   }
 
   async function passOf(token: string, peer: string): Promise<Pass> {
-    calm?.demandCalm(peer);
+    calm?.demandCalm(peer, token);
     const pass = await verify(token);
     if (pass === null) {
       await calm?.countWrong(peer);

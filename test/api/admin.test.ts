@@ -13,15 +13,19 @@ let close: () => Promise<void>;
 let moderator: string;
 beforeAll(async () => {
   server = await runServer({ ADMIN_TOKEN, RATE_LIMITS: 'off', CORS_ORIGINS: 'https://friend.example' });
-  const records = await openRecords(`sqlite:${server.folder}/picpool.db`, { runtime: bunRuntime });
-  close = () => records.close();
-  tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
+  [tokens, close] = await tokensOf(server);
   moderator = await tokens.create({ name: 'mod', role: 'moderator', rate: null, quota: null });
 });
 afterAll(async () => {
   await close();
   await server.stop();
 });
+
+async function tokensOf({ folder }: RunningServer) {
+  const records = await openRecords(`sqlite:${folder}/picpool.db`, { runtime: bunRuntime });
+  const { state } = records;
+  return [createTokens({ state, random: randomBytes, now: Date.now }), () => records.close()] as const;
+}
 
 type Fields = Record<string, string | string[]>;
 function encoded(fields: Fields): string {
@@ -111,14 +115,19 @@ test('the page of the server tells the administrator what the settings leave ope
   expect(page).toContain('Anyone who can reach the server can upload. UPLOAD=token');
 });
 
-test('guesses are limited like those of tokens', () =>
+test('guesses are limited like those of tokens, which open a session all the same', () =>
   withServer({ ADMIN_TOKEN }, async (limited) => {
+    const [issuing, closeIssuing] = await tokensOf(limited);
+    const issued = await issuing.create({ name: 'mod', role: 'moderator', rate: null, quota: null });
+    await closeIssuing();
     const visitor = browser(limited);
     const statuses: number[] = [];
     for (let guess = 0; guess < 12; guess++)
       statuses.push((await visitor.login(`guess-number-${guess}-of-many`)).status);
     expect(statuses.slice(0, 9)).toEqual(Array(9).fill(401));
     expect(statuses.at(-1)).toBe(429);
+    expect((await visitor.login(ADMIN_TOKEN)).status).toBe(429);
+    expect((await visitor.login(issued)).status).toBe(303);
   }));
 
 test('a session ends at a word, everywhere, and with its token', async () => {

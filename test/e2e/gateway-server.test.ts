@@ -188,14 +188,17 @@ test('with a token of the role nobody comes in without one, from the moment on t
   const now = await curl('-x', `http://user:wrong@${gateway}`, '-w', '%{http_code}', world.page);
   expect(now.out.toString()).toEndWith('407');
   // From an address of its own, which is then left alone.
-  const guess = async () => {
+  const guess = async (password = 'wrong') => {
     const more = ['--interface', '127.0.0.7', '-w', '%{http_code}'];
-    return (await curl('-x', `http://user:wrong@${gateway}`, ...more, world.page)).out.toString().slice(-3);
+    return (await curl('-x', `http://user:${password}@${gateway}`, ...more, world.page)).out
+      .toString()
+      .slice(-3);
   };
   const guesses: string[] = [];
   for (let n = 0; n < 14; n++) guesses.push(await guess());
   expect(guesses.filter((status) => status === '407')).toHaveLength(10);
   expect(guesses.at(-1)).toBe('503');
+  expect(await guess(token.trim())).toBe('200');
   const bearer = { authorization: `Bearer ${token.trim()}` };
   expect((await call('/api/gateway/last')).status).toBe(401);
   const { exit } = (await call('/api/gateway/last', undefined, bearer)).told.request ?? {};
