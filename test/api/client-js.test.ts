@@ -73,6 +73,25 @@ test('the client uploads with every option and progress, and reads, finds and de
   expect(images.image(hidden.id)).rejects.toThrow('There is no such image.');
 });
 
+test('a redirect gets no token, and is said to be one', async () => {
+  const asked: string[] = [];
+  const elsewhere = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ url }) {
+      asked.push(url);
+      return new Response();
+    },
+  });
+  const place = `${elsewhere.url}api/delete/abc`;
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.redirect(place, 307) });
+  const deleted = createPicpool(server.url, { token: 'a-token' }).deleteImage('abc', 'a-delete-token');
+  const error = await deleted.catch((one: unknown) => one);
+  expect(error).toMatchObject({ status: 307, code: 'redirected', message: expect.stringContaining(place) });
+  expect(asked).toEqual([]);
+  await Promise.all([server.stop(true), elsewhere.stop(true)]);
+});
+
 test('an upload with progress says how long it is: without, it counts as the largest', async () => {
   const lengths: (string | null)[] = [];
   const server = Bun.serve({

@@ -93,6 +93,8 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
       // From the answer on, only `signal` can abort reading the body. It keeps nothing of a call that has ended.
       return await send(urlOf(path, query), {
         method,
+        // The server never redirects, and wherever else it leads to must get no token.
+        redirect: 'manual',
         signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
         headers: {
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -163,6 +165,13 @@ export function notJson(url: string, status: number, error: unknown): PicpoolErr
 
 /** Parses the server's error envelope. Any other body comes from something in between. */
 export async function errorOf(answer: Response): Promise<PicpoolError> {
+  const place = answer.headers.get('location');
+  // Browsers do not say where it leads to.
+  if (place !== null || answer.type === 'opaqueredirect')
+    return new PicpoolError(`The server redirects to ${place ?? 'another URL'}: give its own URL.`, {
+      status: answer.status,
+      code: 'redirected',
+    });
   const text = await answer.text().catch(() => '');
   return errorFrom(answer.status, text, answer.headers.get('retry-after'));
 }

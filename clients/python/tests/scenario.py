@@ -96,6 +96,8 @@ def sync_client():
     check("a server that is away", away.status == 0 and away.code == "network")
     silent = refused(answering(never).stats)
     check("an error without words", str(silent) == "http://s does not respond: ReadTimeout.")
+    moved = refused(answering(lambda _: httpx.Response(301, headers={"location": "https://s/"})).stats)
+    check("a redirect", moved.code == "redirected" and "https://s/" in str(moved))
     portal = answering(lambda _: httpx.Response(200, html="<p>Log in"))
     believing = [portal.stats, lambda: portal.delete_image("abc", token="t"), lambda: portal.report(1, True), lambda: portal.image_file({"id": "abc", "format": "png"})]
     check("a page instead of an answer", [refused(one).code for one in believing] == ["invalid_answer"] * 4)

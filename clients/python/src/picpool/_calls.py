@@ -96,6 +96,9 @@ def check(answer: httpx.Response) -> httpx.Response:
         told = answer.json()
     except ValueError:
         told = None
+    if answer.has_redirect_location:
+        place = answer.headers["location"]
+        told = {"error": f"The server redirects to {place}: give its own URL.", "code": "redirected"}
     if not isinstance(told, dict) or not isinstance(told.get("error"), str):
         told = {"error": f"The server answered {answer.status_code} without a reason."}
     raise PicpoolError(
