@@ -31,41 +31,52 @@ test('while uploads are refused for want of disk, /readyz says degraded and a me
   }
 }, 60_000);
 
-test('with LOG_FORMAT=json all that the server writes is JSON, and probes are not in it', async () => {
-  const [port, log] = [await freePort(), join(scratch, 'log')];
-  const env = {
-    ...IMAGES,
-    PATH: process.env.PATH ?? '',
-    HOST: '::',
-    PORT: String(port),
-    DATA_DIR: join(scratch, 'data'),
-  };
-  const child = Bun.spawn(['sh', '-c', 'exec "$@" >"$0" 2>&1', log, ...COMMANDS.bun], {
-    env: { ...env, LOG_FORMAT: 'json' },
-  });
-  const said = () => readFile(log, 'utf8').catch(() => '');
-  await until(async () => (await said()).includes('"started"'));
-  // HOST=:: serves both families.
-  for (const host of ['127.0.0.1', '[::1]']) {
-    for (const path of ['livez', 'readyz', 'metrics', 'api/list']) {
-      expect((await fetch(`http://${host}:${port}/${path}`)).status).toBe(200);
+test.each(['bun', 'deno'] as const)(
+  'with LOG_FORMAT=json all that the server writes on %s is JSON, and probes are not in it',
+  async (runtime) => {
+    const [port, log] = [await freePort(), join(scratch, `log-${runtime}`)];
+    const env = {
+      ...IMAGES,
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      HOST: '::',
+      PORT: String(port),
+      DATA_DIR: join(scratch, `data-${runtime}`),
+    };
+    const child = Bun.spawn(['sh', '-c', 'exec "$@" >"$0" 2>&1', log, ...COMMANDS[runtime]], {
+      env: { ...env, LOG_FORMAT: 'json' },
+    });
+    const said = () => readFile(log, 'utf8').catch(() => '');
+    await until(async () => (await said()).includes('"started"'));
+    // HOST=:: serves both families.
+    for (const host of ['127.0.0.1', '[::1]']) {
+      for (const path of ['livez', 'readyz', 'metrics', 'api/list']) {
+        expect((await fetch(`http://${host}:${port}/${path}`)).status).toBe(200);
+      }
     }
-  }
-  child.kill('SIGTERM');
-  expect(await child.exited).toBe(0);
-  const lines = (await said())
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-  expect(lines.find(({ message }) => message === 'started')).toMatchObject({
-    services: 'image',
-    level: 'info',
-  });
-  expect(lines.filter(({ message }) => message === 'request').map(({ path }) => path)).toEqual([
-    '/api/list',
-    '/api/list',
-  ]);
-}, 60_000);
+    const refused = await fetch(`http://127.0.0.1:${port}/api/upload`, {
+      method: 'POST',
+      body: 'no picture',
+    });
+    expect(refused.status).toBe(415);
+    child.kill('SIGTERM');
+    expect(await child.exited).toBe(0);
+    const lines = (await said())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.find(({ message }) => message === 'started')).toMatchObject({
+      services: 'image',
+      level: 'info',
+    });
+    expect(lines.filter(({ message }) => message === 'request').map(({ path }) => path)).toEqual([
+      '/api/list',
+      '/api/list',
+      '/api/upload',
+    ]);
+  },
+  60_000,
+);
 
 test('a damaged database ends the server with a code after which systemd does not start it again', async () => {
   const folder = join(scratch, 'damaged');
