@@ -40,10 +40,10 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
   ledger.examined.counted += images.length;
   const broken = [
     ...ledger.broken,
-    ...fileless(images, ledger, (key) => files.files.has(key)),
     ...((await isLeftToOperator(outcome))
-      ? []
+      ? await lostFiles(outcome)
       : [
+          ...fileless(images, ledger, (key) => files.files.has(key)),
           ...strays(images, files, now),
           ...forgottenReviews(await records.state.get('image-reviews'), files),
           ...miscounted(counted, files),

@@ -300,7 +300,7 @@ export function createUser(name: string, around: Surroundings) {
     const verdict = !picture.wasAllowed && happens(0.6) ? 'allow' : 'block';
     const since = trueTime();
     const waited = !picture.wasAllowed && picture.removalAskedAt === null && picture.expiresIn === null;
-    const { changes } = picture;
+    const changes = ++picture.changes;
     picture.wasAllowed = true;
     if (verdict === 'block') picture.removalAskedAt ??= since;
     const answer = await ask('POST', '/api/admin/reviews', {
@@ -313,7 +313,7 @@ export function createUser(name: string, around: Surroundings) {
     if (typeof answer === 'string') return;
     const waits = waited && !picture.isDoubtful && !isDuring(ledger.disaster, since - GRACE_MS, trueTime());
     if (waits) ledger.examined.review++;
-    // Somebody else may have deleted it meanwhile.
+    // Somebody else may have deleted it meanwhile, or decided.
     if (answer.status === 404 && waits && changes === picture.changes)
       breaks(`${picture.name} (${picture.id}) was to be decided on, and is not in review`);
     if (answer.status !== 200) return;
