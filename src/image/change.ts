@@ -18,7 +18,9 @@ export const changeBody = Type.Object(
         description: 'Who can see the image. `public` and `unlisted` remove the password.',
       }),
     ),
-    password: Type.Optional(Type.String({ description: 'A new password. It makes the image protected.' })),
+    password: Type.Optional(
+      Type.String({ description: 'A new password. It makes the image protected. Empty: no new one.' }),
+    ),
     expires_in: Type.Optional(
       nullable('As for an upload, counted from now. null: deleted after `retention_days` without a view.'),
     ),

@@ -87,6 +87,7 @@ test('a picture becomes protected, unlisted and public again, and lists follow',
     [{ visibility: 'protected', filename: 'other.png' }, 'protected', 401, false],
     [{ visibility: 'unlisted' }, 'unlisted', 200, false],
     [{ password: 'two' }, 'protected', 401, false],
+    [{ password: '', title: 'Tea' }, 'protected', 401, false],
     [{ visibility: 'public' }, 'public', 200, true],
   ] as const;
   for (const [wish, visibility, status, listed] of steps) {

@@ -313,7 +313,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   tell('all trouble is over');
   if (options.upgrade) later(MINUTE, () => void upgrade());
   await passUntil(begin + options.chaosMs + 5 * MINUTE);
-  // What is to be put right in this time is looked for once a copy has run for so long.
+  // What a copy mends in this time is looked for once one has run for so long.
   const hasRun = (copy: Copy | undefined) => copy?.isAlive && copy.startedAt <= trueTime() - 4 * MINUTE;
   while (!copies.some(hasRun)) await passUntil(trueTime() + MINUTE);
   for (const look of [lostViews, keptFailures, keptRemovals])
