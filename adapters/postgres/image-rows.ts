@@ -104,7 +104,8 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
       ), searched AS (DELETE FROM ${texts} WHERE id IN (SELECT id FROM gone)),
       viewed AS (DELETE FROM ${views} WHERE id IN (SELECT id FROM gone)),
       counted AS (
-        ${count} SELECT format, visibility, 0, -count(*), -sum(size) FROM gone GROUP BY format, visibility ${add}
+        ${count} SELECT format, visibility, 0, -count(*), -sum(size) FROM gone
+        GROUP BY format, visibility ORDER BY format, visibility ${add}
       ), buried AS (
         INSERT INTO ${tombstones} (id, ended) SELECT id, ${ended} FROM gone
         ON CONFLICT (id) DO UPDATE SET at = excluded.at, ended = excluded.ended
@@ -118,8 +119,11 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
         { text: change, values: [id, expiresAt, ...CHANGEABLE.map((field) => image[field])] },
       ];
       if (from !== to) {
-        const text = `${count} VALUES ($1, $2, 0, -1, -$4::bigint), ($1, $3, 0, 1, $4::bigint) ${add}`;
-        statements.push({ text, values: [format, from, to, size] });
+        // All lock the counts in one order: two changes in opposite directions would wait for each other.
+        const text = `${count}
+          SELECT $1::text, u.visibility, 0, u.more, u.more * $2::bigint
+          FROM (VALUES ($3::text, -1), ($4::text, 1)) AS u (visibility, more) ORDER BY u.visibility ${add}`;
+        statements.push({ text, values: [format, size, from, to] });
       }
       if (from !== to || !isSearchedAlike(before, image)) {
         statements.push({ text: `DELETE FROM ${texts} WHERE id = $1`, values: [id] });

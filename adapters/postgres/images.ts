@@ -84,8 +84,11 @@ export function createPostgresImages(
       for (const batch of slices([...accesses], BATCH)) {
         await ask(
           'safe',
-          `UPDATE ${images} i SET last_access = u.at FROM unnest($1::text[], $2::bigint[]) AS u (id, at)
-           WHERE i.id = u.id AND i.last_access < u.at`,
+          // Another copy may note the same views: all lock them in one order.
+          `WITH later AS (
+             SELECT i.id, u.at FROM ${images} i JOIN unnest($1::text[], $2::bigint[]) AS u (id, at) ON u.id = i.id
+             WHERE i.last_access < u.at ORDER BY i.id FOR UPDATE OF i
+           ) UPDATE ${images} i SET last_access = later.at FROM later WHERE i.id = later.id`,
           [arrayOf(batch.map(([id]) => id)), arrayOf(batch.map(([, at]) => at))],
         );
       }

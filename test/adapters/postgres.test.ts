@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
+import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -13,7 +14,7 @@ import {
   smallStepsConformance,
 } from '../support/stores/postgres.ts';
 import { sharedPostgres } from '../support/stores/postgres-server.ts';
-import { drafts } from '../support/stores/records.ts';
+import { drafts, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
@@ -43,6 +44,36 @@ test('a statement that the server cancels ends no other one, although several ho
   } finally {
     await connection.close();
   }
+});
+
+test('pictures become public while others are hidden, and no change waits for another in a ring', async () => {
+  const { connection, close } = await tables.take();
+  const [begin] = await connection.ask<{ at: string }>('safe', 'SELECT clock_timestamp()::text AS at');
+  const own = { ...(await openPostgres(server.url)), table: connection.table };
+  const images = createPostgresImages(own);
+  const ids = Array.from({ length: 40 }, (_, n) => `i${String(n).padStart(11, '0')}`);
+  for (const [n, id] of ids.entries()) await images.insert(image({ id, unlisted: n % 2 === 0 ? 1 : 0 }));
+  const turn = async (who: number) => {
+    for (let round = 0; round < 250; round++) {
+      const id = ids[(round * 8 + who) % ids.length] ?? '';
+      await images.change(id, { unlisted: (who + round) % 2 === 0 ? 1 : 0 });
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, who) => turn(who)));
+  await own.close();
+  // What a connection has counted is known once it is gone.
+  const count = async () => {
+    const [row] = await connection.ask<{ open: number; deadlocks: number }>(
+      'safe',
+      `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_start > $1::timestamptz)::integer AS open,
+         (SELECT deadlocks FROM pg_stat_database WHERE datname = current_database())::integer AS deadlocks`,
+      [begin?.at ?? ''],
+    );
+    return row;
+  };
+  await until(async () => (await count())?.open === 0);
+  expect((await count())?.deadlocks).toBe(0);
+  await close();
 });
 
 test('a pool is followed while the previous version, which sets no marks, also writes', async () => {
