@@ -10,6 +10,7 @@ export interface ProxyReplica extends Reads {
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
   /** Prepares a new, filled replica for queries and removals. */
   complete(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Answers these queries by the replica that `recent` returns. */

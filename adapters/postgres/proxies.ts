@@ -39,6 +39,7 @@ export function createPostgresProxies(
     log,
     late: unavailable,
     open: openReplica,
+    close: (replica) => replica.close(),
     scan: () => log.scan(),
     complete: (replica) => replica.complete(),
     apply(replica, changes) {

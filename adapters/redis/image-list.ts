@@ -20,6 +20,7 @@ const RETRY_MS = 1000;
 export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
   /** Applies images and removals at once. */
   apply(images: readonly ImageRecord[], removed: readonly string[]): void;
+  close(): Promise<void>;
 }
 
 interface ImageListOptions {
@@ -53,6 +54,7 @@ export function createImageList({
     log: createChangeLog(redis, keys),
     late: unavailable,
     open: openReplica,
+    close: (replica) => replica.close(),
     scan: newestFirst,
     async complete(replica) {
       // Until then, and if the disk is full, searches read images that are not in the index yet.
@@ -109,10 +111,11 @@ export function createImageList({
   async function search(query: PageQuery): Promise<Page<ImageRecord>> {
     const present = follower.present();
     if (present && !present.complete) {
-      const page = await present.view.list(query);
-      const last = page.items.at(-1);
+      // It is closed if it cannot be filled.
+      const page = await present.view.list(query).catch(() => null);
+      const last = page?.items.at(-1);
       // The newest are already there; if they do not fill the page, all are needed.
-      if (last && page.items.length === query.limit)
+      if (page && last && page.items.length === query.limit)
         return fresh({ ...page, exact: false, next: placeOf(last) });
     }
     const { view } = await follower.whole();

@@ -41,6 +41,7 @@ export function createRedisProxies(
     log: createChangeLog(redis, keys),
     late: unavailable,
     open: openReplica,
+    close: (replica) => replica.close(),
     scan: () => scanRecords(redis, keys.records),
     complete: (replica) => replica.complete(),
     apply: (replica, changes) => applyChanges(replica, changes, unreadable),

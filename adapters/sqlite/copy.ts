@@ -50,6 +50,10 @@ export async function openCopy(
   const copy: Copy = {
     ...own,
     openReader: async () => ({ ...copy, close() {} }),
+    async close() {
+      await own.close();
+      await hide(path);
+    },
     async runLong(statements) {
       if (!openThread) {
         for (const sql of statements) own.prepare(sql).run();
@@ -104,8 +108,9 @@ export async function openSearchedCopy(
   } catch (error) {
     await copy.close();
     throw error;
+  } finally {
+    await hide(path);
   }
-  for (const end of ['', '-wal', '-shm']) await hide(path + end);
   return copy;
 }
 
@@ -119,11 +124,12 @@ async function openEmpty(openSqlite: Runtime['openSqlite'], folder: string, sett
     return { path, own };
   } catch (error) {
     await own.close();
+    await hide(path);
     throw error;
   }
 }
 
-/** Removes the name of an open file. If the system does not allow that, the sweep removes the file after an hour. */
+/** Removes the names of an open database. If the system does not allow that, the sweep removes the files after an hour. */
 async function hide(path: string): Promise<void> {
-  await unlink(path).catch(() => {});
+  for (const end of ['', '-wal', '-shm']) await unlink(path + end).catch(() => {});
 }

@@ -15,6 +15,7 @@ interface SqliteProxyReplica extends ProxyStore {
    * makes the replica useless.
    */
   complete(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Fills the counts, from an index that has the rows in groups. */
@@ -69,5 +70,7 @@ export function createProxyReplica(database: Copy): SqliteProxyReplica {
       database.prepare('PRAGMA journal_mode = MEMORY').all();
       isComplete = true;
     },
+
+    close: async () => database.close(),
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers';
 import { AppError } from '../errors.ts';
 import { LateError, within } from './deadline.ts';
 
@@ -7,6 +8,8 @@ const FRESH_MS = 250;
 const PATIENCE_MS = 400;
 /** How long a reader waits if there is no view yet. */
 const FIRST_PATIENCE_MS = 4000;
+/** An export may be read slowly. */
+const LINGER_MS = 600_000;
 /** Pause after a failed query of the log, during which readers use the current view. */
 const PAUSE_MS = 500;
 
@@ -28,6 +31,10 @@ interface FollowerOptions<View, Change> {
   complete?(view: View): Promise<void>;
   /** Applies the changes at once. The same change may arrive twice. Throws if they do not fit the view. */
   apply(view: View, changes: Change[]): void;
+  /** Frees a view that could not be filled, or was replaced some time ago. */
+  close(view: View): Promise<void>;
+  /** How long a reader may still use a view that was replaced. Default: 10 minutes, in ms. */
+  lingerMs?: number;
   /** Returns the error for a reader that waited too long for the first view. */
   late(cause: unknown): Error;
 }
@@ -59,7 +66,7 @@ interface Follower<View> {
 
 /** Follows a log. Nothing runs between calls: the log is queried when a reader needs it. */
 export function createFollower<View, Change>(options: FollowerOptions<View, Change>): Follower<View> {
-  const { log, apply } = options;
+  const { log, apply, lingerMs = LINGER_MS } = options;
   let current: Followed<View> | null = null;
   let unfinished: View | null = null;
   let freshAt = Number.NEGATIVE_INFINITY;
@@ -90,18 +97,34 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
       const place = await log.end();
       const view = await options.open();
       if (!current) unfinished = view;
-      for await (const batch of options.scan()) apply(view, batch);
-      await options.complete?.(view);
-      const followed = await follow({ view, place });
+      let followed: Followed<View> | null = null;
+      try {
+        for await (const batch of options.scan()) apply(view, batch);
+        await options.complete?.(view);
+        followed = await follow({ view, place });
+      } finally {
+        if (followed === null) await close(view);
+      }
       if (followed) return followed;
     }
   }
+
+  /** Loads a view in place of the current one, if there is one. */
+  async function renew(): Promise<Followed<View>> {
+    const old = current?.view;
+    const loaded = await load();
+    if (old !== undefined) setTimeout(() => close(old), lingerMs).unref();
+    return loaded;
+  }
+
+  /** Of a copy in a file, the disk may be full or gone. */
+  const close = (view: View) => options.close(view).catch(() => {});
 
   function look(): Promise<Followed<View>> {
     const since = performance.now();
     const done = (async () => {
       try {
-        current = (current && (await follow(current))) ?? (await load());
+        current = (current && (await follow(current))) ?? (await renew());
         freshAt = since;
         return current;
       } catch (error) {

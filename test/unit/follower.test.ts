@@ -1,11 +1,18 @@
 import { expect, test } from 'bun:test';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createFollower } from '../../src/lib/follower.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { until } from '../support/stores/services.ts';
 
 /** A follower of a list of words, and what its log and its views do. */
 function follow() {
   const words = ['one'];
-  const state = { words, opened: 0, fails: null as Error | null };
+  const state = { words, opened: 0, closed: 0, fails: null as Error | null };
   const follower = createFollower<Set<string>, string>({
     log: {
       end: async () => String(words.length),
@@ -28,6 +35,10 @@ function follow() {
         view.add(word);
       }
     },
+    async close() {
+      state.closed++;
+    },
+    lingerMs: 0,
     late: () => new Error('late'),
   });
   return { state, words, follower };
@@ -40,6 +51,14 @@ test('a view that the changes do not fit is rebuilt', async () => {
   words.push('two');
   expect([...(await follower.exact()).view]).toEqual(['one', 'two']);
   expect([state.opened, follower.lagMs()]).toEqual([2, 0]);
+  await until(async () => state.closed === 1);
+});
+
+test('a view that cannot be filled is closed', async () => {
+  const { follower, state } = follow();
+  state.fails = new AppError('storage_full', inEnglish('The disk is full.'));
+  await expect(follower.exact()).rejects.toMatchObject({ code: 'storage_full' });
+  expect([state.opened, state.closed]).toEqual([1, 1]);
 });
 
 test('a view is not rebuilt because its disk is full', async () => {
@@ -50,3 +69,14 @@ test('a view is not rebuilt because its disk is full', async () => {
   await expect(follower.exact()).rejects.toMatchObject({ code: 'storage_full' });
   expect(state.opened).toBe(1);
 });
+
+test.each([openImageReplica, openProxyReplica])(
+  'a copy of records that is closed before it is filled leaves no file (%#)',
+  async (open) => {
+    const folder = await mkdtemp(join(tmpdir(), 'picpool-copies-'));
+    const replica = await open(bunRuntime, folder);
+    await replica.close();
+    expect(await readdir(folder)).toEqual([]);
+    await rm(folder, { recursive: true });
+  },
+);
