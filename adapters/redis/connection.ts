@@ -97,9 +97,8 @@ function wrap(client: Redis | Cluster, { prefix, wait }: RedisAddress, limitMs: 
         if (failure === 'fault') throw error;
         const mayRepeat = failure === 'refused' || (failure === 'unclear' && repeat === 'safe');
         if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS) {
-          throw isFull(error)
-            ? new AppError('storage_full', 'The memory of the database is full.', { cause: error })
-            : unavailable(error);
+          const full = fullness(error);
+          throw full === null ? unavailable(error) : new AppError('storage_full', full, { cause: error });
         }
       }
       await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * jitter());
@@ -147,16 +146,24 @@ const REFUSALS =
 /** Lasting refusals: an immediate retry would not help. */
 const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
 
-/** The server is at its limit of memory. Deletions still work. */
-const isFull = (error: unknown) => error instanceof Error && /^OOM\b/.test(error.message);
+/** What the server says. Before Redis 7, what it says within a script is wrapped. */
+const saidBy = ({ message }: Error) => message.replace(/^ERR Error running script .*?: -(?=[A-Z]+ )/, '');
+
+/** Returns what of the server is full, as a sentence; `null` if nothing is. At its limit of memory, deletions still work. */
+export function fullness(error: unknown) {
+  const said = error instanceof Error ? saidBy(error) : '';
+  if (said.startsWith('OOM ')) return 'The memory of the database is full.';
+  return /^MISCONF .*No space left/.test(said) ? 'The disk of the database is full.' : null;
+}
 
 /** The error of ioredis for a command that it did not send. */
 const NOT_SENT = /enableOfflineQueue/;
 
 export function classify(error: unknown): Failure {
   if (!(error instanceof Error)) return 'fault';
-  if (LASTING.test(error.message) || isUntrusted(error)) return 'lasting';
-  if (REFUSALS.test(error.message) || NOT_SENT.test(error.message)) return 'refused';
+  const said = saidBy(error);
+  if (LASTING.test(said) || isUntrusted(error)) return 'lasting';
+  if (REFUSALS.test(said) || NOT_SENT.test(said)) return 'refused';
   return error.name === 'ReplyError' ? 'fault' : 'unclear';
 }
 
@@ -181,7 +188,7 @@ export function connect(address: RedisAddress, limitMs: number): Redis | Cluster
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     // After a failover the old master is read-only: resolve the name again to find the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    reconnectOnError: (error: Error) => saidBy(error).startsWith('READONLY'),
   };
   if (!address.cluster) {
     return new Redis({
