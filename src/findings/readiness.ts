@@ -22,12 +22,16 @@ const NAMES: Record<RecordKind, string> = {
 const monotonic = () => performance.now();
 
 /** Asks whether records can be read and written. `needed`: the service that cannot work without reading them. */
-export function recordSources(state: Pick<StateStore, 'get' | 'set'>, needed?: string): FindingSource[] {
+export function recordSources(state: Pick<StateStore, 'get' | 'getOrSet' | 'remove'>, needed?: string): FindingSource[] {
   return [
     answering('The record store does not respond.', () => state.get(STATE), needed),
     answering(
       'The record store is not writable.',
-      cachedFor(RECORDS_BELIEVED_MS, monotonic, () => state.set(STATE, new Date().toISOString())),
+      // A full store lets values be replaced, which removals need, but none be added.
+      cachedFor(RECORDS_BELIEVED_MS, monotonic, async () => {
+        await state.getOrSet(STATE, new Date().toISOString());
+        await state.remove(STATE);
+      }),
     ),
   ];
 }

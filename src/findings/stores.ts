@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { findingsOf, type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
-import { withCause } from '../errors.ts';
+import { AppError, withCause } from '../errors.ts';
 import { createDoubts } from '../image/maintenance/doubts.ts';
 import { IDENTITY_STATE, readMark } from '../image/maintenance/store-identity.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -163,7 +163,10 @@ async function examineStores(
       await stores.close();
     }
   } catch (error) {
-    return [fail(`${shown}: ${withCause(error)}`, advice)];
+    const isFull = error instanceof AppError && error.code === 'storage_full';
+    return [
+      fail(`${shown}: ${withCause(error)}`, isFull ? 'Give it more space, or delete something.' : advice),
+    ];
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { createTokens } from '../access/tokens.ts';
 import type { Codec } from '../codec/codec.ts';
@@ -39,7 +40,9 @@ export async function openImageHost(
   const codec = await openCodec({ runtime, config, env, stores, log, operations });
   const folder = temporaryFolder(config);
   const files = filesAdapter(config.BLOBS_URL);
-  const localFiles = files.path(config.BLOBS_URL);
+  const records = recordsAdapter(config.METADATA_URL);
+  const database = records.path(config.METADATA_URL);
+  const folders = [folder, files.path(config.BLOBS_URL), database && dirname(database)];
   const versionBytes = createVersionBytes(stores.state);
   // Events have no request, so without PUBLIC_URL the server's name is unknown.
   const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
@@ -56,12 +59,12 @@ export async function openImageHost(
     strayBytes: async () => (await readStrayCount(stores.state)).bytes,
     heldBytes: reviews.bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
-    folders: localFiles === null ? [folder] : [folder, localFiles],
+    folders: folders.filter((one) => one !== null),
     now,
   });
   const pair = {
     ...{ state: stores.state, blobs: stores.blobs, images: stores.images, folder },
-    shared: { records: recordsAdapter(config.METADATA_URL).shared, files: files.shared },
+    shared: { records: records.shared, files: files.shared },
     clock: systemClock,
     log,
   };

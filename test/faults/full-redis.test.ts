@@ -49,6 +49,11 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
       507,
       expect.objectContaining({ code: 'storage_full' }),
     ]);
+    await until(async () =>
+      (await (await fetch(`${server.url}/readyz`)).text()).includes('The record store is not writable.'),
+    );
+    const doctor = await cli(['doctor', '--offline'], { env: { ...QUIET, METADATA_URL: redis.url } });
+    expect(doctor.stdout).toMatch(/FAIL +record store .*is full\..*\n +Give it more space/);
     expect((await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
     expect((await fetch(rawUrl)).status).toBe(200);
     expect((await fetch(`${server.url}/i/${seen.id}`)).status).toBe(200);
