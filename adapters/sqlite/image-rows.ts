@@ -29,6 +29,7 @@ export function createImageRows(
   const insertRow = database.prepare(
     `INSERT INTO images (pos, ends_at, ${COLUMNS}) VALUES (?, ?, ${FIELDS.map(() => '?').join(', ')})`,
   );
+  const forgetEnd = database.prepare('DELETE FROM image_ends WHERE id = ?');
   const deleteRow = database.prepare<{ pos: number; listed: number }>(
     `DELETE FROM images WHERE id = ? RETURNING pos, ${LISTED} AS listed`,
   );
@@ -50,6 +51,7 @@ export function createImageRows(
   return {
     insert(image, position = place(image)) {
       insertRow.run(position, image.expiresAt, ...FIELDS.map((field) => image[field]));
+      forgetEnd.run(image.id);
       if (visibilityOf(image) === 'public') search.add(position, image);
     },
 

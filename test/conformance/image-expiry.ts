@@ -139,6 +139,8 @@ export function imageExpiryConformance(runner: Test, open: Open<ImageStore>): vo
     await store.remove('deleted');
     assert.equal(await store.hasEnded('deleted'), false);
     assert.deepEqual(await store.get('a'), null);
+    await store.insert(image({ id: 'a' }));
+    assert.deepEqual([await store.hasEnded('a'), await store.buried(['a'])], [false, new Set()]);
   });
 
   test('concurrent requests never take more views than there are', async (store) => {
