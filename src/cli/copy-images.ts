@@ -128,7 +128,8 @@ export async function removeDeleted(
     const [buried, known] = [await from.images.buried(ids), await from.images.existing(ids)];
     alone.push(...ids.filter((id) => !buried.has(id) && !known.has(id)));
     for (const image of records) {
-      if (known.has(image.id) || !buried.has(image.id) || !(await to.metadata.images.remove(image.id))) continue;
+      if (known.has(image.id) || !buried.has(image.id) || !(await to.metadata.images.remove(image.id)))
+        continue;
       await to.blobs?.remove(originalKey(image));
       removed++;
     }

@@ -61,8 +61,11 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
 /** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */
 export function settingsIn(text: string): Environment {
   const values: Record<string, string | undefined> = parseEnv(text);
-  for (const [, name = '', value = ''] of text.matchAll(/^[ \t]*(\w+)[ \t]*=[ \t]*([^\s"'`][^\n]*)$/gm)) {
-    if (value.startsWith(values[name] ?? value)) values[name] = value.trim();
+  const lines = text.matchAll(/^[ \t]*(\w+)[ \t]*=[ \t]*([^\n]*)$/gm);
+  // Of a name that stands twice, the last line counts.
+  for (const [name, value] of new Map(Array.from(lines, ([, name = '', value = '']) => [name, value]))) {
+    const read = values[name];
+    if (read !== undefined && !/^["'`]/.test(value) && value.startsWith(read)) values[name] = value.trim();
   }
   return values;
 }

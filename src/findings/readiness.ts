@@ -22,7 +22,10 @@ const NAMES: Record<RecordKind, string> = {
 const monotonic = () => performance.now();
 
 /** Asks whether records can be read and written. `needed`: the service that cannot work without reading them. */
-export function recordSources(state: Pick<StateStore, 'get' | 'getOrSet' | 'remove'>, needed?: string): FindingSource[] {
+export function recordSources(
+  state: Pick<StateStore, 'get' | 'getOrSet' | 'remove'>,
+  needed?: string,
+): FindingSource[] {
   return [
     answering('The record store does not respond.', () => state.get(STATE), needed),
     answering(

@@ -165,6 +165,8 @@ test('settings in a file are read as systemd reads them', () => {
   const text = '# a=1\n;b=2\nC=pa#ss word\nD=#1 \r\nE="x # y" # z\nF=plain\n';
   expect(settingsIn(text)).toMatchObject({ C: 'pa#ss word', D: '#1', E: 'x # y', F: 'plain' });
   expect(settingsIn(text)).not.toHaveProperty('a');
+  const twice = 'P=30001\nT=a-token\nU=old.db-2025\n# moved\nU=old.db\nP=3000\nT=\n';
+  expect(settingsIn(twice)).toEqual({ P: '3000', T: '', U: 'old.db' });
 });
 
 test('a misspelt variable is reported, those of other programs are not', () => {

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { packagedUnit } from '../../scripts/build/deb.ts';
 import { parseConfig } from '../../src/config.ts';
 import { cli } from '../support/servers/cli.ts';
@@ -57,3 +59,18 @@ test.each(['postinst', 'prerm', 'postrm'])(
     expect([await shell.exited, await shell.stderr.text()]).toEqual([0, '']);
   },
 );
+
+test('an installation that finds the disk full leaves no empty admin token behind, and the next one makes it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-deb-'));
+  const text = await readFile('scripts/build/deb/postinst', 'utf8');
+  const [make = ''] = /^if [^\n]*admin-token.*?^fi$/ms.exec(text) ?? [];
+  const script = `set -e\n${make.replaceAll('/etc/picpool', folder)}\n`;
+  const install = (limit: string) => Bun.spawn(['sh', '-c', limit + script], { stderr: 'ignore' }).exited;
+  const token = () => readFile(join(folder, 'admin-token'), 'utf8').catch(() => null);
+  // Nothing can be written.
+  expect([(await install('ulimit -f 0; trap "" XFSZ; ')) === 0, await token()]).toEqual([false, null]);
+  expect([await install(''), await token()]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
+  const made = await token();
+  expect([await install(''), await token()]).toEqual([0, made]);
+  await rm(folder, { recursive: true });
+});
