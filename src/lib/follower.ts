@@ -109,14 +109,6 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
     }
   }
 
-  /** Loads a view in place of the current one, if there is one. */
-  async function renew(): Promise<Followed<View>> {
-    const old = current?.view;
-    const loaded = await load();
-    if (old !== undefined) setTimeout(() => close(old), lingerMs).unref();
-    return loaded;
-  }
-
   /** Of a copy in a file, the disk may be full or gone. */
   const close = (view: View) => options.close(view).catch(() => {});
 
@@ -124,7 +116,9 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
     const since = performance.now();
     const done = (async () => {
       try {
-        current = (current && (await follow(current))) ?? (await renew());
+        const old = current;
+        current = (old && (await follow(old))) ?? (await load());
+        if (old && old !== current) setTimeout(() => close(old.view), lingerMs).unref();
         freshAt = since;
         return current;
       } catch (error) {

@@ -29,6 +29,14 @@ import type { Operations } from './operations.ts';
 
 type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
+/** Returns the folders of stores that are files of this machine. */
+function localFolders({ METADATA_URL, BLOBS_URL }: Config): string[] {
+  const database = recordsAdapter(METADATA_URL).path(METADATA_URL);
+  return [filesAdapter(BLOBS_URL).path(BLOBS_URL), database && dirname(database)].filter(
+    (one) => one !== null,
+  );
+}
+
 /** Assembles what stores images; `basePath`: the path under which browsers reach them. */
 export async function openImageHost(
   { runtime, config, env, stores, log, operations }: ImageHostParts,
@@ -40,9 +48,6 @@ export async function openImageHost(
   const codec = await openCodec({ runtime, config, env, stores, log, operations });
   const folder = temporaryFolder(config);
   const files = filesAdapter(config.BLOBS_URL);
-  const records = recordsAdapter(config.METADATA_URL);
-  const database = records.path(config.METADATA_URL);
-  const folders = [folder, files.path(config.BLOBS_URL), database && dirname(database)];
   const versionBytes = createVersionBytes(stores.state);
   // Events have no request, so without PUBLIC_URL the server's name is unknown.
   const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
@@ -59,12 +64,12 @@ export async function openImageHost(
     strayBytes: async () => (await readStrayCount(stores.state)).bytes,
     heldBytes: reviews.bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
-    folders: folders.filter((one) => one !== null),
+    folders: [folder, ...localFolders(config)],
     now,
   });
   const pair = {
     ...{ state: stores.state, blobs: stores.blobs, images: stores.images, folder },
-    shared: { records: records.shared, files: files.shared },
+    shared: { records: recordsAdapter(config.METADATA_URL).shared, files: files.shared },
     clock: systemClock,
     log,
   };
