@@ -318,8 +318,9 @@ describe('a pool of 20,000 proxies', () => {
     );
   });
 
-  test('turns pages in place, without a jump to the top', async () => {
+  test('turns pages in place, without a jump to the top, although something is selected', async () => {
     await visitLarge('/proxies', async (page) => {
+      await page.locator('.proxies .address').first().dblclick();
       const next = page.getByRole('link', { name: 'Next' });
       await next.scrollIntoViewIfNeeded();
       await next.click();

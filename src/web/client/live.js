@@ -113,7 +113,7 @@ async function show(job) {
   const isEmpty = document.querySelector('tr[data-id]') === null;
   const page = await fetchPage(location.href).catch(() => null);
   const more = ['numbers', 'overview', 'flags', ...(isEmpty ? ['results'] : [])];
-  if (page) replaceFrom(page, ['state', 'sources', ...(ended ? more : [])]);
+  if (page) replaceFrom(page, ['state', 'sources', ...(ended ? more : [])], true);
   if (!ended) return;
   announce(say('refreshEnded'));
   if (isEmpty) return;
@@ -154,7 +154,7 @@ async function back() {
   note.hidden = true;
   const page = await fetchPage(location.href).catch(() => null);
   if (!page) return;
-  replaceFrom(page, ['state', 'sources', 'numbers', 'overview', 'flags']);
+  replaceFrom(page, ['state', 'sources', 'numbers', 'overview', 'flags'], true);
   shown = stateShown();
   rowsAt = 0;
   void refreshRows();

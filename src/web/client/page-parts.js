@@ -33,14 +33,15 @@ function markOf(element) {
  * Replaces the contents of elements by those in another page. The focus stays where it was if that still exists.
  * @param {Document} page
  * @param {readonly string[]} ids
+ * @param {boolean} [isUnasked] then a part in which somebody has selected something stays as it is
  */
-export function replaceFrom(page, ids) {
+export function replaceFrom(page, ids, isUnasked = false) {
   for (const id of ids) {
     const here = document.getElementById(id);
     const there = page.getElementById(id);
     if (!here || !there || here.innerHTML === there.innerHTML) continue;
-    // Nobody's selection goes while he makes it.
-    if (!getSelection()?.isCollapsed && here.contains(getSelection()?.anchorNode ?? null)) continue;
+    const selection = getSelection();
+    if (isUnasked && !selection?.isCollapsed && here.contains(selection?.anchorNode ?? null)) continue;
     const left = here.querySelector('.table-wrap')?.scrollLeft ?? 0;
     const mark = here.contains(document.activeElement) ? markOf(document.activeElement) : null;
     here.replaceChildren(...there.childNodes);
