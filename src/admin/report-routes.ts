@@ -129,6 +129,7 @@ export function reportRoutes(at: ReportParts): Route[] {
     route('POST /api/reports', (call) => reportByApi(at, call), {
       body: json(reportBody),
       limit: 'report',
+      evenBlocked: true,
       about: about.report,
     }),
     route(
@@ -142,7 +143,9 @@ export function reportRoutes(at: ReportParts): Route[] {
       ...{ body: json(decideBody), admin: 'or moderator', about: about.decide },
     }),
     route('GET /report', (call) => askReport(at, call)),
-    route('POST /report', (call) => reportByForm(at, call), { body: form, limit: 'report' }),
+    route('POST /report', (call) => reportByForm(at, call), {
+      ...{ body: form, limit: 'report', evenBlocked: true },
+    }),
     route('GET /report/:receipt', (call) => showState(at, call)),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
+import { readForm } from '../http/read-body.ts';
 import { type Call, type Caller, form, parsedJson, type Route, route } from '../http/route.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import type { SiteOf } from '../web/site.ts';
@@ -12,7 +13,7 @@ import type { Host } from './clients/client.ts';
 import { CLIENTS, clientRoutes, sharexUploader } from './clients/clients.ts';
 import { createHost } from './clients/host.ts';
 import { lskyAtRoot } from './clients/lsky.ts';
-import { nullPointerAtLink } from './clients/null-pointer.ts';
+import { manageByForm, nullPointerAtLink } from './clients/null-pointer.ts';
 import { details } from './descriptions.ts';
 import { integrationsRoute } from './pages/integrations-page.ts';
 import { createPages, type Pages } from './pages/pages.ts';
@@ -126,10 +127,19 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     }),
     route(
       'POST /i/:file',
-      (call) =>
-        linkClient(call.request)?.answer(call, host, call.params.file) ??
-        pages.unlock(call, call.params.file),
-      { dialect: (request) => linkClient(request)?.dialect ?? null, about: details.unlock },
+      async (call) => {
+        const { file } = call.params;
+        const client = linkClient(call.request);
+        if (client) return client.answer(call, host, file);
+        const fields = await readForm(call.request);
+        const isManaged = clients.includes('0x0') && fields.has('token');
+        return isManaged ? manageByForm(call, host, file, fields) : pages.unlock(call, file, fields);
+      },
+      {
+        dialect: (request) => linkClient(request)?.dialect ?? null,
+        evenBlocked: true,
+        about: details.unlock,
+      },
     ),
     route('POST /i/:file/view', (call) => view(shared, call), {
       limit: 'read',
@@ -138,7 +148,10 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     }),
     route('GET /i/:file/qr.svg', (call) => showQrCode(shared, call), { about: details.qrCode }),
     route('GET /i/:file/preview.jpg', (call) => showPreview(shared, call), { about: details.preview }),
-    route('POST /i/:file/lock', (call) => pages.lock(call, call.params.file), { about: details.lock }),
+    route('POST /i/:file/lock', (call) => pages.lock(call, call.params.file), {
+      evenBlocked: true,
+      about: details.lock,
+    }),
     route('GET /i/:file/delete', (call) => pages.askDelete(call, call.params.file), {
       about: details.askDelete,
     }),

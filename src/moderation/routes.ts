@@ -9,7 +9,8 @@ import type { Blocks, BlockTarget } from './blocks.ts';
 const tag = 'Administration';
 const network = Type.String({
   pattern: '^[0-9A-Fa-f:.]{2,39}(/[0-9]{1,3})?$',
-  description: 'An IP address or a network such as 192.0.2.0/24. Blocked clients can only read.',
+  description:
+    'An IP address or a network such as 192.0.2.0/24. Blocked clients can only read, enter passwords and report.',
 });
 const hash = Type.String({
   pattern: '^[0-9a-f]{64}$',

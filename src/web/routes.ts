@@ -40,7 +40,7 @@ export function webRoutes(web: WebRoutesOptions): Route[] {
     route('GET /assets/:version/:file', ({ request, params }) =>
       asset(web, request, params.file, params.version),
     ),
-    route('POST /preferences', (call) => keepPreferences(web, call), { body: form }),
+    route('POST /preferences', (call) => keepPreferences(web, call), { body: form, evenBlocked: true }),
     route('GET /robots.txt', () => robots(web)),
     route('GET /manifest.webmanifest', (call) => manifest(web, call)),
     // At the root of the site, because a service worker only controls paths below its own.

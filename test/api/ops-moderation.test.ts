@@ -123,6 +123,17 @@ describe('a blocked network', () => {
     const { id } = (await json(other)) as { id: string };
     const look = await server.send(`/i/${id}.webp/view`, { method: 'POST', from: '198.51.100.5' });
     expect(look.status).toBe(200);
+    const hidden = (await json(await server.upload('password=tea', '198.51.100.200'))) as { id: string };
+    const posts = [
+      [`/i/${hidden.id}`, new URLSearchParams({ password: 'tea' })],
+      [`/i/${hidden.id}/lock`, new URLSearchParams()],
+      ['/preferences', new URLSearchParams({ language: 'en' })],
+      ['/report', new URLSearchParams({ image: hidden.id })],
+    ] as const;
+    for (const [path, body] of posts) {
+      const { status } = await server.send(path, { method: 'POST', body, from: '198.51.100.5' });
+      expect([path, status]).not.toEqual([path, 403]);
+    }
     const { networks } = (await json(await server.send('/api/admin/blocks', { headers: ADMIN }))) as {
       networks: unknown[];
     };

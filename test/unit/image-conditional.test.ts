@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { isNotModified, requestedRange } from '../../src/image/serve/conditional.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
+import { createCaching, isNotModified, requestedRange } from '../../src/image/serve/conditional.ts';
 
 const modified = Date.UTC(2026, 0, 31, 8, 5, 9, 700);
 const file = { etag: '"abc"', modified };
@@ -61,4 +62,12 @@ describe('the requested range of 1000 bytes', () => {
   ] as [Record<string, string>, unknown][])('for %j is %j', (headers, expected) => {
     expect(requestedRange(new Headers(headers), 1000, file)).toEqual(expected as null);
   });
+});
+
+test('nobody is told until when caches keep what they may not keep', () => {
+  const now = 1_700_000_000_000;
+  const image = { passwordHash: null, maxViews: null, expiresAt: null } as ImageRecord;
+  expect(createCaching(3_600_000, () => now).cachedUntil(image)).toBe(now + 3_660_000);
+  expect(createCaching(0, () => now).cachedUntil(image)).toBeNull();
+  expect(createCaching(3_600_000, () => now).cachedUntil({ ...image, expiresAt: now + 30_000 })).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, scryptSync } from 'node:crypto';
 import { createCookieSigner } from '../../src/image/access/cookie.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
 import { createDeleteToken, createId } from '../../src/image/records/ids.ts';
@@ -32,6 +32,22 @@ describe('a password hash', () => {
     expect(one).not.toBe(two);
     expect(await hasher.verify('secret', one)).toBe(true);
     expect(await hasher.verify('Secret', one)).toBe(false);
+  });
+
+  test('is the same however a keyboard composes it, also by the hash of a version that did not know that', async () => {
+    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
+    const [composed, decomposed] = ['Caf\u00e9', 'Cafe\u0301'];
+    for (const text of [composed, decomposed]) {
+      const encoded = await quick.hash(text);
+      expect([await quick.verify(composed, encoded), await quick.verify(decomposed, encoded)]).toEqual([
+        true,
+        true,
+      ]);
+    }
+    const salt = Buffer.from(randomBytes(16));
+    const key = scryptSync(decomposed, salt, 32, { N: 64 });
+    const old = `scrypt$6$8$1$${salt.toString('base64url')}$${key.toString('base64url')}`;
+    expect(await quick.verify(decomposed, old)).toBe(true);
   });
 
   test('uses at most 1,024 bytes', async () => {

@@ -33,7 +33,7 @@ export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2
   return {
     async hash(password) {
       const salt = Buffer.from(random(SALT_BYTES));
-      const key = await semaphore(() => derive(password, salt, costLog2, BLOCK_SIZE, PARALLELISM));
+      const key = await semaphore(() => derive(typed(password), salt, costLog2, BLOCK_SIZE, PARALLELISM));
       const parameters = [costLog2, BLOCK_SIZE, PARALLELISM].join('$');
       return `scrypt$${parameters}$${salt.toString('base64url')}$${key.toString('base64url')}`;
     },
@@ -43,19 +43,21 @@ export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2
       if (scheme !== 'scrypt') throw new Error('a password hash of an unknown kind');
       if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return false;
       const expected = Buffer.from(hash, 'base64url');
-      const key = await semaphore(() =>
-        derive(
-          password,
-          Buffer.from(salt, 'base64url'),
-          Number(cost),
-          Number(blockSize),
-          Number(parallelism),
-        ),
-      );
-      return key.length === expected.length && timingSafeEqual(key, expected);
+      const salted = Buffer.from(salt, 'base64url');
+      // Hashes of earlier versions are of the text as it was sent.
+      for (const text of new Set([typed(password), password])) {
+        const key = await semaphore(() =>
+          derive(text, salted, Number(cost), Number(blockSize), Number(parallelism)),
+        );
+        if (key.length === expected.length && timingSafeEqual(key, expected)) return true;
+      }
+      return false;
     },
   };
 }
+
+/** One text for what keyboards send differently: an `é` is one character, or an `e` and an accent. */
+const typed = (password: string) => password.normalize('NFC');
 
 function derive(password: string, salt: Buffer, costLog2: number, blockSize: number, parallelism: number) {
   const cost = 2 ** costLog2;

@@ -97,7 +97,11 @@ export type Download = ReturnType<typeof createDownloads>;
 function headersOf({ title }: Pick<AlbumRecord, 'title'>): Record<string, string> {
   return {
     'content-type': 'application/zip',
-    'content-disposition': contentDisposition('attachment', `${title || 'album'}.zip`, 'zip'),
+    'content-disposition': contentDisposition(
+      'attachment',
+      `${title.replaceAll(/[/\\]/g, '_') || 'album'}.zip`,
+      'zip',
+    ),
     'cache-control': PRIVATE_CACHE,
     'x-robots-tag': 'noindex',
     // A reverse proxy that buffers the response would read the pictures faster than the client does.

@@ -1,7 +1,8 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import type { Caller } from '../../http/route.ts';
 import { readFields } from '../upload/body.ts';
 import type { Received } from '../upload/upload.ts';
-import { type Client, type ClientRoute, type Fields, plainRefusal, text } from './client.ts';
+import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
 
 /** The upload API of 0x0 (The Null Pointer): the answer is the link, and `X-Token` manages it. */
 const upload: ClientRoute = {
@@ -49,28 +50,36 @@ function optionsOf({ expires, secret, ...fields }: Fields): Record<string, strin
   return options;
 }
 
-/** Handles a form with `token` and `delete`, sent to the link of a picture. */
+/** Carries out a form with `token` and `delete`, sent to the link of a picture. */
+export async function manageByForm(
+  call: Caller,
+  host: Host,
+  file: string,
+  fields: URLSearchParams,
+): Promise<Response> {
+  const token = fields.get('token');
+  if (!fields.has('delete'))
+    throw invalidParameter('delete', inEnglish('A picture can only be deleted here: send delete=.'));
+  if (!token)
+    throw new AppError('forbidden', inEnglish('Send the X-Token of the upload in the field token.'));
+  await host.remove(call, file, token);
+  return text('The picture is deleted.');
+}
+
 const manage: ClientRoute = {
   method: 'POST',
   path: '/:rest',
   limit: 'write',
   dialect: plainRefusal,
-  async answer(call, host, file) {
-    const { token, delete: asked } = await readFields(call.request);
-    if (asked === undefined)
-      throw invalidParameter('delete', inEnglish('A picture can only be deleted here: send delete=.'));
-    if (!token)
-      throw new AppError('forbidden', inEnglish('Send the X-Token of the upload in the field token.'));
-    await host.remove(call, file, token);
-    return text('The picture is deleted.');
-  },
+  answer: async (call, host, file) =>
+    manageByForm(call, host, file, new URLSearchParams(await readFields(call.request))),
 };
 
 export const nullPointer: Client = { name: '0x0', routes: [upload, manage] };
 
 /**
- * Returns the route for a request to the link of a picture from a client of 0x0, which sends a multipart form; `null`
- * for any other.
+ * Returns the route for a request to the link of a picture that is certainly from a client of 0x0: a multipart form;
+ * `null` for any other.
  */
 export function nullPointerAtLink({ headers }: Request): ClientRoute | null {
   return /^multipart\/form-data\s*(;|$)/i.test(headers.get('content-type') ?? '') ? manage : null;

@@ -32,8 +32,9 @@ interface GalleryPage extends Pick<Page<ImageRecord>, 'total' | 'exact'> {
 export function galleryRoute({ service, siteOf, basePath, open }: PagesOptions & { open: boolean }): Route {
   return route(
     'GET /gallery',
-    async ({ request, query }) => {
-      const { q = '', cursor } = query;
+    async ({ request, query: asked }) => {
+      const query = { ...asked, q: asked.q?.trim() ?? '' };
+      const { q, cursor } = query;
       const { items, next, ...count } = await service.list({
         ...{ page: 1, perPage: PER_PAGE },
         ...(cursor !== undefined && { after: parseCursor(cursor) }),

@@ -1,6 +1,5 @@
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { errorResponse } from '../../http/errors.ts';
-import { readForm } from '../../http/read-body.ts';
 import type { Caller } from '../../http/route.ts';
 import { html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
@@ -22,7 +21,7 @@ export interface PasswordPages {
    * Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form
    * again.
    */
-  unlock(call: Caller, id: string): Promise<Response>;
+  unlock(call: Caller, id: string, form: URLSearchParams): Promise<Response>;
   /** Removes the cookie of `unlock` from the browser, and redirects to the page, which asks for the password. */
   lock(call: Caller, id: string): Promise<Response>;
 }
@@ -35,9 +34,8 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
       return new Response(null, { status: 303, headers: redirectTo(`${basePath}/i/${id}`) });
     },
 
-    async unlock({ request, context }, id) {
+    async unlock({ request, context }, id, form) {
       const image = await service.find(id);
-      const form = await readForm(request);
       const [password, album] = [form.get('password') ?? '', form.get('album') ?? ''];
       try {
         await service.open(

@@ -23,7 +23,8 @@ export function createCaching(maxAgeMs: number, now: () => number): Caching {
     cacheSeconds,
     cachedUntil(image) {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
-      return now() + (cacheSeconds(image) + STALE_S) * 1000;
+      const seconds = cacheSeconds(image);
+      return seconds === 0 ? null : now() + (seconds + STALE_S) * 1000;
     },
   };
 }

@@ -95,7 +95,7 @@ export function tooLarge(maxBytes: number): AppError {
  * Reads the text fields of a small form of either type. Of repeated fields, the last one counts.
  * @throws {AppError} `invalid_body` for another type or a malformed form, `too_large`.
  */
-export async function readFields(request: Request): Promise<Partial<Record<string, string>>> {
+export async function readFields(request: Request): Promise<Record<string, string>> {
   const type = request.headers.get('content-type') ?? '';
   if (!/^multipart\/form-data\s*;/i.test(type)) return Object.fromEntries(await readForm(request));
   const text = await readSmallBody(request, { maxBytes: MAX_FORM_BYTES, name: 'The form' });

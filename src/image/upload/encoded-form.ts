@@ -3,13 +3,13 @@ import { type Form, MAX_FIELD_BYTES, MAX_FIELDS } from './multipart.ts';
 
 /**
  * Reads a form of the type `application/x-www-form-urlencoded`. `store` consumes the picture, as text, while it
- * arrives.
+ * arrives. `names`: of the field that has the picture; `null` for a form without one.
  * @throws {AppError} `invalid_body` for too many fields, `invalid_parameter` with the name of a field that is
  * missing, too long or repeated.
  */
 export async function readEncodedForm<T>(
   body: AsyncIterable<Uint8Array>,
-  names: readonly [string, ...string[]],
+  names: readonly [string, ...string[]] | null,
   store: (picture: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<Form<T>> {
   const fields: Record<string, string> = Object.create(null);
@@ -20,7 +20,7 @@ export async function readEncodedForm<T>(
       if (count > MAX_FIELDS) throw new AppError('invalid_body', 'The form has too many fields.');
       const name = await textOf(reader.until(/[=&]/), 'name');
       const value = reader.last === '=' ? reader.until(/&/) : nothing();
-      if (!names.includes(name)) fields[name] = await textOf(value, name);
+      if (!names?.includes(name)) fields[name] = await textOf(value, name);
       else {
         if (files.length > 0)
           throw invalidParameter(
@@ -34,7 +34,7 @@ export async function readEncodedForm<T>(
   } finally {
     await reader.close();
   }
-  if (files.length === 0) {
+  if (names && files.length === 0) {
     throw invalidParameter(
       names[0],
       message('The form has no picture in the field {field}.', { field: names[0] }),

@@ -100,7 +100,8 @@ async function readWithoutParts(
     beforePicture,
   }: { shape: UploadShape; store: Store; beforePicture?: BeforePicture | undefined },
 ): Promise<Form<Written>> {
-  if (shape.base64 && ENCODED.test(contentType)) return readEncodedForm(body, shape.names, store);
+  if (ENCODED.test(contentType) && (shape.base64 || shape.optional))
+    return readEncodedForm(body, shape.base64 ? shape.names : null, store);
   if (shape.base64 && JSON_FORM.test(contentType)) return readJsonForm(body, shape.names, store);
   await beforePicture?.({});
   return { files: [{ filename: null, stored: await store(body) }], fields: {} };

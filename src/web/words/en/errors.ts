@@ -22,7 +22,10 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
     title: 'This picture is gone',
     advice: 'Ask for a new link if you still need it.',
   },
-  forbidden: { title: 'Not allowed', advice: 'It needs the right link or token.' },
+  forbidden: {
+    title: 'Not allowed',
+    advice: 'It needs the right link or token, and an address that is not blocked.',
+  },
   rate_limited: {
     title: 'Too many requests',
     advice: 'This server limits the requests from each IP address.',

@@ -12,7 +12,7 @@ export const errors: Words['errors'] = {
       advice: '请检查链接是否有误。如果以前能打开，说明内容已被删除。',
     },
     gone: { title: '图片已失效', advice: '如仍需要，请索取新的链接。' },
-    forbidden: { title: '没有权限', advice: '需要正确的链接或令牌。' },
+    forbidden: { title: '没有权限', advice: '需要正确的链接或令牌，且地址未被屏蔽。' },
     rate_limited: { title: '请求过于频繁', advice: '服务器限制了每个 IP 地址的请求数量。' },
     busy: { title: '服务器繁忙', advice: '服务器正在满负荷运行。' },
     unavailable: { title: '暂时不可用', advice: '服务器的某个组件没有响应，应该很快会恢复。' },
