@@ -270,6 +270,9 @@ test(
           headers: admin,
         });
         const { id: image } = await json<UploadAnswer>(stored);
+        const own = { ...of(album), 'content-type': 'application/json' };
+        const renamed = { method: 'PATCH', headers: own, body: '{"title":"Harbour"}' };
+        expect((await send(`/api/albums/${album.id}`, renamed)).status).toBe(200);
         const [valid, revoked] = [await inviter(album), await inviter(album)];
         const path = `/api/albums/${album.id}/invites/${revoked.id}`;
         await send(path, { method: 'DELETE', headers: of(album) });

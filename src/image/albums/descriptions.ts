@@ -64,7 +64,7 @@ export const albumDetails = {
   change: {
     id: 'changeAlbum',
     summary: 'Change the title, visibility or order of an album',
-    description: 'Needs the token of the album. Counts as an upload.',
+    description: 'Needs the token of the album.',
     parameters: [token],
     requestBody: json(albumChangeBody),
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
@@ -89,7 +89,7 @@ export const albumDetails = {
   add: {
     id: 'addToAlbum',
     summary: 'Add stored images to an album',
-    description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none. Counts as an upload.`,
+    description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none.`,
     parameters: [token],
     requestBody: json(additionBody),
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },

@@ -97,7 +97,6 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
     }),
     route('PATCH /api/albums/:id', (call) => change(shared, call), {
       body: parsedJson(parseAlbumChange),
-      limit: 'upload',
       about: albumDetails.change,
     }),
     route('DELETE /api/albums/:id', (call) => remove(shared, call), {
@@ -106,7 +105,6 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
     }),
     route('POST /api/albums/:id/images', (call) => add(shared, call), {
       body: parsedJson(parseAddition),
-      limit: 'upload',
       about: albumDetails.add,
     }),
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
