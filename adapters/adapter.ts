@@ -69,8 +69,8 @@ export interface Adapter<Store> {
   advice: string;
   /** Returns the absolute path of the URL's file or folder; `null` if it names none. */
   path(url: string): string | null;
-  /** Returns the parts of the URL that identify the store: equal for two spellings of one store. */
-  place(url: string): Promise<readonly unknown[]>;
+  /** Throws, or rejects, if it cannot read the URL. */
+  check(url: string): unknown;
   /**
    * Opens the store, creating it if possible.
    * @throws {AppError} `unavailable` if it cannot be opened, with `retryAfterMs` if that may be temporary.

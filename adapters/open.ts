@@ -1,5 +1,4 @@
 import { tmpdir } from 'node:os';
-import { isDeepStrictEqual } from 'node:util';
 import { ConfigError } from '../src/errors.ts';
 import type { Finding } from '../src/findings/finding.ts';
 import type { BlobStore } from '../src/image/store.ts';
@@ -85,16 +84,9 @@ function contextOf({
 export async function requireStoreUrls(urls: Readonly<Record<string, string | undefined>>): Promise<void> {
   for (const [variable, url] of Object.entries(urls)) {
     if (url === undefined) continue;
-    const { place } = adapterOf(url);
-    await Promise.try(place, url).catch((error: Error) => {
+    const { check } = adapterOf(url);
+    await Promise.try(check, url).catch((error: Error) => {
       throw new ConfigError([{ variable, message: `cannot be used: ${error.message}` }]);
     });
   }
-}
-
-/** Reports whether two URLs name the same store. */
-export async function isSameStore(one: string, other: string): Promise<boolean> {
-  const adapter = adapterOf(one);
-  if (adapter !== adapterOf(other)) return false;
-  return isDeepStrictEqual(await adapter.place(one), await adapter.place(other));
 }

@@ -1,5 +1,5 @@
 import type { FilesAdapter } from '../adapter.ts';
-import { pathOf, placeOf } from '../local/path.ts';
+import { pathOf } from '../local/path.ts';
 
 /** Image files in a folder: `file:./data/images`. */
 export const filesystem: FilesAdapter = {
@@ -7,7 +7,7 @@ export const filesystem: FilesAdapter = {
   shared: false,
   advice: "The server's user needs write permission for the folder.",
   path: pathOf,
-  place: placeOf,
+  check: pathOf,
 
   async open(url, { runtime }) {
     const { createFolderBlobs } = await import('./blobs.ts');

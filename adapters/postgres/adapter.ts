@@ -10,11 +10,7 @@ export const postgres: RecordsAdapter = {
   advice: 'Check the address, password and database in METADATA_URL, and that the server is running.',
   path: () => null,
 
-  async place(url) {
-    const { servers, database, schema } = (await import('./url.ts')).parsePostgresUrl(url);
-    const [{ host, port }] = servers;
-    return [host.toLowerCase(), port, database, schema];
-  },
+  check: async (url) => (await import('./url.ts')).parsePostgresUrl(url),
 
   async open(url, { runtime, folder, readUrl, log }) {
     const { openPostgres } = await import('./connection.ts');

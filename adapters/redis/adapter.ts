@@ -7,11 +7,7 @@ export const redis: RecordsAdapter = {
   advice: 'Check the address and password in METADATA_URL, and that the server is running.',
   path: () => null,
 
-  async place(url) {
-    const { servers, sentinel, database, prefix } = (await import('./url.ts')).parseRedisUrl(url);
-    const [{ host, port }] = servers;
-    return [...(sentinel === undefined ? [host.toLowerCase(), port] : [sentinel]), database, prefix];
-  },
+  check: async (url) => (await import('./url.ts')).parseRedisUrl(url),
 
   async open(url, { runtime, folder, log }) {
     const { openRedis } = await import('./connection.ts');

@@ -8,10 +8,7 @@ export const s3: FilesAdapter = {
     'Check the address in BLOBS_URL, the bucket, the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role) and their permissions.',
   path: () => null,
 
-  async place(url) {
-    const { endpoint, bucket, prefix } = (await import('./url.ts')).parseS3Url(url);
-    return [endpoint && new URL(endpoint).host, bucket, prefix];
-  },
+  check: async (url) => (await import('./url.ts')).parseS3Url(url),
 
   async open(url, { credentials }) {
     const { createS3Blobs } = await import('./blobs.ts');

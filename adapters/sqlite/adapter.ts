@@ -1,5 +1,5 @@
 import { DIRECT, type RecordsAdapter } from '../adapter.ts';
-import { pathOf, placeOf } from '../local/path.ts';
+import { pathOf } from '../local/path.ts';
 
 const SCHEME = 'sqlite:';
 const MEMORY = `${SCHEME}:memory:`;
@@ -10,7 +10,7 @@ export const sqlite: RecordsAdapter = {
   shared: false,
   advice: "The file must be a picpool database that the server's user can write to.",
   path: (url) => (url === MEMORY ? null : pathOf(url)),
-  place: placeOf,
+  check: pathOf,
 
   async open(url, { runtime, log }) {
     const { openDatabase } = await import('./database.ts');

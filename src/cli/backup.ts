@@ -1,10 +1,10 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
 import { AppError } from '../errors.ts';
-import type { BlobInfo, BlobStore } from '../image/store.ts';
+import type { BlobInfo } from '../image/store.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { UNFINISHED } from '../lib/state.ts';
@@ -13,7 +13,7 @@ import { credentialsOf } from '../start/credentials.ts';
 import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
 import { BEGAN } from './copy-records.ts';
-import { conclude, copyAll, withWorkFolder } from './copying.ts';
+import { conclude, copyAll, haveSameFiles, withWorkFolder } from './copying.ts';
 import { CommandError, usageError } from './exit.ts';
 import { flag, value } from './options.ts';
 import { withStores } from './stores.ts';
@@ -57,7 +57,8 @@ standard error names; 1: it is incomplete, or was not made; 3: the database is d
         const opening = { runtime, credentials: credentialsOf(config), folder };
         const path = join(folder, 'records.db');
         const { blobs } = await openStores('sqlite::memory:', place, opening);
-        await refuseImagesPlace(blobs, { images: source.blobs, folder });
+        if (await haveSameFiles(source.blobs, blobs, folder))
+          throw usageError('TARGET holds the images themselves.');
         const files = await filesIn(blobs);
         await demandSpace(folder, config.METADATA_URL, files);
         const copy = await openStores(`sqlite:${path}`, place, opening);
@@ -117,23 +118,4 @@ async function demandSpace(folder: string, url: string, files: ReadonlyMap<strin
     throw new CommandError(
       `A backup needs ${readableBytes(needed)} in DATA_DIR while it is made; ${readableBytes(free)} are free.`,
     );
-}
-
-/**
- * Rejects a place whose files appear among the images. That is tried, because one bucket has many names.
- * @throws {CommandError}
- */
-async function refuseImagesPlace(
-  blobs: BlobStore,
-  { images, folder }: { images: BlobStore; folder: string },
-): Promise<void> {
-  const key = `trial/${crypto.randomUUID()}`;
-  const path = join(folder, 'trial');
-  await writeFile(path, 'whether the images are at the same place');
-  await blobs.put(key, path, 'text/plain');
-  try {
-    if ((await images.stat(key)) !== null) throw usageError('TARGET holds the images themselves.');
-  } finally {
-    await blobs.remove(key);
-  }
 }

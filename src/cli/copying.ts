@@ -10,6 +10,7 @@ import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
 import { writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
 import { removeLeftovers } from '../image/maintenance/sweep.ts';
+import type { BlobStore } from '../image/store.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { countOf, formatCount, readableBytes } from '../lib/format.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
@@ -217,4 +218,24 @@ export async function askPatiently<T>(ask: () => Promise<T>, clock: Pick<Clock, 
       await clock.sleep(pauseMs);
     }
   }
+}
+
+/** Reports whether both have the same files. That is tried, because one bucket has many names. */
+export async function haveSameFiles(one: BlobStore, other: BlobStore, folder: string): Promise<boolean> {
+  const key = `trial/${crypto.randomUUID()}`;
+  await writeNote(other, folder, key, 'whether two stores are one');
+  return one
+    .stat(key)
+    .then((found) => found !== null)
+    .finally(() => other.remove(key));
+}
+
+/** Reports whether both have the same records. */
+export async function haveSameRecords(one: Stores, other: Stores): Promise<boolean> {
+  const key = `trial ${crypto.randomUUID()}`;
+  await other.state.set(key, 'whether two stores are one');
+  return one.state
+    .get(key)
+    .then((found) => found !== null)
+    .finally(() => other.state.remove(key));
 }

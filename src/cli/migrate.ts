@@ -1,4 +1,4 @@
-import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
+import { openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
@@ -6,7 +6,7 @@ import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
+import { conclude, copyAll, haveSameFiles, haveSameRecords, makeFolder, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
 import { requireDatabase } from './stores.ts';
@@ -50,11 +50,6 @@ Exit code 0: everything is copied; 1: something is missing, and standard error s
     if (to.metadata === undefined && to.blobs === undefined) {
       throw usageError('Give --to-metadata, --to-blobs, or both.');
     }
-    for (const part of ['metadata', 'blobs'] as const) {
-      if (to[part] !== undefined && (await isSameStore(from[part], to[part]))) {
-        throw usageError('The new stores must differ from the old ones.');
-      }
-    }
     const credentials = credentialsOf(config);
     const open = (metadata: string, blobs: string) => openStores(metadata, blobs, { runtime, credentials });
     const opened: Stores[] = [];
@@ -69,6 +64,11 @@ Exit code 0: everything is copied; 1: something is missing, and standard error s
         metadata: to.metadata === undefined ? null : other,
         blobs: to.blobs === undefined ? null : other.blobs,
       };
+      const isSame = await withWorkFolder(config.DATA_DIR, async (folder) => {
+        if (target.metadata !== null && (await haveSameRecords(source, other))) return true;
+        return target.blobs !== null && (await haveSameFiles(source.blobs, target.blobs, folder));
+      });
+      if (isSame) throw usageError('The new stores must differ from the old ones.');
       for (const [old, next] of [
         [from.metadata, to.metadata],
         [from.blobs, to.blobs],

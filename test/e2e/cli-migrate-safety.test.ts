@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
+import { openStores, type Stores } from '../../adapters/open.ts';
 import { compareImages } from '../../src/cli/copy-images.ts';
 import { withWorkFolder } from '../../src/cli/copying.ts';
 import { IDENTITY_STATE, pairStores } from '../../src/image/maintenance/store-identity.ts';
@@ -268,15 +268,4 @@ test.each([
   const from = ['--from-metadata', metadataOf('same'), '--from-blobs', blobsOf('same')];
   const { code, stderr } = await cli(['migrate', ...from, option, path()]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('must differ from the old ones')]);
-});
-
-test.each([
-  ['redis://db', 'redis://DB:6379/0?prefix=picpool', true],
-  ['redis://db', 'redis://db?prefix=other', false],
-  ['redis://db', 'redis://db/1', false],
-  ['s3://bucket/a?endpoint=http://s3:7070', 's3://bucket/a/?region=x&endpoint=http://s3:7070/', true],
-  ['s3://bucket/a?endpoint=http://s3:7070', 's3://bucket/b?endpoint=http://s3:7070', false],
-  ['s3://bucket?endpoint=http://s3:7070', 's3://bucket', false],
-])('%s and %s are the same: %p', async (one, other, same) => {
-  expect(await isSameStore(one, other)).toBe(same);
 });

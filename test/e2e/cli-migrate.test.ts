@@ -107,6 +107,14 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const refused = await cli(['token', 'create', 'late'], { env });
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('copied to redis://')]);
   expect((await cli(['token', 'list'], { env: { ...env, ...stores, ...credentials } })).code).toBe(0);
+  for (const [option, url] of [
+    ['--to-metadata', stores.METADATA_URL],
+    ['--to-blobs', stores.BLOBS_URL],
+  ] as const) {
+    const alias = ['migrate', option, url.replace('127.0.0.1', 'localhost')];
+    const same = await cli(alias, { env: { ...env, ...stores, ...credentials } });
+    expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('must differ from the old ones')]);
+  }
 
   const server = await startServer('bun', {
     ...stores,

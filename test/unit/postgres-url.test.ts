@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-import { postgres } from '../../adapters/postgres/adapter.ts';
 import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 
 test('a URL names server, user, database and schema, with the usual defaults', () => {
@@ -57,12 +56,4 @@ test('errors do not include the password', () => {
     expect(message, url).toContain('postgres: URL');
     expect(message).not.toContain('secret');
   }
-});
-
-test('two spellings of one store have one place', async () => {
-  const place = (url: string) => postgres.place(url);
-  expect(await place('postgres://me@DB/pics')).toEqual(
-    await place('postgresql://you:x@db:5432/pics?schema=picpool'),
-  );
-  expect(await place('postgres://db/pics?schema=a')).not.toEqual(await place('postgres://db/pics?schema=b'));
 });
