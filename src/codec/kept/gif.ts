@@ -4,10 +4,7 @@ const MOST_CODES = 4096;
 const INTERLACED = 0x40;
 type Sides = [left: number, top: number, width: number, height: number];
 
-/**
- * Returns header, colour tables, frames with their times, and the number of loops. Colours without a pixel become black, and pixels
- * that a frame lacks transparent.
- */
+/** Returns header, colour tables, frames with their times, and loops. Colours without a pixel become black, missing pixels transparent. */
 export function bareGif(file: Buffer): Buffer | null {
   const table = Buffer.from(file.subarray(13, 13 + tableBytes(file.readUInt8(10))));
   const sides = [file.readUInt16LE(6), file.readUInt16LE(8)] as const;
@@ -129,10 +126,7 @@ function codesOf(data: Buffer, bits: number, pixels: number, used: Set<number>, 
   return data.subarray(0, data.length * 8 < at + width ? data.length : Math.ceil(at / 8));
 }
 
-/**
- * Puts that many pixels of a colour and the end mark behind the first `at` bits, `width` of them a code. Returns `null` if there is no
- * such colour, or too few codes.
- */
+/** Puts that many pixels of a colour and the end mark behind the first `at` bits; `null` if there is no such colour, or too few codes. */
 function withRun(data: Buffer, at: number, width: number, bits: number, colour: number, pixels: number) {
   const clear = 1 << bits;
   if (bits < 2 || colour < 0 || colour >= clear) return null;
