@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline';
 import sharp, { type Sharp } from 'sharp';
 import { convert } from '../src/codec/convert/convert.ts';
 import { differenceOf } from '../src/codec/convert/likeness.ts';
-import { ENCODERS, type Lossy, sampleOf } from '../src/codec/convert/quality.ts';
+import { ENCODERS, type Lossy, sampleOf, stepsMore } from '../src/codec/convert/quality.ts';
 import { takenWith } from '../src/codec/decoders/exif.ts';
 
 const [mode, photos = '.', scorer = 'scorer', count = '60'] = process.argv.slice(2);
@@ -108,7 +108,8 @@ async function tune(): Promise<void> {
       const differences: number[] = [];
       for (const quality of TRIED[format]) {
         scores.push(await scoreOf(await encode(sharp(data, { raw: info }), format, quality, pixels)));
-        const made = encode(sharp(sample.data, { raw: sample }), format, quality, Number.POSITIVE_INFINITY);
+        const asked = quality + stepsMore(info, format);
+        const made = encode(sharp(sample.data, { raw: sample }), format, asked, Number.POSITIVE_INFINITY);
         differences.push(Math.log(differenceOf(sample, (await raw(sharp(await made))).data)));
       }
       if ((scores[0] ?? BLANK) > BLANK) continue;

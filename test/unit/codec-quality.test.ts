@@ -79,15 +79,28 @@ test('quality follows from the picture within the bounds of the format', async (
     });
     return made;
   };
-  const [least, most] = ENCODERS.jpeg.bounds;
+  const { bounds, sample: first } = ENCODERS.jpeg;
+  const [least, most] = bounds;
   const [same, slight, strong] = [await quality(0), await quality(15), await quality(120)];
   expect([same, strong]).toEqual([least, most]);
   expect(slight).toBeGreaterThan(least);
   expect(slight).toBeLessThan(most);
-  // From a sample at the usual quality, and from one at what that leads to.
-  expect(asked.filter((_, index) => index % 2 === 0)).toEqual(Array(3).fill(ENCODERS.jpeg.sample));
-  expect([asked[1], asked[5]]).toEqual([least, most]);
+  // From a sample at the usual quality, and from one at what that leads to, unless it is nearly the same.
+  expect(asked).toEqual([first, least, first, first, most]);
   expect(await qualityFor(null, 'webp', () => Promise.reject(new Error('asked')))).toBe(ENCODERS.webp.usual);
+});
+
+test('a sample of AVIF is looked at twice, and that of a small picture at the quality that makes up for less effort', async () => {
+  const asked: number[] = [];
+  for (const height of [600, 2400]) {
+    const picture = { data: new Uint8Array(1800 * height * 3), width: 1800, height, channels: 3 } as const;
+    await qualityFor(picture, 'avif', async (sample, quality) => {
+      asked.push(quality);
+      return sample.data;
+    });
+  }
+  const { sample, bounds } = ENCODERS.avif;
+  expect(asked).toEqual([sample + 1, bounds[0] + 1, sample, bounds[0]]);
 });
 
 test('quality is lowered as far as the bytes must, by half at once, never raised, and to 1 only where the format stays', () => {

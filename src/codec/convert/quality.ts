@@ -14,14 +14,9 @@ interface Encoder {
   /** At which a sample is encoded first, and how many tiles that has. */
   sample: number;
   tiles: readonly [least: number, most: number];
-  /**
-   * How much a sample differs if its picture has a SSIMULACRA2 of 74.5, the median of photos of cameras, and by how much more quality a
-   * difference needs that is e times as large: about that median or less, so that a second look does not overshoot.
-   * `bun bench/quality.ts tune` prints both medians.
-   */
+  /** How much a sample differs if its picture has a SSIMULACRA2 of 74.5, the median of photos of cameras. `bun bench/quality.ts tune` prints it. */
   wanted: number;
-  rise: number;
-  /** Encodings of the sample, each at the quality that the last one led to. */
+  /** Encodings of the sample at most, each at the quality that the last one led to. */
   steps: number;
   /** Quality is chosen within these bounds, whatever the model says. */
   bounds: readonly [least: number, most: number];
@@ -31,7 +26,7 @@ interface Encoder {
   power: number;
 }
 
-/** JPEG is the hardest to predict; AVIF takes the longest to encode, WebP the shortest. */
+/** WebP is the easiest to predict, JPEG the hardest. */
 export const ENCODERS: Record<Lossy, Encoder> = {
   webp: {
     drawing: 80,
@@ -39,7 +34,6 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     sample: 80,
     tiles: [24, 40],
     wanted: 2.02,
-    rise: 18,
     steps: 1,
     bounds: [60, 92],
     least: 30,
@@ -51,7 +45,6 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     sample: 72,
     tiles: [48, 144],
     wanted: 1.97,
-    rise: 18,
     steps: 2,
     bounds: [44, 86],
     least: 35,
@@ -61,10 +54,9 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     drawing: 57,
     usual: 59,
     sample: 57,
-    tiles: [32, 48],
-    wanted: 2.17,
-    rise: 18,
-    steps: 1,
+    tiles: [24, 36],
+    wanted: 2.14,
+    steps: 2,
     bounds: [35, 70],
     least: 28,
     power: 2.2,
@@ -78,6 +70,10 @@ export function isLossy(format: Format): format is Lossy {
 
 /** Side of a tile in pixels. Many small ones see more of a picture than few large ones. */
 const TILE = 64;
+/** By how much more quality a difference needs that is e times as large: the median of photos or less, so that a second look does not overshoot. */
+const RISE = 18;
+/** So near to where the sample was encoded, a second look would change nothing that is seen. */
+const NEAR = 2;
 /** Tiles begin where blocks of an earlier JPEG do: encoding in the same blocks loses less. */
 const GRID = 16;
 /** The share of the pixels in a sample, within the number of tiles. */
@@ -119,16 +115,22 @@ export async function qualityFor(
   format: Lossy,
   encoded: (sample: Pixels, quality: number) => Promise<Uint8Array>,
 ): Promise<number> {
-  const { usual, sample: first, wanted, rise, steps, bounds } = ENCODERS[format];
+  const { usual, sample: first, wanted, steps, bounds } = ENCODERS[format];
   const sample = picture && sampleOf(picture, format);
   if (!sample) return usual;
-  let quality = first;
-  for (let step = 0; step < steps; step++) {
-    const difference = differenceOf(sample, await encoded(sample, quality));
-    const asked = quality + rise * Math.log(difference / wanted);
+  let [quality, tried] = [first, Number.NEGATIVE_INFINITY];
+  for (let step = 0; step < steps && Math.abs(quality - tried) > NEAR; step++) {
+    tried = quality;
+    const difference = differenceOf(sample, await encoded(sample, quality + stepsMore(picture, format)));
+    const asked = quality + RISE * Math.log(difference / wanted);
     quality = Math.round(Math.min(bounds[1], Math.max(bounds[0], asked)));
   }
   return quality;
+}
+
+/** Returns how much more quality a sample gets than its picture: small AVIF are encoded with more effort, and look that much better. */
+export function stepsMore({ width, height }: { width: number; height: number }, format: Lossy): number {
+  return format === 'avif' && width * height <= 4e6 ? 1 : 0;
 }
 
 const MOST_TRIES = 3;

@@ -1,9 +1,10 @@
 /** Blocks of GIF89a, sections 18 to 27. */
 const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf9, 0xff];
 const MOST_CODES = 4096;
+const INTERLACED = 0x40;
 type Sides = [left: number, top: number, width: number, height: number];
 
-/** Returns header, colour tables, frames with their times, and the number of loops. Colours without a pixel become black. */
+/** Returns header, colour tables, frames with their times, and loops. Colours without a pixel become black, missing pixels transparent. */
 export function bareGif(file: Buffer): Buffer | null {
   const table = Buffer.from(file.subarray(13, 13 + tableBytes(file.readUInt8(10))));
   const sides = [file.readUInt16LE(6), file.readUInt16LE(8)] as const;
@@ -37,14 +38,20 @@ export function bareGif(file: Buffer): Buffer | null {
       const start = at + 10 + tableBytes(file.readUInt8(at + 9));
       const { data, end } = blocksAt(file, start + 1);
       const used = new Set<number>();
-      const length = codesEnd(data, file.readUInt8(start), width * height, used);
-      if (length === null) return null;
-      const head = Buffer.from(file.subarray(at, start + 1));
       // The transparent colour, which need not be in the table.
-      if (control && control.readUInt8(3) & 1) used.delete(control.readUInt8(6));
+      const clear = control && control.readUInt8(3) & 1 ? control.readUInt8(6) : -1;
+      const codes = codesOf(data, file.readUInt8(start), width * height, used, clear);
+      if (codes === null) return null;
+      used.delete(clear);
+      let head = Buffer.from(file.subarray(at, start + 1));
       if (head.length === 11) for (const colour of used) shared.add(colour);
       else if (!blacken(head.subarray(10, -1), used)) return null;
-      parts.push(...(control ? [control] : []), head, ...inBlocks(data.subarray(0, length)));
+      // Without a single colour, a table of its own says nothing.
+      else if (used.size === 0 && table.length > 0) {
+        head = Buffer.concat([head.subarray(0, 10), head.subarray(-1)]);
+        head[9] = head.readUInt8(9) & INTERLACED;
+      }
+      parts.push(...(control ? [control] : []), head, ...inBlocks(codes));
       control = null;
       at = end;
     } else return null;
@@ -83,10 +90,10 @@ function inBlocks(data: Buffer): Buffer[] {
 }
 
 /**
- * Returns where the codes of that many pixels end, with their end mark (appendix F); `null` if they do not fit. Adds their colours to
+ * Returns the codes of that many pixels with their end mark (appendix F); `null` if they do not fit. Adds their colours to
  * `used`: each stands for itself once, before it is part of a longer code.
  */
-function codesEnd(data: Buffer, bits: number, pixels: number, used: Set<number>): number | null {
+function codesOf(data: Buffer, bits: number, pixels: number, used: Set<number>, transparent: number) {
   if (bits < 1 || bits > 11) return null;
   const clear = 1 << bits;
   const lengths = new Uint32Array(MOST_CODES).fill(1, 0, clear);
@@ -95,10 +102,9 @@ function codesEnd(data: Buffer, bits: number, pixels: number, used: Set<number>)
     const byte = at >> 3;
     const window = (data[byte] ?? 0) | ((data[byte + 1] ?? 0) << 8) | ((data[byte + 2] ?? 0) << 16);
     const code = (window >> (at & 7)) & ((1 << width) - 1);
-    if (drawn >= pixels && code !== clear + 1) break;
+    if (code === clear + 1 ? drawn < pixels : drawn >= pixels) break;
     at += width;
-    // Some viewers draw pixels that are missing in black, others not at all.
-    if (code === clear + 1) return drawn < pixels ? null : Math.ceil(at / 8);
+    if (code === clear + 1) return data.subarray(0, Math.ceil(at / 8));
     if (code === clear) {
       // A second one says nothing.
       if (previous < 0 && at > width) return null;
@@ -114,7 +120,27 @@ function codesEnd(data: Buffer, bits: number, pixels: number, used: Set<number>)
     drawn += lengths[code] ?? 0;
     previous = code;
   }
-  if (drawn < pixels) return null;
+  // Some viewers draw pixels that are missing in black, others not at all.
+  if (drawn < pixels) return withRun(data, at, width, bits, transparent, pixels - drawn);
   // Without an end mark, some decoders need the bits of half a code behind the last one.
-  return data.length * 8 < at + width ? data.length : Math.ceil(at / 8);
+  return data.subarray(0, data.length * 8 < at + width ? data.length : Math.ceil(at / 8));
+}
+
+/** Puts that many pixels of a colour and the end mark behind the first `at` bits; `null` if there is no such colour, or too few codes. */
+function withRun(data: Buffer, at: number, width: number, bits: number, colour: number, pixels: number) {
+  const clear = 1 << bits;
+  if (bits < 2 || colour < 0 || colour >= clear) return null;
+  const inBits = (code: number, size: number) => code.toString(2).padStart(size, '0');
+  // Codes begin at the lowest bit, which is the last one of a number.
+  let text =
+    inBits(colour, bits + 1) + inBits(clear, width) + inBits(data[at >> 3] ?? 0, 8).slice(8 - (at & 7));
+  let next = clear + 2;
+  // After a clear code, each new code is the one before it and a pixel more.
+  for (let [run, left] = [2, pixels - 1]; left > 0 && next < MOST_CODES; left -= run++)
+    text = (next++).toString(2) + text;
+  if (next >= MOST_CODES) return null;
+  text = inBits(clear + 1, next.toString(2).length) + text;
+  const bytes = text.padStart(Math.ceil(text.length / 8) * 8, '0').match(/.{8}/g) ?? [];
+  const run = bytes.reverse().map((byte) => Number.parseInt(byte, 2));
+  return Buffer.concat([data.subarray(0, at >> 3), Buffer.from(run)]);
 }
