@@ -1,36 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import decodeQR from 'qr/decode.js';
 import sharp from 'sharp';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { mineOf } from './kept.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-let server: ServerProcess;
-let browser: TestBrowser;
-let picture: Buffer;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
-
-beforeAll(async () => {
-  picture = await quarters(900, 600).png().toBuffer();
-  [server, browser] = await Promise.all([
-    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' }),
-    startBrowser(),
-  ]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-});
+const server = startSite({ IMAGE_MAX_UPLOAD: '2MiB' });
+const picture = await quarters(900, 600).png().toBuffer();
+const { visit } = server;
 
 const files = (...names: string[]) =>
   names.map((name) => ({ name: `${name}.png`, mimeType: 'image/png', buffer: picture }));
