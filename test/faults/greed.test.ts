@@ -7,7 +7,7 @@ import { withFolder } from '../support/temporary.ts';
 /** What a busy machine may add to a read, in ms. */
 const SLACK_MS = 5;
 
-/** The share of 2,000 connections that the client holds. 1 takes a minute. */
+/** The share of 2,000 connections that the client holds. 1 belongs to a machine with nothing else to do. */
 const SHARE = Number(process.env.GREED_SHARE ?? 0.2);
 
 test(

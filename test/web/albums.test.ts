@@ -29,6 +29,8 @@ async function namesIn(id: string): Promise<string[]> {
 
 /** Reads the QR code on a page that was opened to be printed, and closes it. */
 async function scan(page: Page): Promise<string> {
+  // A page that was opened is there before what is on it.
+  await page.locator('img[src^="data:image/svg"]').evaluate((code: HTMLImageElement) => code.decode());
   await page.emulateMedia({ media: 'print' });
   expect(await page.getByRole('button').or(page.locator('form')).filter({ visible: true }).count()).toBe(0);
   const { data, info } = await sharp(await page.screenshot({ fullPage: true }))
@@ -181,8 +183,9 @@ test('the last order of a large album stands, however fast it was made, and even
       );
       expect(fetched).toBeLessThan(40);
       await page.getByRole('button', { name: 'Move No 10', exact: true }).focus();
+      const begun = page.waitForRequest((request) => request.method() === 'PATCH');
       for (let key = 0; key < 30; key++) await page.keyboard.press('ArrowRight');
-      await page.waitForRequest((request) => request.method() === 'PATCH');
+      await begun;
       await page.keyboard.press('ArrowRight');
       slow.resolve();
       await page.getByLabel('Title').fill('Named');
