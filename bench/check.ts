@@ -4,6 +4,7 @@ import { type Checker, createChecker } from '../src/proxy/check/checker.ts';
 import type { Protocol } from '../src/proxy/proxy.ts';
 import { farmAddress, type RoleName } from '../test/support/farm/farm.ts';
 import { bareCheck, createBareTlsCheck, inParallel, startFarmProcess } from './bare-check.ts';
+import { median } from './images/row.ts';
 
 /**
  * Checks per second of working proxies, as a share of a bare loop that sends and reads the same bytes, over TLS if
@@ -123,10 +124,6 @@ async function silent(): Promise<void> {
     1.1,
   );
   checker.close();
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 function report(what: string, value: number, relation: '>=' | '<=', target: number): void {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { compile } from '../scripts/build/compile.ts';
 import { chooseTargets } from '../scripts/build/targets.ts';
+import { median } from './images/row.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 15);
 const GOALS = { times: 2.5, residentBytes: 120e6, fileBytes: 150e6 };
@@ -101,10 +102,6 @@ async function listening(output: AsyncIterable<Buffer>): Promise<string> {
 async function residentBytes(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 function round1(value: number): number {

@@ -12,6 +12,9 @@ const COMPLETION_PLACES: Record<string, string> = {
   'picpool.fish': 'share/fish/vendor_completions.d/picpool.fish',
 };
 
+/** How hard gzip tries, from 1 to 9. It is the slowest part of a build. */
+export const LEVEL = process.env.RELEASE_LEVEL ?? '6';
+
 export interface TreeOptions {
   /** The project's folder. */
   root: string;
@@ -57,7 +60,7 @@ export async function put(path: string, text: string, mode = 0o644): Promise<voi
  */
 export async function pack(folder: string, path: string): Promise<void> {
   await run('tar', [
-    ...['--create', '--file', path, '--use-compress-program', 'gzip -6 --no-name'],
+    ...['--create', '--file', path, '--use-compress-program', `gzip -${LEVEL} --no-name`],
     ...['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go+r,go-w'],
     ...['--directory', dirname(folder), folder.slice(dirname(folder).length + 1)],
   ]);

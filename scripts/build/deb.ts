@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
-import { fillTree, put, run, type TreeOptions } from './archive.ts';
+import { fillTree, LEVEL, put, run, type TreeOptions } from './archive.ts';
 import { PROJECT } from './project.ts';
 import type { Target } from './targets.ts';
 
@@ -73,5 +73,5 @@ export async function packDeb(options: DebOptions): Promise<void> {
   };
   const lines = Object.entries(control).map(([name, value]) => `${name}: ${value}\n`);
   await put(join(folder, 'DEBIAN/control'), lines.join(''));
-  await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', folder, path]);
+  await run('dpkg-deb', ['--root-owner-group', '-Zgzip', `-z${LEVEL}`, '--build', folder, path]);
 }

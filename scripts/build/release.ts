@@ -2,7 +2,7 @@
  * Makes what a release consists of, in `dist/release`: for every machine an archive with binary, completions and manual, its bill of
  * materials, the licence texts and an npm package; Debian packages; the npm package `picpool`; `install.sh`.
  * `--target` chooses machines, as for the build. `RELEASE_URL` is where the files will be, and `RELEASE_KEY` the key that signs them:
- * `install.sh` knows both.
+ * `install.sh` knows both. `RELEASE_LEVEL`, from 1 to 9, is how hard it compresses.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

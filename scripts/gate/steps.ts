@@ -37,16 +37,19 @@ export const steps: Record<string, Step> = {
   ]),
 };
 
+/** How long each file of tests took: the slow ones begin first, so that none runs alone at the end. */
+const TIMINGS = '--timings=test/timings.json';
+
 /** Steps that run at the same time as the others, one after another. */
 export const longSteps: Record<string, Step> = {
-  // Most files spend most of their time waiting. The slow ones begin first, so that none runs alone at the end.
+  // Most files spend most of their time waiting.
   'tests on bun': bunTests(
     3000,
-    ...['--parallel=4', '--timings=test/timings.json'],
+    ...['--parallel=5', TIMINGS],
     ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
   ),
   // Three at a time, most of which wait, so that a slow test shows the fault and not the load of others.
-  [`${FAULTS} on bun`]: bunTests(80, '--parallel=3', FAULTS),
+  [`${FAULTS} on bun`]: bunTests(80, '--parallel=3', TIMINGS, FAULTS),
 };
 
 function check(reads: string, least: number, find: () => Promise<Findings>): Step {

@@ -77,12 +77,6 @@ describe('without its password a protected image', () => {
     const form = `<form method="post" action="/i/${image.id}"`;
     expect(await expectNoMetadata(answer)).toContain(form);
   });
-
-  test('is in no list and no search', async () => {
-    for (const path of ['/api/list', '/api/search?q=confidential', `/api/search?q=${image.id}`]) {
-      expect(await json(await host.send(path))).toMatchObject({ total: 0, images: [] });
-    }
-  });
 });
 
 describe('who locks an image again', () => {

@@ -70,6 +70,9 @@ const VIOLATIONS: { step: string; file: string; text: string; found: string }[] 
   },
 ];
 
+/** Tests that no step needs for finding what is planted elsewhere. */
+const LEFT_OUT = ['adapters', 'api', 'conformance', 'deno', 'e2e', 'faults', 'unit'];
+
 /** A file of tests for each runner, with a test that fails, and one that is skipped. */
 const SUITES = ['test/unit/planted.test.ts', 'test/deno/planted.test.ts'];
 const FAILING = `
@@ -81,7 +84,7 @@ let tree = '';
 
 beforeAll(async () => {
   tree = await copyTree(process.cwd());
-  await Promise.all(['test/unit', 'test/deno'].map((folder) => rm(join(tree, folder), { recursive: true })));
+  await Promise.all(LEFT_OUT.map((folder) => rm(join(tree, 'test', folder), { recursive: true })));
 });
 afterAll(() => rm(tree, { recursive: true }));
 

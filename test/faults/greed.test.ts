@@ -7,7 +7,9 @@ import { withFolder } from '../support/temporary.ts';
 /** What a busy machine may add to a read, in ms. */
 const SLACK_MS = 5;
 
-// The whole of it, with 2,000 connections, is bench/greed.ts.
+/** The share of 2,000 connections that the client holds. 1, on a machine at rest, is the row in `bench/README.md`. */
+const SHARE = Number(process.env.GREED_SHARE ?? 0.2);
+
 test(
   'a client that takes what it can keeps nobody else from reading and uploading',
   () =>
@@ -15,7 +17,8 @@ test(
       await seedPool(folder, Date.now());
       const server = await startServer('bun', {}, folder);
       try {
-        const { reads, faults, uploads, answers } = await measureGreed(server.url, 0.2, 60);
+        const { reads, faults, uploads, answers } = await measureGreed(server.url, SHARE, 60);
+        if (SHARE === 1) console.table(reads);
         for (const { path, aloneMs, besideMs } of reads) {
           expect({ path, slow: besideMs > 3 * aloneMs + SLACK_MS }).toEqual({ path, slow: false });
         }

@@ -8,11 +8,11 @@ import { type ServerProcess, startServer } from '../support/servers/server-proce
 const MIB = 2 ** 20;
 const SETTINGS = { SERVICES: 'image', RATE_LIMITS: 'off', IMAGE_SANDBOX: 'require', LOG_LEVEL: 'warn' };
 
-/** A smooth PNG: a few hundred KB that take a lot of memory. */
-async function smooth(width: number, height: number): Promise<Uint8Array<ArrayBuffer>> {
-  const gradient = Buffer.from(Array.from({ length: 3 * 3 * 3 }, (_, n) => (n * 70) % 256));
-  const small = sharp(gradient, { raw: { width: 3, height: 3, channels: 3 } });
-  return new Uint8Array(await small.resize(width, height, { fit: 'fill' }).png().toBuffer());
+/** A PNG of one colour with so many megapixels: a few KB that take a lot of memory. */
+async function plain(megapixels: number): Promise<Uint8Array<ArrayBuffer>> {
+  const width = Math.round(1000 * Math.sqrt((megapixels * 3) / 2));
+  const create = { width, height: Math.round((width * 2) / 3), channels: 3 as const, background: '#c86432' };
+  return new Uint8Array(await sharp({ create }).png({ compressionLevel: 1 }).toBuffer());
 }
 
 const upload = (server: ServerProcess, body: Uint8Array<ArrayBuffer>) =>
@@ -34,15 +34,11 @@ describe.skipIf(!canLimitMemory())('in a container with little memory', () => {
       );
       const adjustment = async (pid: number) => Number(await readFile(`/proc/${pid}/oom_score_adj`, 'utf8'));
       try {
-        expect((await upload(server, await smooth(600, 400))).status).toBe(201);
+        expect((await upload(server, await plain(0.24))).status).toBe(201);
         expect(await adjustment(server.pid)).toBeLessThan(1000);
         for (const pid of await childrenOf(server.pid)) expect(await adjustment(pid)).toBe(1000);
         const answers = await Promise.all(
-          pictures.map(async (megapixels) => {
-            const width = 1000 * Math.sqrt((megapixels * 3) / 2);
-            const body = await smooth(Math.round(width), Math.round((width * 2) / 3));
-            return upload(server, body);
-          }),
+          pictures.map(async (megapixels) => upload(server, await plain(megapixels))),
         );
         for (const answer of answers) {
           expect([201, 503]).toContain(answer.status);
@@ -50,7 +46,7 @@ describe.skipIf(!canLimitMemory())('in a container with little memory', () => {
         }
         // The process that answers now is the one that was started.
         expect((await fetch(`${server.url}/livez`)).status).toBe(200);
-        expect((await upload(server, await smooth(600, 400))).status).toBe(201);
+        expect((await upload(server, await plain(0.24))).status).toBe(201);
         const metrics = await (await fetch(`${server.url}/metrics`)).text();
         const counted = (name: string) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
         expect(counted('picpool_conversion_worker_crashes_total')).toBe(0);

@@ -8,7 +8,8 @@ import { copyTree } from '../../scripts/mutate/copy-tree.ts';
 const root = resolve(import.meta.dir, '..', '..');
 
 async function run(cwd: string, ...command: string[]): Promise<void> {
-  const child = Bun.spawn(command, { cwd, stdout: 'ignore', stderr: 'pipe' });
+  const env = { ...process.env, RELEASE_LEVEL: '1' };
+  const child = Bun.spawn(command, { cwd, env, stdout: 'ignore', stderr: 'pipe' });
   const said = await new Response(child.stderr).text();
   if ((await child.exited) !== 0) throw new Error(`${command.join(' ')}: ${said}`);
 }

@@ -4,15 +4,17 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { FAULTS } from '../world/faults/index.ts';
 
-/** What each of two processes runs, because the machines of the gate have two cores. */
+/**
+ * What each of two processes runs, because the machines of the gate have two cores. Of the images' next 40 worlds, only two find
+ * faults that these do not: `docs/put-back.md`.
+ */
 const SHARES = [
+  [['images', '--from', '1', '--seeds', '32']],
   [
-    ['images', '--from', '1', '--seeds', '32'],
     ['pool', '--from', '1', '--seeds', '10'],
-  ],
-  [
-    ['images', '--from', '33', '--seeds', '38'],
     ['bytes', '--from', '1', '--seeds', '100'],
+    ['images', '--from', '41', '--seeds', '1'],
+    ['images', '--from', '57', '--seeds', '1'],
   ],
 ];
 
@@ -33,7 +35,7 @@ test('no promise to users is broken in a hundred simulated worlds', async () => 
   const run = async (share: string[][]) => {
     for (const args of share)
       expect(await worlds(...args)).toMatch(
-        /^\d+ worlds with \d{3,} (pictures|proxies|inputs) in [\d.]+ s, 0 broken\n$/,
+        /^\d+ worlds with \d{2,} (pictures|proxies|inputs) in [\d.]+ s, 0 broken\n$/,
       );
   };
   await Promise.all(SHARES.map(run));

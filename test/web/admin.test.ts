@@ -1,48 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ADMIN_TOKEN } from '../support/admin.ts';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
-let server: ServerProcess;
-let browser: TestBrowser;
 /** Sends pictures to review whose name says so. */
-let scanner: ReturnType<typeof Bun.serve>;
-let picture: Uint8Array<ArrayBuffer>;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
-
-beforeAll(async () => {
-  scanner = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    async fetch(request) {
-      const { data } = (await request.json()) as { data: { filename: string } };
-      return Response.json({ verdict: data.filename.startsWith('review') ? 'review' : 'allow' });
-    },
-  });
-  [server, browser, picture] = await Promise.all([
-    startServer('bun', {
-      ...LIGHT,
-      ...{ RATE_LIMITS: 'off', SERVICES: 'image', ADMIN_TOKEN, TRUSTED_PROXIES: 'loopback' },
-      IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
-      IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',
-    }),
-    startBrowser(),
-    photo(600, 400).then((bytes) => new Uint8Array(bytes)),
-  ]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-  await scanner.stop(true);
+const scanner = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  async fetch(request) {
+    const { data } = (await request.json()) as { data: { filename: string } };
+    return Response.json({ verdict: data.filename.startsWith('review') ? 'review' : 'allow' });
+  },
 });
+const server = startSite({
+  ...{ SERVICES: 'image', ADMIN_TOKEN, TRUSTED_PROXIES: 'loopback' },
+  IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
+  IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',
+});
+afterAll(() => scanner.stop(true));
+const { visit } = server;
+const picture = new Uint8Array(await photo(600, 400));
 
 async function upload(name: string, from = '192.0.2.7') {
   const answer = await fetch(`${server.url}/api/upload?filename=${name}.jpg`, {

@@ -1,36 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import decodeQR from 'qr/decode.js';
 import sharp from 'sharp';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { mineOf } from './kept.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-let server: ServerProcess;
-let browser: TestBrowser;
-let picture: Buffer;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
-
-beforeAll(async () => {
-  picture = await quarters(900, 600).png().toBuffer();
-  [server, browser] = await Promise.all([
-    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' }),
-    startBrowser(),
-  ]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-});
+const server = startSite({ IMAGE_MAX_UPLOAD: '2MiB' });
+const picture = await quarters(900, 600).png().toBuffer();
+const { visit } = server;
 
 const files = (...names: string[]) =>
   names.map((name) => ({ name: `${name}.png`, mimeType: 'image/png', buffer: picture }));
@@ -47,6 +29,8 @@ async function namesIn(id: string): Promise<string[]> {
 
 /** Reads the QR code on a page that was opened to be printed, and closes it. */
 async function scan(page: Page): Promise<string> {
+  // A page that was opened is there before what is on it.
+  await page.locator('img[src^="data:image/svg"]').evaluate((code: HTMLImageElement) => code.decode());
   await page.emulateMedia({ media: 'print' });
   expect(await page.getByRole('button').or(page.locator('form')).filter({ visible: true }).count()).toBe(0);
   const { data, info } = await sharp(await page.screenshot({ fullPage: true }))
@@ -199,8 +183,9 @@ test('the last order of a large album stands, however fast it was made, and even
       );
       expect(fetched).toBeLessThan(40);
       await page.getByRole('button', { name: 'Move No 10', exact: true }).focus();
+      const begun = page.waitForRequest((request) => request.method() === 'PATCH');
       for (let key = 0; key < 30; key++) await page.keyboard.press('ArrowRight');
-      await page.waitForRequest((request) => request.method() === 'PATCH');
+      await begun;
       await page.keyboard.press('ArrowRight');
       slow.resolve();
       await page.getByLabel('Title').fill('Named');

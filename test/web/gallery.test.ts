@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { photo } from '../support/images/images.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { checkLooks, checkPaint, createVisitor, shiftsOf, watchShifts } from './visitor.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { SITE, startSite } from './site.ts';
+import { checkLooks, checkPaint, shiftsOf, watchShifts } from './visitor.ts';
 
 const PICTURES = 45;
 const MANY = 10_000;
@@ -20,19 +20,13 @@ const SHAPES = [
   [100, 300],
 ] as const;
 
-let server: ServerProcess;
+const SERVICES = { SERVICES: 'image' };
+const server = startSite(SERVICES);
+const { visit, visitBy } = server;
 /** Of so many pictures that nobody sees them all. */
 let large: ServerProcess;
 let folder: string;
-let browser: TestBrowser;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
-const visitLarge = createVisitor(
-  () => browser,
-  () => large.url,
-);
+const visitLarge = visitBy(() => large.url);
 
 async function upload(name: string, [width, height]: readonly [number, number], format: string) {
   const answer = await fetch(`${server.url}/api/upload?filename=${name}&format=${format}`, {
@@ -43,23 +37,18 @@ async function upload(name: string, [width, height]: readonly [number, number], 
 }
 
 beforeAll(async () => {
-  const settings = { ...LIGHT, RATE_LIMITS: 'off', SERVICES: 'image' };
   folder = await mkdtemp(join(tmpdir(), 'picpool-gallery-'));
-  [server, browser, large] = await Promise.all([
-    startServer('bun', settings),
-    startBrowser(),
-    seedGallery(folder, Date.now(), MANY).then(() => startServer('bun', settings, folder)),
-  ]);
+  await seedGallery(folder, Date.now(), MANY);
+  large = await startServer('bun', { ...SITE, ...SERVICES }, folder);
   for (let index = 0; index < PICTURES; index++) {
     await upload(`${index}.jpg`, SHAPES[index % SHAPES.length] ?? [200, 200], index === 0 ? 'png' : 'jpeg');
   }
 }, 180_000);
 
 afterAll(async () => {
-  await browser?.close();
-  const exitCodes = [await server?.stop(), await large?.stop()];
+  const exitCode = await large?.stop();
   await rm(folder, { recursive: true });
-  expect(exitCodes).toEqual([0, 0]);
+  expect(exitCode).toBe(0);
 });
 
 const shots = (page: Page) => page.locator('.shot');

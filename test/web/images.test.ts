@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
-const SETTINGS = { ...LIGHT, RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes when a document itself is answered with an error. */
 const ANSWERED_401 = /status of 401/;
 
-let server: ServerProcess;
-let browser: TestBrowser;
-let picture: Buffer;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
+const server = startSite({ IMAGE_MAX_UPLOAD: '2MiB' });
+const picture = await quarters(900, 600).png().toBuffer();
+const { visit } = server;
 
-const file = (name: string, buffer = picture) => ({ name, mimeType: 'image/png', buffer });
+const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 
 async function upload(name: string, query = ''): Promise<{ id: string; delete_token: string }> {
   const answer = await fetch(`${server.url}/api/upload?filename=${encodeURIComponent(name)}&${query}`, {
@@ -32,18 +26,8 @@ async function upload(name: string, query = ''): Promise<{ id: string; delete_to
 const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 const status = async (path: string) => (await fetch(server.url + path)).status;
 
-beforeAll(async () => {
-  picture = await quarters(900, 600).png().toBuffer();
-  [server, browser] = await Promise.all([startServer('bun', SETTINGS), startBrowser()]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-});
-
 test('the first page is small', async () => {
-  const visited = await browser.visit(server.url);
+  const visited = await server.browser.visit(server.url);
   const session = await visited.context.newCDPSession(visited.page);
   let bytes = 0;
   session.on('Network.loadingFinished', ({ encodedDataLength }) => {

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import type { Locator, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { changeMine, type Kept, mineOf, waitForMine } from './kept.ts';
-import { createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
 
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes about answers that say that a picture is gone, or was asked for when a page was left. */
@@ -17,28 +15,11 @@ const GONE = /status of 4\d\d|net::ERR_/;
 /** How long a deletion can be undone. */
 const UNDO_MS = 8000;
 
-let server: ServerProcess;
-let browser: TestBrowser;
-let picture: Buffer;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
+const server = startSite();
+const picture = await quarters(900, 600).png().toBuffer();
+const { visit } = server;
 
-beforeAll(async () => {
-  picture = await quarters(900, 600).png().toBuffer();
-  [server, browser] = await Promise.all([
-    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off' }),
-    startBrowser(),
-  ]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-});
-
-const file = (name: string, buffer = picture) => ({ name, mimeType: 'image/png', buffer });
+const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const named = (count: number) => Array.from({ length: count }, (_, index) => file(`p${index}.png`));
 const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
@@ -390,7 +371,7 @@ describe('the list of this browser', () => {
         const link = (await page.locator('#lists-result .share-text').textContent()) ?? '';
 
         const asked: string[] = [];
-        const other = await browser.visit(server.url);
+        const other = await server.browser.visit(server.url);
         other.page.on('request', (request) => asked.push(request.url()));
         const open = async () => {
           await other.page.goto(link);

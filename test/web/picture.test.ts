@@ -1,26 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { zipFiles } from '../support/images/album-sights.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
 
-let server: ServerProcess;
-let browser: TestBrowser;
 const ids: string[] = [];
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
+const server = startSite({ SERVICES: 'image' });
+const { visit } = server;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([
-    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off', SERVICES: 'image' }),
-    startBrowser(),
-  ]);
   for (const [width, height] of [
     [800, 1600],
     [2400, 1500],
@@ -33,11 +24,6 @@ beforeAll(async () => {
     ids.push((await json<{ id: string }>(answer)).id);
   }
 }, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-});
 
 describe('the page of a picture', () => {
   test('sends a telephone the version that fits it', async () => {

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { quarters } from '../support/images/images.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { changeMine, mineOf, waitForMine } from './kept.ts';
-import { createVisitor, overflowOf } from './visitor.ts';
+import { startSite } from './site.ts';
+import { overflowOf } from './visitor.ts';
 
-let server: ServerProcess;
-let browser: TestBrowser;
-let picture: Buffer;
-const patient = createVisitor(
-  () => browser,
-  () => server.url,
-);
-const visit: typeof patient = (path, work, options) =>
-  patient(
+const server = startSite();
+const picture = await quarters(300, 200).png().toBuffer();
+const visit: typeof server.visit = (path, work, options) =>
+  server.visit(
     path,
     (page) => {
       page.setDefaultTimeout(8000);
@@ -22,19 +16,6 @@ const visit: typeof patient = (path, work, options) =>
     },
     options,
   );
-
-beforeAll(async () => {
-  picture = await quarters(300, 200).png().toBuffer();
-  [server, browser] = await Promise.all([
-    startServer('bun', { ...LIGHT, RATE_LIMITS: 'off' }),
-    startBrowser(),
-  ]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  expect(await server?.stop()).toBe(0);
-});
 
 /** What Chromium writes about answers that a test spoils on purpose. */
 const SPOILT = /status of (4|5)\d\d|net::ERR_/;

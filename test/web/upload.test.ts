@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { startServer } from '../support/servers/server-process.ts';
 import { changeMine, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { SITE, startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
 const SETTINGS = {
-  ...LIGHT,
-  ...{ RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' },
+  IMAGE_MAX_UPLOAD: '2MiB',
   // The server that a picture is fetched from is this one.
   ...{ IMAGE_FROM_URL: 'open', PROXY_ALLOW_PRIVATE: 'true' },
 };
@@ -23,43 +22,22 @@ const MOST_WORK: PageWork = { restyled: 100, laidOut: 100, present: 500 };
 /** What Chromium writes about answers and connections that a test spoils on purpose. */
 const SPOILT = /status of 4\d\d|net::ERR_/;
 
-let server: ServerProcess;
-let browser: TestBrowser;
+const server = startSite(SETTINGS, { 'nas.local': '127.0.0.1' });
 let relay: Relay;
-let picture: Buffer;
-let large: Buffer;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
+const [picture, large] = await Promise.all([quarters(900, 600).png().toBuffer(), photo(1400, 1100)]);
+const { visit, visitBy } = server;
 /** By way of a link that can be cut. */
-const visitFar = createVisitor(
-  () => browser,
-  () => `http://127.0.0.1:${relay.port}`,
-);
+const visitFar = visitBy(() => `http://127.0.0.1:${relay.port}`);
 
 /** By a name to which browsers give neither a clipboard nor a worker without HTTPS. */
-const visitPlain = createVisitor(
-  () => browser,
-  () => server.url.replace('127.0.0.1', 'nas.local'),
-);
+const visitPlain = visitBy(() => server.url.replace('127.0.0.1', 'nas.local'));
 
 beforeAll(async () => {
-  [picture, large] = await Promise.all([quarters(900, 600).png().toBuffer(), photo(1400, 1100)]);
-  [server, browser] = await Promise.all([
-    startServer('bun', SETTINGS),
-    startBrowser({ 'nas.local': '127.0.0.1' }),
-  ]);
   relay = await startRelay(Number(new URL(server.url).port));
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await relay?.stop();
-  expect(await server?.stop()).toBe(0);
 });
+afterAll(() => relay?.stop());
 
-const file = (name: string, buffer = picture) => ({ name, mimeType: 'image/png', buffer });
+const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const choose = (page: Page, ...files: ReturnType<typeof file>[]) => page.setInputFiles('#file', files);
 const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 const copyButton = (page: Page, name: string) => cardOf(page, name).locator('.copy-link');
@@ -644,15 +622,13 @@ describe('the list of this browser', () => {
       fetch: () => Response.json({ verdict: 'review' }),
     });
     const reviewed = await startServer('bun', {
+      ...SITE,
       ...SETTINGS,
       ADMIN_TOKEN: 'an-administrator-token',
       IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,
       IMAGE_SCAN_SECRET: 'a-secret-of-the-scanner',
     });
-    const visitReviewed = createVisitor(
-      () => browser,
-      () => reviewed.url,
-    );
+    const visitReviewed = visitBy(() => reviewed.url);
     try {
       await visitReviewed(
         '/',

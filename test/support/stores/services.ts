@@ -221,14 +221,18 @@ export function command(port: number, ...words: string[]): Promise<string> {
   });
 }
 
-/** Resolves when the condition holds; rejects when it does not within the time. */
+/**
+ * Resolves when the condition holds; rejects when it does not within the time. The longer it has waited, the longer it waits
+ * before it looks again: what is looked at takes the processor from what is waited for.
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   limitMs: number = START_MS,
 ): Promise<void> {
-  const deadline = Date.now() + limitMs;
+  const began = Date.now();
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition did not come to hold in time');
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    const waited = Date.now() - began;
+    if (waited > limitMs) throw new Error('the condition did not come to hold in time');
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(10, waited / 20), 100)));
   }
 }

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect } from 'bun:test';
+import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { createVisitor } from './visitor.ts';
+
+/** What a server has that refuses nobody, besides its `settings`. */
+export const SITE = { ...LIGHT, RATE_LIMITS: 'off' };
+
+/** A server and a browser, from the beginning of a file of tests to its end. `hosts`: names that lead the browser to addresses. */
+export function startSite(settings: Record<string, string> = {}, hosts: Record<string, string> = {}) {
+  let server: ServerProcess;
+  let browser: TestBrowser;
+  beforeAll(async () => {
+    [server, browser] = await Promise.all([
+      startServer('bun', { ...SITE, ...settings }),
+      startBrowser(hosts),
+    ]);
+  }, 180_000);
+  afterAll(async () => {
+    await browser?.close();
+    expect(await server?.stop()).toBe(0);
+  });
+  const visitBy = (origin: () => string) => createVisitor(() => browser, origin);
+  return {
+    get url() {
+      return server.url;
+    },
+    get browser() {
+      return browser;
+    },
+    visit: visitBy(() => server.url),
+    /** Visits by another origin. */
+    visitBy,
+  };
+}
