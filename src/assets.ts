@@ -48,7 +48,6 @@ export const ASSETS = [
   './web/client/readable-bytes.js',
   './web/client/results.js',
   './web/client/sending.js',
-  './web/client/service-worker.js',
   './web/client/selection.js',
   './web/client/share.js',
   './web/client/ticks.js',

@@ -26,11 +26,6 @@ export const frame = {
   pages: 'Pages',
   previous: 'Previous',
   next: 'Next',
-  offline: {
-    title: 'You are offline',
-    text: 'Uploading and viewing pictures needs a connection to the server.',
-    again: 'Try again',
-  },
   pageOf: (page: string, pages: string) => `Page ${page} of ${pages}`,
 };
 

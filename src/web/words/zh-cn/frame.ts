@@ -23,11 +23,6 @@ export const frame: Words['frame'] = {
   pages: '分页',
   previous: '上一页',
   next: '下一页',
-  offline: {
-    title: '当前处于离线状态',
-    text: '上传和查看图片需要连接到服务器。',
-    again: '重试',
-  },
   pageOf: (page, pages) => `第 ${page} 页，共 ${pages} 页`,
 };
 
