@@ -28,7 +28,6 @@ export const ASSETS = [
   './web/client/dom.js',
   './web/client/faults.js',
   './web/client/favicon.svg',
-  './web/client/frame.js',
   './web/client/gallery.js',
   './web/client/icon-192.png',
   './web/client/icon-512.png',

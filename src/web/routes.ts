@@ -73,7 +73,7 @@ function asset({ assets }: WebRoutesOptions, { headers }: Request, file: string,
   return answer;
 }
 
-/** Stores the theme or language from the form at the end of each page, and redirects back to that page. */
+/** Stores the language from the form at the end of each page, and redirects back to that page. */
 function keepPreferences({ path }: WebRoutesOptions, call: Call<{ body: URLSearchParams }>): Response {
   const { request, body, context } = call;
   const cookies = preferenceCookies(body, path, context.origin.startsWith('https:'));

@@ -30,7 +30,7 @@ function optionsIn(language: Language = 'en') {
       version: '1',
       path: '',
     },
-    { language, theme: 'system' },
+    language,
   );
   const { service, clock } = pool;
   return {

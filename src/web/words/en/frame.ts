@@ -18,8 +18,6 @@ export const frame = {
     title: 'Contact and rules',
     lead: 'To report a picture, open it and press Report. For everything else, write to:',
   },
-  theme: 'Theme',
-  themes: { system: 'System', light: 'Light', dark: 'Dark' },
   language: 'Language',
   copy: 'Copy',
   copyWhat: (what: string) => `Copy ${what}`,
