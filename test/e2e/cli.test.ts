@@ -300,6 +300,25 @@ test.each(['bun', 'deno'] as const)(
   },
 );
 
+test('upload takes a password from a file, and from one place alone', () =>
+  withFolder(async (folder) => {
+    const [picture, file] = [join(folder, 'picture.png'), join(folder, 'password')];
+    await writeFile(picture, await photo(40, 30));
+    await writeFile(file, 'tea pot\n');
+    const upload = (...more: string[]) => cli(['upload', '--url', server.url, ...more, picture]);
+    const { code, stdout } = await upload('--password-file', file);
+    const headers = { 'x-image-password': 'tea pot' };
+    const { status } = await fetch(`${stdout.trim()}.webp`, { headers });
+    expect([code, status]).toEqual([0, 200]);
+    const absent = await upload('--password-file', '/nowhere');
+    expect([absent.code, absent.stderr]).toEqual([
+      2,
+      'picpool: --password-file must name a file that can be read, but /nowhere cannot (ENOENT).\nSee picpool upload --help.\n',
+    ]);
+    const both = await upload('--password-file', file, '--password=x');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('Give only one of')]);
+  }));
+
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
   const files = ['one.jpg', 'two.jpg'].map((name) => join(folder, name));
   for (const file of files) await writeFile(file, await photo(40, 30));
