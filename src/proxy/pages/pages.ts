@@ -11,14 +11,13 @@ import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
-import { CODE_FORMATS, codeFetching, SPEAKS } from './code-samples.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
 import { poolLine } from './pool-overview.ts';
 import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
-import type { CodeSample, GatewayPanel } from './use-it.ts';
+import type { GatewayPanel } from './use-it.ts';
 
 interface ProxyPagesOptions {
   service: ProxyService;
@@ -74,7 +73,7 @@ export async function showProxies(
       now,
     },
     sources,
-    samples: samplesFor(`${context.origin}${basePath}/api/v1/proxies`, query),
+    api: `${context.origin}${basePath}/api/v1/proxies`,
   });
   // It shows neither proxies' logins nor tokens, even to the administrator.
   return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
@@ -118,14 +117,6 @@ async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[])
     ),
   );
   return found.filter((record) => record !== null);
-}
-
-/** Returns code for each program, which fetches the matches of the filters. */
-function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
-  return CODE_FORMATS.map((format) => {
-    const code = codeFetching(format, api, filter);
-    return code === null ? { format, needs: SPEAKS[format] } : { format, code };
-  });
 }
 
 /**

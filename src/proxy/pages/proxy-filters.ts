@@ -42,7 +42,7 @@ export function proxyFilters(site: Site, bar: Listing): Html {
   const sorts = Object.entries(proxies.sorts).map(
     ([order, text]): Option => [order === 'dependable' ? '' : order, text],
   );
-  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="active results samples flags">
+  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="active results code flags">
 <div class="filter-row">
 <fieldset class="chips"><legend class="visually-hidden">${proxies.protocol}</legend>${PROTOCOLS.map(
     (protocol) =>

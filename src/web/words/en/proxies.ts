@@ -216,10 +216,9 @@ export const proxies = {
   adminWhy: 'Refreshing and retrying need the administrator token.',
   unlock: 'Unlock',
 
-  use: 'Use in your code',
-  useMeans: 'Each example fetches the proxies that match your filters and tries them until one works.',
-  useNone: (tool: string, protocols: string) =>
-    `${tool} needs ${protocols} proxies, which your filters exclude.`,
+  use: 'Use in a program',
+  useMeans:
+    'This fetches the proxies that match your filters and tries them until one works. Any program can read that URL.',
   gateway: 'One address for the whole pool',
   gatewayMeans: 'Send requests to the gateway. It picks working proxies and retries until one responds.',
   gatewayFigures: (share: string, requests: string, ms: string) =>

@@ -213,9 +213,8 @@ export const proxies: Words['proxies'] = {
   adminWhy: '刷新和重试需要管理员令牌。',
   unlock: '解锁',
 
-  use: '在代码中使用',
-  useMeans: '每个示例都会获取符合筛选条件的代理，逐个尝试，直到有一个可用。',
-  useNone: (tool, protocols) => `${tool} 需要 ${protocols} 代理，但当前筛选条件排除了它们。`,
+  use: '在程序中使用',
+  useMeans: '下面的命令获取符合筛选条件的代理，逐个尝试，直到有一个可用。任何程序都可以读取其中的网址。',
   gateway: '一个地址，使用整个代理池',
   gatewayMeans: '把请求发给网关，它会挑选可用的代理并自动重试，直到成功。',
   gatewayFigures: (share, requests, ms) =>
