@@ -100,8 +100,6 @@ export async function openImageHost(
   });
   describeImages(metrics, stores.images, {
     freeBytes: quota.freeBytes,
-    versionBytes: versionBytes.total,
-    strays: () => readStrayCount(stores.state),
     doubts: service.doubts,
   });
 
