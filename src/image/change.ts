@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
-import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
+import { inEnglish, invalidParameter, message } from '../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
 import { oneOf } from '../lib/schema.ts';
 import { MAX_PASSWORD_BYTES, type PasswordHasher } from './access/password.ts';
@@ -26,21 +25,10 @@ export const changeBody = Type.Object(
     title: Type.Optional(nullable('New title. null: none, so that the file name is shown.')),
     alt: Type.Optional(nullable('New alternative text. null: none, so that it is the file name.')),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, minProperties: 1 },
 );
 
 export type ChangeWish = Static<typeof changeBody>;
-
-const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join(' | ')}, "password", "expires_in", "filename", "title", "alt" }, of which at least one`;
-
-/** @throws {AppError} `invalid_body` if the body is invalid or changes nothing. */
-export function parseChange(body: unknown): ChangeWish {
-  const isObject = typeof body === 'object' && body !== null && Object.keys(body).length > 0;
-  if (!isObject || !Value.Check(changeBody, body)) {
-    throw new AppError('invalid_body', inEnglish(`The body must be ${EXPECTED}.`));
-  }
-  return body;
-}
 
 /**
  * Returns the changed fields of a record.
