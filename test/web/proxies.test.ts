@@ -138,10 +138,10 @@ describe('the list', () => {
       await page.getByText('More filters').click();
       const uptime = page.getByLabel('Uptime at least');
       await uptime.fill('950');
-      await page.getByText('Uptime at least must be a percentage from 0 to 100.').waitFor();
+      await page.getByText('Uptime at least must be a number from 0 to 100.').waitFor();
       expect(await uptime.getAttribute('aria-invalid')).toBe('true');
       await uptime.fill('0');
-      await page.getByText('must be a percentage').waitFor({ state: 'detached' });
+      await page.getByText('must be a number').waitFor({ state: 'detached' });
       expect(await uptime.getAttribute('aria-invalid')).toBe(null);
       await page.goto(`${server.url}/pool/proxies?protcol=http`);
       await page.getByRole('link', { name: 'Did you mean “protocol”?' }).click();

@@ -119,11 +119,8 @@ export const proxies = {
   problems: {
     unknown: (name: string) => `“${name}” is not a filter.`,
     meant: (name: string) => `Did you mean “${name}”?`,
-    choice: (field: string, choices: string) => `${field} must be ${choices}.`,
     country: (value: string) => `“${value}” is not a country. Use a name or a two-letter code, such as DE.`,
-    percent: (field: string) => `${field} must be a percentage from 0 to 100.`,
-    number: (field: string, value: string) => `${field} must be a number, not “${value}”.`,
-    text: (field: string, value: string) => `“${value}” is not valid for ${field}.`,
+    wrong: (fault: string) => `${fault}.`,
     leftOut: 'This filter was not applied.',
     page: 'Page',
     id: 'Proxy',

@@ -116,11 +116,8 @@ export const proxies: Words['proxies'] = {
   problems: {
     unknown: (name) => `没有名为“${name}”的筛选条件。`,
     meant: (name) => `你是不是想用“${name}”？`,
-    choice: (field, choices) => `${field}只能是 ${choices}。`,
     country: (value) => `“${value}”不是国家/地区。请填写名称或两个字母的代码，例如 DE。`,
-    percent: (field) => `${field}应为 0 到 100 之间的百分比。`,
-    number: (field, value) => `${field}应为数字，而不是“${value}”。`,
-    text: (field, value) => `“${value}”不适用于${field}。`,
+    wrong: (fault) => (fault.endsWith('。') ? fault : `${fault}。`),
     leftOut: '该筛选条件未生效。',
     page: '页码',
     id: '代理编号',
