@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { FORMATS } from '../codec/format.ts';
-import { choice, integer, text } from '../config-values.ts';
-import { VISIBILITIES } from '../image/image.ts';
-import { MOST_VIEWS } from '../image/records/audience.ts';
+import { choice, text } from '../config-values.ts';
+import { uploadOptions } from '../image/upload/upload-options.ts';
 import { countOf } from '../lib/format.ts';
+import { optionsOf, parametersOf } from './api-options.ts';
 import { type Call, type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
@@ -32,14 +32,10 @@ const UPLOADED = {
 type Uploaded = Record<Exclude<keyof typeof UPLOADED, 'warnings'>, string> & {
   warnings: { message: string }[];
 };
-const MAX_SIDE = 16_384;
 const URL_FORM = /^https?:\/\//i;
 
-const format = choice(
-  [...FORMATS, 'jpg', 'auto'],
-  undefined,
-  `Format to store: ${FORMATS.join(', ')}, or auto. [webp]`,
-);
+/** The rest is written in another way here. */
+const passed = optionsOf(uploadOptions, ['format', 'password', 'strip_exif', 'album', 'album_token']);
 
 export const command = defineCommand({
   operands: { form: 'FILE|URL|-...', least: 1, most: Number.POSITIVE_INFINITY },
@@ -53,38 +49,21 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   grim - | picpool upload --filename screenshot.png -`,
   options: {
     ...serverOptions,
-    format: value('FORMAT', format),
+    ...passed,
+    format: value(
+      'FORMAT',
+      choice(
+        [...FORMATS, 'jpg', 'auto'],
+        undefined,
+        `Format to store: ${FORMATS.join(', ')}, or auto. [webp]`,
+      ),
+    ),
     password: value(
       'TEXT',
       text(undefined, 'Password to protect the images with. Other users of this machine can see it.'),
     ),
     'password-file': value('FILE', text(undefined, 'Reads the password from a file.')),
-    visibility: value(
-      'WHO',
-      choice(
-        VISIBILITIES,
-        undefined,
-        'Who sees the images: public, unlisted (by the link) or protected (with a password).',
-      ),
-    ),
-    'expires-in': value(
-      'TIME',
-      text(undefined, 'When they expire, such as 1h, 7d or never. [when no longer opened]'),
-    ),
-    'max-views': value(
-      'COUNT',
-      integer(undefined, 'Number of views after which each is deleted.', 1, MOST_VIEWS),
-    ),
-    'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
-    quality: value(
-      'N',
-      integer(undefined, 'Quality of WebP, JPEG and AVIF. By default it follows from the picture.', 1, 100),
-    ),
-    'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
-    filename: value('NAME', text(undefined, 'File name to use instead of its own, for a single file.')),
-    title: value('TEXT', text(undefined, 'Title, shown in place of the file name, for a single file.')),
-    alt: value('TEXT', text(undefined, 'Alternative text: what the image shows, for a single file.')),
     album: value(
       'TITLE',
       text(
@@ -99,7 +78,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   },
 
   async run({ options, operands, env, terminal }) {
-    const single = (['filename', 'title', 'alt'] as const).find((name) => options[name] !== undefined);
+    const given = parametersOf(options, ['format', ...Object.keys(passed)]);
+    const single = ['filename', 'title', 'alt'].find((name) => name in given);
     if (single && operands.length > 1) {
       throw usageError(`--${single} can be given for a single file only.`);
     }
@@ -114,18 +94,9 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     const fields = {
       album: album?.id,
       album_token: album?.token,
-      format: options.format,
       password,
-      visibility: options.visibility,
-      expires_in: options['expires-in'],
-      max_views: options['max-views'],
-      max_width: options['max-width'],
-      max_height: options['max-height'],
-      quality: options.quality,
       strip_exif: options['keep-exif'] ? 'false' : undefined,
-      filename: options.filename,
-      title: options.title,
-      alt: options.alt,
+      ...given,
     };
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.

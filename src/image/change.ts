@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { inEnglish, invalidParameter, message } from '../errors.ts';
+import { inEnglish, invalidField, invalidParameter, message } from '../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
 import { oneOf } from '../lib/schema.ts';
 import { MAX_PASSWORD_BYTES, type PasswordHasher } from './access/password.ts';
@@ -43,13 +43,7 @@ export async function changeOf(
   const { visibility = null } = wish;
   const password = wish.password || null;
   if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
-    throw invalidParameter(
-      'password',
-      message('{field} {rule}.', {
-        field: 'password',
-        rule: message('must be at most {most} bytes', { most: MAX_PASSWORD_BYTES }),
-      }),
-    );
+    throw invalidField('password', message('must be at most {most} bytes', { most: MAX_PASSWORD_BYTES }));
   }
   const keepsPassword = image.passwordHash !== null && visibility === 'protected';
   demandAgreement(visibility, password !== null || keepsPassword);
@@ -72,10 +66,6 @@ export async function changeOf(
 function expiryIn(text: string | null, rules: AudienceRules, now: number): number | null {
   if (text === null) return null;
   const ms = parseExpiry(text);
-  if (ms === null)
-    throw invalidParameter(
-      'expires_in',
-      message('{field} {rule}.', { field: 'expires_in', rule: EXPIRY_FORM }),
-    );
+  if (ms === null) throw invalidField('expires_in', EXPIRY_FORM);
   return expiryOf(ms, rules, now);
 }

@@ -1,4 +1,4 @@
-import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
+import { AppError, inEnglish, invalidField, invalidParameter, message } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
@@ -133,13 +133,7 @@ export async function copyProxies(
   searchParams.delete('as');
   const format = EXPORT_FORMATS.find((one) => one === as);
   if (format === undefined)
-    throw invalidParameter(
-      'as',
-      message('{field} {rule}.', {
-        field: 'as',
-        rule: message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }),
-      }),
-    );
+    throw invalidField('as', message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }));
   const query = readPageQuery(searchParams);
   const [problem] = query.problems;
   if (problem)
