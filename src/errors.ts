@@ -119,6 +119,11 @@ export function invalidParameter(field: string, message: Said): AppError {
   return new AppError('invalid_parameter', message, { details: [{ field, message }] });
 }
 
+/** Returns the error for a parameter that is not as the rule says. */
+export function invalidField(field: string, rule: Said): AppError {
+  return invalidParameter(field, message('{field} {rule}.', { field, rule }));
+}
+
 /** One faulty variable. */
 export interface ConfigFault {
   variable: string;

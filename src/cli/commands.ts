@@ -27,10 +27,7 @@ export const COMMANDS: Record<string, Entry> = {
   token: { summary: 'create, list and revoke tokens', load: () => import('./token.ts') },
   log: { summary: 'print the audit log', load: () => import('./log.ts') },
   keys: { summary: 'create new signing keys for the server', load: () => import('./keys.ts') },
-  sources: {
-    summary: 'print the proxy lists, or test them',
-    load: () => import('./sources.ts'),
-  },
+  sources: { summary: 'print the proxy lists', load: () => import('./sources.ts') },
   config: { summary: 'print the current settings', load: () => import('./config.ts') },
   doctor: { summary: 'find problems with this setup', load: () => import('./doctor.ts') },
   health: {

@@ -9,17 +9,14 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { text as textOf } from 'node:stream/consumers';
 import { type Finding, ok, warn } from '../findings/finding.ts';
+import { readLists } from '../findings/network.ts';
 import type { Patient } from '../findings/system.ts';
 import { bracketed, unbracketed } from '../lib/address.ts';
-import { systemClock } from '../lib/clock.ts';
 import { within } from '../lib/deadline.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../proxy/check/built-in.ts';
-import { inTurnsByHost } from '../proxy/refresh/polite.ts';
 import { loadSources } from '../proxy/sources/load.ts';
-import { createSourceReader } from '../proxy/sources/read.ts';
-import { hostOf } from '../proxy/sources/source.ts';
 import { openChecker } from '../start/checker.ts';
 import { lazySafeFetch } from '../start/lazy-fetch.ts';
 import { VERSION } from '../version.ts';
@@ -129,25 +126,15 @@ function told(name: string, isBuiltIn: boolean, fact: Omit<Tried, 'name'>): Trie
 }
 
 async function tryLists(config: Patient['config'], entries: Set<string>): Promise<Tried[]> {
-  const allowPrivate = config.PROXY_ALLOW_PRIVATE;
   const builtIn = new Set((await loadSources(undefined)).map(({ url }) => url));
-  const read = createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate });
-  const { signal } = new AbortController();
-  const tried: Tried[] = [];
-  const sources = await loadSources(config.PROXY_SOURCES);
-  await inTurnsByHost(sources, {
-    ...{ hostOf, clock: systemClock, random: Math.random, signal },
-    async work(source) {
-      const onCandidate = (protocol: string | null, ip: string, port: number) => {
-        const place = `${bracketed(ip)}:${port}`;
-        if (entries.size < MOST_ENTRIES) entries.add(protocol === null ? place : `${protocol}://${place}`);
-      };
-      const { found, error } = await read(source, { signal, onCandidate });
-      const fact = { works: error === null && found > 0, entries: found, ...(error !== null && { error }) };
-      tried.push(told(source.name, builtIn.has(source.url), fact));
-    },
+  const lists = await readLists(config, (protocol, ip, port) => {
+    const place = `${bracketed(ip)}:${port}`;
+    if (entries.size < MOST_ENTRIES) entries.add(protocol === 'any' ? place : `${protocol}://${place}`);
   });
-  return tried;
+  return lists.map(({ source: { name, url }, entries: count, error }) => {
+    const fact = { works: error === null && count > 0, entries: count, ...(error !== null && { error }) };
+    return told(name, builtIn.has(url), fact);
+  });
 }
 
 async function tryJudges(config: Patient['config']): Promise<Tried[]> {

@@ -8,7 +8,7 @@ import { createProgress } from './progress.ts';
 
 const REASONS: Record<string, string> = {
   network_down: 'most lists could not be reached; picpool doctor shows why',
-  lists_failing: 'no list could be read; picpool sources --check shows why',
+  lists_failing: 'no list could be read; picpool doctor shows why',
   judge_down: 'no judge responds, so nothing can be tested; picpool doctor shows why',
   interrupted: 'the server stopped during the refresh',
   stopped: 'the server was stopped',

@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { FORMATS } from '../codec/format.ts';
-import { choice, integer, text } from '../config-values.ts';
-import { VISIBILITIES } from '../image/image.ts';
-import { MOST_VIEWS } from '../image/records/audience.ts';
+import { choice, text } from '../config-values.ts';
+import { uploadOptions } from '../image/upload/upload-options.ts';
 import { countOf } from '../lib/format.ts';
+import { optionsOf, parametersOf } from './api-options.ts';
 import { type Call, type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
@@ -13,7 +13,6 @@ import { openKeptTokens } from './kept-tokens.ts';
 import { flag, value, valueOr } from './options.ts';
 import { createProgress } from './progress.ts';
 import { readSecret } from './secret-files.ts';
-import type { Terminal } from './terminal.ts';
 
 const SHOWN = ['url', 'raw_url', 'markdown', 'html', 'bbcode', 'json'] as const;
 /** Files are held in memory, and servers accept less than this. */
@@ -33,14 +32,10 @@ const UPLOADED = {
 type Uploaded = Record<Exclude<keyof typeof UPLOADED, 'warnings'>, string> & {
   warnings: { message: string }[];
 };
-const MAX_SIDE = 16_384;
 const URL_FORM = /^https?:\/\//i;
 
-const format = choice(
-  [...FORMATS, 'jpg', 'auto'],
-  undefined,
-  `Format to store: ${FORMATS.join(', ')}, or auto. [webp]`,
-);
+/** The rest is written in another way here. */
+const passed = optionsOf(uploadOptions, ['format', 'password', 'strip_exif', 'album', 'album_token']);
 
 export const command = defineCommand({
   operands: { form: 'FILE|URL|-...', least: 1, most: Number.POSITIVE_INFINITY },
@@ -54,39 +49,21 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   grim - | picpool upload --filename screenshot.png -`,
   options: {
     ...serverOptions,
-    format: value('FORMAT', format),
+    ...passed,
+    format: value(
+      'FORMAT',
+      choice(
+        [...FORMATS, 'jpg', 'auto'],
+        undefined,
+        `Format to store: ${FORMATS.join(', ')}, or auto. [webp]`,
+      ),
+    ),
     password: value(
       'TEXT',
       text(undefined, 'Password to protect the images with. Other users of this machine can see it.'),
     ),
     'password-file': value('FILE', text(undefined, 'Reads the password from a file.')),
-    'ask-password': flag('Asks for the password on the terminal.'),
-    visibility: value(
-      'WHO',
-      choice(
-        VISIBILITIES,
-        undefined,
-        'Who sees the images: public, unlisted (by the link) or protected (with a password).',
-      ),
-    ),
-    'expires-in': value(
-      'TIME',
-      text(undefined, 'When they expire, such as 1h, 7d or never. [when no longer opened]'),
-    ),
-    'max-views': value(
-      'COUNT',
-      integer(undefined, 'Number of views after which each is deleted.', 1, MOST_VIEWS),
-    ),
-    'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
-    quality: value(
-      'N',
-      integer(undefined, 'Quality of WebP, JPEG and AVIF. By default it follows from the picture.', 1, 100),
-    ),
-    'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
-    filename: value('NAME', text(undefined, 'File name to use instead of its own, for a single file.')),
-    title: value('TEXT', text(undefined, 'Title, shown in place of the file name, for a single file.')),
-    alt: value('TEXT', text(undefined, 'Alternative text: what the image shows, for a single file.')),
     album: value(
       'TITLE',
       text(
@@ -101,7 +78,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   },
 
   async run({ options, operands, env, terminal }) {
-    const single = (['filename', 'title', 'alt'] as const).find((name) => options[name] !== undefined);
+    const given = parametersOf(options, ['format', ...Object.keys(passed)]);
+    const single = ['filename', 'title', 'alt'].find((name) => name in given);
     if (single && operands.length > 1) {
       throw usageError(`--${single} can be given for a single file only.`);
     }
@@ -109,25 +87,16 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       throw usageError('Standard input can be uploaded only once.');
     }
     const client = createClient(options.url, env);
-    const password = await passwordOf(options, terminal);
+    const password = await passwordOf(options);
     const album = options.album === undefined ? null : await makeAlbum(client, options.album);
     // Now, because nothing else has it if the uploads are interrupted.
     if (album) terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
     const fields = {
       album: album?.id,
       album_token: album?.token,
-      format: options.format,
       password,
-      visibility: options.visibility,
-      expires_in: options['expires-in'],
-      max_views: options['max-views'],
-      max_width: options['max-width'],
-      max_height: options['max-height'],
-      quality: options.quality,
       strip_exif: options['keep-exif'] ? 'false' : undefined,
-      filename: options.filename,
-      title: options.title,
-      alt: options.alt,
+      ...given,
     };
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.
@@ -229,72 +198,17 @@ interface PasswordOptions {
   /** Given on the command line, where other users of the machine can read it. */
   password?: string | undefined;
   'password-file'?: string | undefined;
-  'ask-password': boolean;
 }
 
 /**
- * Returns the password that the options give or the user types, or `undefined`. Rejects with `CommandError` if more
- * than one source is given, a file cannot be read, or nobody can be asked.
+ * Returns the password that the options give, or `undefined`. Rejects with `CommandError` if both are given, or the file
+ * cannot be read.
  */
-async function passwordOf(options: PasswordOptions, terminal: Terminal): Promise<string | undefined> {
-  const { password, 'password-file': file, 'ask-password': ask } = options;
-  if ([password !== undefined, file !== undefined, ask].filter(Boolean).length > 1) {
-    throw usageError('Give only one of --password, --password-file and --ask-password.');
-  }
-  if (ask) return askTwice(terminal);
+async function passwordOf(options: PasswordOptions): Promise<string | undefined> {
+  const { password, 'password-file': file } = options;
   if (file === undefined) return password;
+  if (password !== undefined) throw usageError('Give only one of --password and --password-file.');
   return readSecret(file).catch((error: Error) => {
     throw usageError(`--password-file ${error.message}.`);
-  });
-}
-
-async function askTwice(terminal: Terminal): Promise<string> {
-  const { stdin } = process;
-  if (!stdin.isTTY || !terminal.live) {
-    throw usageError('There is no terminal to ask for the password; use --password-file.');
-  }
-  // Set before the prompt is shown, so that the input is never visible.
-  stdin.setRawMode(true);
-  stdin.setEncoding('utf8');
-  try {
-    const password = await readLine('Password: ', terminal);
-    if (password === '') throw new CommandError('The password is empty.');
-    if ((await readLine('Again: ', terminal)) !== password)
-      throw new CommandError('The passwords do not match.');
-    return password;
-  } finally {
-    stdin.setRawMode(false);
-    terminal.status('');
-  }
-}
-
-const ENTER = ['\r', '\n', '\u0004'];
-const INTERRUPT = '\u0003';
-const ERASE = ['\u007f', '\b'];
-const ERASE_ALL = '\u0015';
-
-/** Reads a line from a terminal in raw mode. */
-function readLine(prompt: string, terminal: Terminal): Promise<string> {
-  const { stdin } = process;
-  return new Promise((resolve, reject) => {
-    let typed: string[] = [];
-    const onData = (piece: string | Buffer) => {
-      for (const key of String(piece)) {
-        if (ENTER.includes(key)) return finish(() => resolve(typed.join('')));
-        if (key === INTERRUPT)
-          return finish(() => reject(new CommandError('Interrupted.', EXIT.interrupted)));
-        if (ERASE.includes(key)) typed.pop();
-        else if (key === ERASE_ALL) typed = [];
-        else typed.push(key);
-      }
-    };
-    const finish = (settle: () => void) => {
-      stdin.off('data', onData);
-      stdin.pause();
-      settle();
-    };
-    stdin.on('data', onData);
-    stdin.resume();
-    terminal.status(prompt);
   });
 }

@@ -2,6 +2,7 @@ import { systemClock } from '../lib/clock.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { inTurnsByHost } from '../proxy/refresh/polite.ts';
+import type { OnCandidate } from '../proxy/sources/candidate-sink.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
 import { hostOf, type Source } from '../proxy/sources/source.ts';
@@ -38,22 +39,54 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   return grouped(findings);
 }
 
+/** The result of reading a list. */
+interface ReadList {
+  source: Source;
+  entries: number;
+  /** Why it failed, or is incomplete. */
+  error: string | null;
+  /** Where its host redirects. */
+  movedTo: string | null;
+}
+
+/** Reads every list once. */
+export async function readLists(
+  { PROXY_SOURCES, PROXY_ALLOW_PRIVATE: allowPrivate }: Patient['config'],
+  onCandidate: OnCandidate = () => {},
+): Promise<ReadList[]> {
+  const fetch = lazySafeFetch(allowPrivate);
+  const { signal } = new AbortController();
+  const lists: ReadList[] = [];
+  const work = async (source: Source) => {
+    let movedTo: string | null = null;
+    const read = createSourceReader({
+      allowPrivate,
+      async fetch(url, options) {
+        const response = await fetch(url, options);
+        if (response.url !== new URL(url).href) movedTo = response.url;
+        return response;
+      },
+    });
+    const { found, paid = 0, error } = await read(source, { signal, onCandidate });
+    lists.push({ source, entries: found + paid, error, movedTo });
+  };
+  const options = { hostOf, work, clock: systemClock, random: Math.random, signal };
+  await inTurnsByHost(await loadSources(PROXY_SOURCES), options);
+  return lists;
+}
+
 /** Reads every list. Some always fail, but not all of them. */
 export async function checkSources({ config }: Patient): Promise<Finding[]> {
-  const allowPrivate = config.PROXY_ALLOW_PRIVATE;
-  const sources = await loadSources(config.PROXY_SOURCES);
-  const read = createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate });
-  const findings: Finding[] = [];
-  const { signal } = new AbortController();
-  let entries = 0;
-  const work = async (source: Source) => {
-    const { found, paid = 0, error } = await read(source, { signal, onCandidate: () => {} });
-    entries += found + paid;
-    if (error !== null) findings.push({ level: 'warn', about: source.name, text: error });
-  };
-  await inTurnsByHost(sources, { hostOf, work, clock: systemClock, random: Math.random, signal });
-  const good = sources.length - findings.length;
-  const text = `${good} of ${countOf(sources.length, 'list')} can be read, ${formatCount(entries)} entries`;
+  const lists = await readLists(config);
+  const findings = lists.flatMap(({ source: { name: about }, error, movedTo }): Finding[] => [
+    ...(error === null ? [] : [{ level: 'warn' as const, about, text: error }]),
+    ...(movedTo === null
+      ? []
+      : [{ level: 'warn' as const, about, text: `has moved to ${masked('PROXY_SOURCES', movedTo)}` }]),
+  ]);
+  const good = lists.filter(({ error }) => error === null).length;
+  const entries = lists.reduce((sum, list) => sum + list.entries, 0);
+  const text = `${good} of ${countOf(lists.length, 'list')} can be read, ${formatCount(entries)} entries`;
   if (good > 0) return [...grouped(findings), ok(text)];
   const advice = 'Is this machine online, and does PROXY_SOURCES name lists?';
   return [...grouped(findings), fail(text, advice)];

@@ -17,6 +17,7 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   morePorts?: readonly { port: number; options: string }[] | undefined;
   rules: TargetRules;
   admit: Admit;
+  meter: Meter;
   /** CONNECT is answered only after an upstream has answered it. */
   strict: boolean;
   /** GET and HEAD that a site refuses go through further exits. */

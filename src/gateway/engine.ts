@@ -4,14 +4,14 @@ import { type Bans, createBans } from '../proxy/targets/bans.ts';
 import { createAgreement, type Witness } from '../proxy/targets/testimony.ts';
 import { Draw } from './draw.ts';
 import { type Common, Lane, type Member } from './lane.ts';
-import type { Meter } from './meter.ts';
 import { type OnEnd, Race, type RaceOptions, type Wish } from './race.ts';
 import { exitOf, type Kind, type Upstream } from './upstream.ts';
 import { createVisits } from './visits.ts';
 
-export type EngineOptions = Pick<Common, 'testimony' | 'onFailure' | 'random'> & {
-  meter: Meter;
-} & Omit<RaceOptions, 'upstreamOf'>;
+export type EngineOptions = Pick<Common, 'testimony' | 'onFailure' | 'random'> & {} & Omit<
+    RaceOptions,
+    'upstreamOf'
+  >;
 
 /** Beyond this, the least recently used account is forgotten. */
 const MOST_ACCOUNTS = 1_000;

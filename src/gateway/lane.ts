@@ -3,7 +3,6 @@ import type { Bans } from '../proxy/targets/bans.ts';
 import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
 import { Draw } from './draw.ts';
 import { Hedges } from './hedges.ts';
-import type { Meter } from './meter.ts';
 import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 import { NEVER_SEEN, type Visits } from './visits.ts';
 
@@ -44,7 +43,6 @@ export interface Common {
   testimony: Testimony;
   /** Which exits are shut out of which site. */
   bans: Bans;
-  meter: Pick<Meter, 'failed'>;
   /** Called when an upstream has failed, so that it can be checked. */
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
@@ -229,10 +227,8 @@ export class Lane {
   }
 
   failed(member: Member, why: Failure): void {
-    const { kind, meter, onFailure } = this.#common;
     this.#agree(member, false);
-    meter.failed(kind, why);
-    onFailure(member.upstream, why);
+    this.#common.onFailure(member.upstream, why);
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;

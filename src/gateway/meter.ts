@@ -1,10 +1,8 @@
 import type { Metrics } from '../lib/metrics.ts';
-import type { Failure, Kind } from './upstream.ts';
+import type { Kind } from './upstream.ts';
 
 /** How serving a client ended. */
 export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left';
-
-const SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
 
 export type Meter = ReturnType<typeof createMeter>;
 
@@ -12,22 +10,10 @@ const REMEMBERED = 1000;
 
 /** Counts what the gateway does, for `/metrics` and the page. */
 export function createMeter(metrics: Metrics) {
-  const tries = metrics.counter('picpool_gateway_tries_total', 'Upstreams tried.', ['kind']);
-  const hedges = metrics.counter('picpool_gateway_hedges_total', 'Upstreams tried beside others.', ['kind']);
-  const failures = metrics.counter('picpool_gateway_failures_total', 'Upstreams given up.', [
-    'kind',
-    'reason',
-  ]);
   const outcomes = metrics.counter('picpool_gateway_requests_total', 'Requests and tunnels by outcome.', [
     'kind',
     'outcome',
   ]);
-  const answers = metrics.histogram({
-    name: 'picpool_gateway_answer_seconds',
-    help: 'Time until an answer began.',
-    labelNames: ['kind'],
-    buckets: SECONDS,
-  });
   const bytes = metrics.counter('picpool_gateway_bytes_total', 'Bytes carried.', ['direction']);
   let requests = 0;
   let served = 0;
@@ -39,9 +25,6 @@ export function createMeter(metrics: Metrics) {
     read: () => [{ labels: [], value: open }],
   });
   return {
-    tried: (kind: Kind): void => tries(kind).inc(),
-    hedged: (kind: Kind): void => hedges(kind).inc(),
-    failed: (kind: Kind, failure: Failure): void => failures(kind, failure).inc(),
     /** Records that a request was answered, or not; `ms` until the answer began. */
     settled(kind: Kind, outcome: Outcome, ms: number): void {
       outcomes(kind, outcome).inc();
@@ -49,7 +32,6 @@ export function createMeter(metrics: Metrics) {
       requests++;
       if (outcome === 'no_answer') return;
       served++;
-      answers(kind).observe(ms / 1000);
       latest[served % REMEMBERED] = ms;
     },
     bytes: (direction: 'up' | 'down', count: number): void => bytes(direction).inc(count),

@@ -4,7 +4,6 @@ import { Attempt, type Doubt, type Plan } from './attempt.ts';
 import { canaryFor } from './http-answer.ts';
 import type { Asked } from './journal.ts';
 import type { Lane, Leaning, Member, Suits } from './lane.ts';
-import type { Meter } from './meter.ts';
 import { exitOf, type Failure, type Upstream } from './upstream.ts';
 
 /** What a client needs an upstream for. */
@@ -17,7 +16,6 @@ export interface Wish extends Omit<Asked, 'startedAt'> {
 export interface RaceOptions {
   tcp: Pick<Tcp, 'dial'>;
   monotonic: () => number;
-  meter: Pick<Meter, 'tried' | 'hedged'>;
   /** Maximum number of upstreams tried for one request, of each group of lists. */
   tries: number;
   /** Time limit for an answer. */
@@ -202,8 +200,7 @@ export class Race {
   }
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
-    const { meter } = this.#options;
-    const { kind, planFor, admission } = this.#wish;
+    const { planFor, admission } = this.#wish;
     const member = this.#left > 0 ? this.#next(unknown) : undefined;
     if (!member) return undefined;
     const { upstream } = member;
@@ -211,8 +208,6 @@ export class Race {
     this.#tries++;
     this.#tried.add(upstream.key);
     admission.session?.hold(upstream);
-    meter.tried(kind);
-    if (this.#running.size > 0) meter.hedged(kind);
     this.#start(member, planFor(upstream));
     return member;
   }

@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
+import { ValueErrorType } from '@sinclair/typebox/errors';
 import { AppError, type ErrorCode, type ErrorDetail, inEnglish, message, type Said } from '../errors.ts';
 import { EXPECTS } from '../lib/schema.ts';
 
@@ -83,14 +84,20 @@ export function errorResponse(error: AppError, requestId: string): Response {
 
 /** A fault as TypeBox reports it. */
 interface SchemaFault {
+  type: ValueErrorType;
   path: string;
   schema: TSchema;
   value: unknown;
 }
 
 /** Explains what a schema expected and what it got instead. */
-function explainFault({ path, schema, value }: SchemaFault): ErrorDetail {
+function explainFault({ type, path, schema, value }: SchemaFault): ErrorDetail {
   const field = path.slice(1).replaceAll('/', '.') || 'body';
+  const names = Object.keys(schema.properties ?? {}).join(', ');
+  if (type === ValueErrorType.ObjectAdditionalProperties)
+    return { field, message: inEnglish(`is not among ${names}`) };
+  if (type === ValueErrorType.ObjectMinProperties)
+    return { field, message: inEnglish(`must have at least one of ${names}`) };
   const rule = ruleOf(schema);
   if (value === undefined) return { field, message: message('is required and {rule}', { rule }) };
   return { field, message: message('{rule}, not {value}', { rule, value: quote(value) }) };

@@ -127,10 +127,5 @@ export function json<Schema extends TSchema>(
   };
 }
 
-/** A JSON body that `parse` checks, which throws `invalid_body` or `invalid_parameter`. */
-export function parsedJson<Body>(parse: (body: unknown) => Body): BodyReader<Body> {
-  return { read: async (request) => parse(await readJson(request)) };
-}
-
 /** The form of a page. */
 export const form: BodyReader<URLSearchParams> = { read: readForm };

@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
-import { AppError, inEnglish, invalidParameter, message } from '../errors.ts';
+import { inEnglish, invalidField, invalidParameter, message } from '../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
 import { oneOf } from '../lib/schema.ts';
 import { MAX_PASSWORD_BYTES, type PasswordHasher } from './access/password.ts';
@@ -28,21 +27,10 @@ export const changeBody = Type.Object(
     title: Type.Optional(nullable('New title. null: none, so that the file name is shown.')),
     alt: Type.Optional(nullable('New alternative text. null: none, so that it is the file name.')),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, minProperties: 1 },
 );
 
 export type ChangeWish = Static<typeof changeBody>;
-
-const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join(' | ')}, "password", "expires_in", "filename", "title", "alt" }, of which at least one`;
-
-/** @throws {AppError} `invalid_body` if the body is invalid or changes nothing. */
-export function parseChange(body: unknown): ChangeWish {
-  const isObject = typeof body === 'object' && body !== null && Object.keys(body).length > 0;
-  if (!isObject || !Value.Check(changeBody, body)) {
-    throw new AppError('invalid_body', inEnglish(`The body must be ${EXPECTED}.`));
-  }
-  return body;
-}
 
 /**
  * Returns the changed fields of a record.
@@ -57,13 +45,7 @@ export async function changeOf(
   const { visibility = null } = wish;
   const password = wish.password || null;
   if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
-    throw invalidParameter(
-      'password',
-      message('{field} {rule}.', {
-        field: 'password',
-        rule: message('must be at most {most} bytes', { most: MAX_PASSWORD_BYTES }),
-      }),
-    );
+    throw invalidField('password', message('must be at most {most} bytes', { most: MAX_PASSWORD_BYTES }));
   }
   const keepsPassword = image.passwordHash !== null && visibility === 'protected';
   demandAgreement(visibility, password !== null || keepsPassword);
@@ -86,10 +68,6 @@ export async function changeOf(
 function expiryIn(text: string | null, rules: AudienceRules, now: number): number | null {
   if (text === null) return null;
   const ms = parseExpiry(text);
-  if (ms === null)
-    throw invalidParameter(
-      'expires_in',
-      message('{field} {rule}.', { field: 'expires_in', rule: EXPIRY_FORM }),
-    );
+  if (ms === null) throw invalidField('expires_in', EXPIRY_FORM);
   return expiryOf(ms, rules, now);
 }

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Answer, Description } from '../http/describe.ts';
 import { oneOf } from '../lib/schema.ts';
-import { changeBody } from './change.ts';
 import { THUMBNAIL_WIDTHS } from './records/blob-keys.ts';
 import {
   changeAnswer,
@@ -123,7 +122,6 @@ export const details = {
         schema: text,
       },
     ],
-    requestBody: { required: true, content: { 'application/json': { schema: changeBody } } },
     answers: { 200: { description: 'The changed image.', ...changeAnswer } },
     errors: [400, 403, 404, 410, 413],
   },

@@ -2,7 +2,6 @@ import type { Codec, CodecStats } from '../codec/codec.ts';
 import { sandboxState } from '../codec/sandbox/report.ts';
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 
 /** In seconds, including the wait in the queue. */
@@ -110,8 +109,6 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
 interface StorageState {
   /** Returns `null` if it is unknown. */
   freeBytes: () => Promise<number | null>;
-  versionBytes: () => Promise<number>;
-  strays: () => Promise<StrayCount>;
   /** Returns why no file is removed. */
   doubts: () => Promise<readonly unknown[]>;
 }
@@ -120,7 +117,7 @@ interface StorageState {
 export function describeImages(
   metrics: Metrics,
   images: Pick<ImageStore, 'summary'>,
-  { freeBytes, versionBytes, strays, doubts }: StorageState,
+  { freeBytes, doubts }: StorageState,
 ): void {
   metrics.gauge({
     name: 'picpool_images',
@@ -145,24 +142,8 @@ export function describeImages(
     async () => (await images.summary()).bytes,
   );
   single(
-    'picpool_image_versions_bytes',
-    'Bytes of the smaller versions; recounted by each cleanup.',
-    versionBytes,
-  );
-  single(
     'picpool_image_doubts',
     'Reasons why no image file is removed; 0 if all is well.',
     async () => (await doubts()).length,
-  );
-  single('picpool_image_stray_files', 'Files in quarantine.', async () => (await strays()).files);
-  single(
-    'picpool_image_stray_bytes',
-    'Bytes of the files in quarantine.',
-    async () => (await strays()).bytes,
-  );
-  single(
-    'picpool_image_records_without_file',
-    'Records whose file was missing at the last sweep.',
-    async () => (await strays()).missing,
   );
 }

@@ -1,14 +1,14 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import { readForm } from '../http/read-body.ts';
-import { type Call, type Caller, form, parsedJson, type Route, route } from '../http/route.ts';
+import { type Call, type Caller, form, json, type Route, route } from '../http/route.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import type { SiteOf } from '../web/site.ts';
 import { deleterOf, tokenOf } from './access/deletion-rights.ts';
 import type { Albums } from './albums/albums.ts';
 import type { CountReads } from './albums/download.ts';
 import { albumRoutes } from './albums/routes.ts';
-import { parseChange } from './change.ts';
+import { type ChangeWish, changeBody } from './change.ts';
 import type { Host } from './clients/client.ts';
 import { CLIENTS, clientRoutes, sharexUploader } from './clients/clients.ts';
 import { createHost } from './clients/host.ts';
@@ -111,7 +111,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     route('GET /api/list', (call) => list(shared, call), { query: listQuery, about: details.list }),
     route('GET /api/search', (call) => list(shared, call), { query: searchQuery, about: details.search }),
     route('PATCH /api/image/:id', (call) => change(shared, call), {
-      body: parsedJson(parseChange),
+      body: json(changeBody),
       about: details.change,
     }),
     route('DELETE /api/delete/:id', (call) => remove(shared, call), { about: details.remove }),
@@ -208,10 +208,7 @@ async function list(
   return Response.json(view, { headers: { 'cache-control': 'no-cache' } });
 }
 
-async function change(
-  shared: Shared,
-  call: Call<OfImage & { body: ReturnType<typeof parseChange> }>,
-): Promise<Response> {
+async function change(shared: Shared, call: Call<OfImage & { body: ChangeWish }>): Promise<Response> {
   const { service } = shared;
   const { request, context, body } = call;
   const { id } = call.params;

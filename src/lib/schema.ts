@@ -58,7 +58,7 @@ export function coerce(schema: TObject, raw: Raw): void {
 }
 
 /** Returns values that are separated by commas in lower case, without blanks around them. */
-export function tidied(text: string): string {
+function tidied(text: string): string {
   return text
     .toLowerCase()
     .split(',')
@@ -66,7 +66,8 @@ export function tidied(text: string): string {
     .join();
 }
 
-function coerceText(schema: TSchema, text: string): unknown {
+/** Converts a text to the type of its schema, if it is well formed. */
+export function coerceText(schema: TSchema, text: string): unknown {
   if (schema.type === 'integer' || schema.type === 'number') {
     return /^[+-]?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
   }

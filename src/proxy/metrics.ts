@@ -5,26 +5,17 @@ import type { RefreshObserver } from './refresh/run.ts';
 import type { ProxyService } from './service.ts';
 import type { ProxyStore } from './store.ts';
 
-/** In seconds; checks end at their time limit. */
-const CHECK_BUCKETS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16];
+/** In seconds. */
 const STAGE_BUCKETS = [0.1, 1, 5, 15, 30, 60, 120, 300, 600];
 
 /** Counts checks by protocol and result: `alive`, `unknown`, or why the proxy counts as dead. */
-export function observeChecker(checker: Checker, metrics: Metrics, now: () => number): Checker {
+export function observeChecker(checker: Checker, metrics: Metrics): Checker {
   const checks = metrics.counter('picpool_checks_total', 'Checks of proxies.', ['protocol', 'result']);
-  const duration = metrics.histogram({
-    name: 'picpool_check_duration_seconds',
-    help: 'Duration of checks.',
-    labelNames: ['verdict'],
-    buckets: CHECK_BUCKETS,
-  });
   return {
     ...checker,
     async check(endpoint, signal) {
-      const startedAt = now();
       const result = await checker.check(endpoint, signal);
       checks(endpoint.protocol, result.verdict === 'dead' ? result.error : result.verdict).inc();
-      duration(result.verdict).observe((now() - startedAt) / 1000);
       return result;
     },
   };
@@ -78,47 +69,11 @@ export function describePool(
         })),
   });
   metrics.gauge({
-    name: 'picpool_judge_scheme_up',
-    help: 'Whether a judge of the kind responds; absent if there is none, and before the first request to one.',
-    labelNames: ['scheme'],
-    async read() {
-      const { schemes } = (await service.status()).judges;
-      return Object.entries(schemes).flatMap(([scheme, state]) =>
-        state === 'up' || state === 'down' ? { labels: [scheme], value: state === 'up' ? 1 : 0 } : [],
-      );
-    },
-  });
-  metrics.gauge({
-    name: 'picpool_judges_left_out',
-    help: 'Judges and witnesses that refuse proxies which others accept.',
-    async read() {
-      const { judges, witnesses } = (await service.status()).judges;
-      const leftOut = [...judges, ...witnesses.witnesses].filter((one) => one.leftOut);
-      return [{ labels: [], value: leftOut.length }];
-    },
-  });
-  metrics.gauge({
-    name: 'picpool_witnesses_up',
-    help: 'Witnesses that are available.',
-    read: async () => [
-      {
-        labels: [],
-        value: (await service.status()).judges.witnesses.witnesses.filter(({ up }) => up).length,
-      },
-    ],
-  });
-  metrics.gauge({
-    name: 'picpool_refresh_running',
-    help: 'Whether a refresh is running in any copy of the server.',
-    read: async () => [{ labels: [], value: (await service.currentRefresh()).state === 'running' ? 1 : 0 }],
-  });
-  metrics.gauge({
     name: 'picpool_refresh_last_success_timestamp_seconds',
     help: 'When the last successful refresh ended; 0 before the first.',
     read: async () => [{ labels: [], value: ((await service.status()).lastRefresh ?? 0) / 1000 }],
   });
   for (const [field, help] of [
-    ['found', 'Usable entries of a list, in the latest refresh.'],
     ['fresh', 'Entries that no other list and no earlier refresh had named.'],
     ['checked', 'Entries of a list that were checked, in the latest refresh.'],
     ['alive', 'Entries of a list that work, in the latest refresh.'],

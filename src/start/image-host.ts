@@ -108,8 +108,6 @@ export async function openImageHost(
   });
   describeImages(metrics, stores.images, {
     freeBytes: quota.freeBytes,
-    versionBytes: versionBytes.total,
-    strays: () => readStrayCount(stores.state),
     doubts: service.doubts,
   });
 

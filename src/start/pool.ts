@@ -37,7 +37,7 @@ export async function openPool(
   { config, stores, log, operations }: Pick<Parts, 'config' | 'stores' | 'log' | 'operations'>,
   secrets: () => readonly string[],
 ): Promise<Pool> {
-  const { metrics, webhooks, now } = operations;
+  const { metrics, webhooks } = operations;
   const { PROXY_ALLOW_PRIVATE: allowPrivate, RATE_LIMITS: rates } = config;
   const plainChecker = await openChecker(config, log, secrets);
   const exits = createExits({
@@ -45,7 +45,7 @@ export async function openPool(
     state: stores.state,
     onError: (cause) => log('warn', 'exits of the pool not read', { cause }),
   });
-  const checker = exits.watch(observeChecker(plainChecker, metrics, now));
+  const checker = exits.watch(observeChecker(plainChecker, metrics));
   const tell: RefreshObserver = {
     settled: (job) => webhooks?.send('refresh.finished', jobView(job)),
   };

@@ -32,7 +32,7 @@ export async function findSharedPeers(
 }
 
 /** Reports whether this is a container, whose own addresses are not those under which others reach it. */
-export async function isContained(env: Environment, readText: ReadText = readOrNull): Promise<boolean> {
+async function isContained(env: Environment, readText: ReadText): Promise<boolean> {
   if (env.KUBERNETES_SERVICE_HOST !== undefined || env.container !== undefined) return true;
   const marks = await Promise.all(CONTAINER_MARKS.map(readText));
   return marks.some((mark) => mark !== null);

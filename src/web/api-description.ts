@@ -54,7 +54,7 @@ export interface Call {
 
 const SAMPLES: Record<string, unknown> = { ip: '203.0.113.9', port: 8080 };
 
-/** Returns the first media type of the body, which the form sends. */
+/** Returns the first media type of the body, which the example sends. */
 export function bodyOf({ requestBody }: Operation): [type: string | undefined, media: Media | undefined] {
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   return [type, media];

@@ -11,7 +11,6 @@ import {
   wantsToken,
 } from './api-description.ts';
 import { type Html, html } from './html.ts';
-import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import { codeBlock } from './snippet.ts';
 import type { Words } from './words/en.ts';
@@ -28,8 +27,8 @@ interface Place {
 const WIDTH = 90;
 
 /**
- * Returns one call, folded: what it does, its parameters and answers, an example, and a form that makes it here. The
- * link target is inside the fold, so that browsers open the fold when a link to it is followed.
+ * Returns one call, folded: what it does, its parameters and answers, and an example. The link
+ * target is inside the fold, so that browsers open the fold when a link to it is followed.
  */
 export function operationCard(site: Site, call: Call, schemas: Schemas, place: Place): Html {
   const { method, path, operation } = call;
@@ -42,7 +41,6 @@ export function operationCard(site: Site, call: Call, schemas: Schemas, place: P
 ${operation.description && html`<p lang="en">${coded(operation.description)}</p>`}
 ${parameterTable(api, operation)}
 ${codeBlock(site, `example-${id}`, api.example, curlFor(call, place))}
-${tryForm(site, call, place)}
 <details><summary>${api.responses}</summary>
 ${Object.entries(operation.responses).map(([status, { description, content }]) => answer(api, status, description, content, schemas))}</details>
 </div>
@@ -83,42 +81,6 @@ function bodyOptions(type: string | undefined, media: Media | undefined): string
 /** Quotes a word for a POSIX shell. */
 function shell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** Returns a form that makes the call. A script sends it. */
-function tryForm({ words: { api } }: Site, call: Call, place: Place): Html {
-  const { method, path, operation } = call;
-  const { operationId: id, parameters = [] } = operation;
-  const [type, media] = bodyOf(operation);
-  const isJson = type === 'application/json';
-  const facts = html`data-method="${method}" data-path="${place.path}${path}"${type !== undefined && html` data-type="${type}"`}`;
-  return html`<details class="needs-script"${answerKind(operation) === 'events' && html` hidden`}><summary>${icon('play')}${api.tryIt}</summary>
-<form class="try stack" ${facts}>
-<div class="fields">
-${parameters.filter((one) => one.in !== 'cookie' && !isField(media, one.name)).map((one) => field(id, one))}
-${isJson && html`<p class="wide"><label for="try-${id}-body">${api.body}</label><textarea id="try-${id}-body" name="body" rows="4" spellcheck="false">${JSON.stringify(sample(media), null, 2)}</textarea></p>`}
-${type !== undefined && !isJson && Object.entries(media?.schema?.properties ?? {}).map(([name, schema]) => field(id, { name, in: 'query', schema }, 'body'))}
-</div>
-<p class="actions"><button type="submit">${icon('play')}${api.send}</button></p>
-<div class="try-answer" aria-live="polite"></div>
-</form>
-</details>`;
-}
-
-function isField(media: Media | undefined, name: string): boolean {
-  return media?.schema?.properties !== undefined && Object.hasOwn(media.schema.properties, name);
-}
-
-function field(id: string, { name, in: place, schema, required }: Parameter, kind: string = place): Html {
-  const input = `try-${id}-${name}`;
-  const facts = html`id="${input}" name="${name}" data-in="${kind}"${(required === true || place === 'path') && html` required`}`;
-  if (schema.enum) {
-    return html`<p><label for="${input}">${name}</label><select ${facts}><option value=""></option>${schema.enum.map((choice) => html`<option>${choice}</option>`)}</select></p>`;
-  }
-  if (isFile(schema)) {
-    return html`<p><label for="${input}">${name}</label><input type="file" ${facts}></p>`;
-  }
-  return html`<p><label for="${input}">${name}</label><input ${facts} placeholder="${schema.default === undefined ? '' : String(schema.default)}" autocomplete="off"></p>`;
 }
 
 function parameterTable(api: Words['api'], { parameters = [], requestBody }: Operation): Html | null {

@@ -23,9 +23,7 @@ export function docsRoutes(siteOf: SiteOf, describe: () => Promise<object>): Rou
   ];
 }
 
-/**
- * Renders the API: every call with its parameters, an example, and a form that sends it, folded by tag and by call.
- */
+/** Renders the API: every call with its parameters and an example, folded by tag and by call. */
 function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
   const { api } = site.words;
   const groups = groupsOf(paths);
@@ -42,7 +40,6 @@ function docsPage(site: Site, { info, paths, components }: ApiDescription, origi
 </header>
 <div class="docs">
 <div class="docs-side">
-${tokenField(site)}
 ${navigation(site, groups)}
 </div>
 <div class="docs-calls">
@@ -73,10 +70,6 @@ function groupsOf(paths: ApiDescription['paths']): Group[] {
 
 function anchorOf(tag: string): string {
   return tag.toLowerCase().replace(/\W+/g, '-');
-}
-
-function tokenField({ words: { api } }: Site): Html {
-  return html`<p class="docs-tools needs-script"><label for="docs-token">${api.token}</label><input id="docs-token" type="password" autocomplete="off" spellcheck="false" aria-describedby="docs-token-hint"><span id="docs-token-hint" class="muted small">${api.tokenHint}</span></p>`;
 }
 
 function navigation({ words: { api } }: Site, groups: readonly Group[]): Html {

@@ -73,8 +73,13 @@ function faultOf(site: Site, { field, message }: ErrorDetail): string {
     strip_exif: upload.keepMetadata,
     q: gallery.search,
   };
-  const label = labels[field] ?? field;
+  return faultyField(site, labels[field] ?? field, message, field);
+}
+
+/** Returns what is wrong with the field of that label. `name`: with which the message may begin. */
+export function faultyField(site: Site, label: string, message: Message | string, name = ''): string {
+  const { errors } = site.words;
   const said = inWords(site, message);
   if (said === null) return errors.wrongField(label);
-  return errors.faultyField(label, said.startsWith(`${field} `) ? said.slice(field.length + 1) : said);
+  return errors.faultyField(label, said.startsWith(`${name} `) ? said.slice(name.length + 1) : said);
 }

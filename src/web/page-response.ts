@@ -13,7 +13,6 @@ const PAGE_POLICY = [
   "img-src 'self' blob: data:",
   "connect-src 'self'",
   "manifest-src 'self'",
-  "worker-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",

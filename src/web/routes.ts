@@ -3,7 +3,6 @@ import type { Finding } from '../findings/finding.ts';
 import { type Call, form, type Route, route } from '../http/route.ts';
 import type { Assets } from './assets.ts';
 import { type Html, html } from './html.ts';
-import { icon } from './icons.ts';
 import { pageResponse } from './page-response.ts';
 import { PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
@@ -43,9 +42,6 @@ export function webRoutes(web: WebRoutesOptions): Route[] {
     route('POST /preferences', (call) => keepPreferences(web, call), { body: form, evenBlocked: true }),
     route('GET /robots.txt', () => robots(web)),
     route('GET /manifest.webmanifest', (call) => manifest(web, call)),
-    // At the root of the site, because a service worker only controls paths below its own.
-    route('GET /service-worker.js', ({ request }) => asset(web, request, 'service-worker.js', '')),
-    route('GET /offline', (call) => showOffline(web, call)),
     route('GET /favicon.ico', ({ request }) => asset(web, request, 'favicon.svg', '')),
   ];
 }
@@ -77,7 +73,7 @@ function asset({ assets }: WebRoutesOptions, { headers }: Request, file: string,
   return answer;
 }
 
-/** Stores the theme or language from the form at the end of each page, and redirects back to that page. */
+/** Stores the language from the form at the end of each page, and redirects back to that page. */
 function keepPreferences({ path }: WebRoutesOptions, call: Call<{ body: URLSearchParams }>): Response {
   const { request, body, context } = call;
   const cookies = preferenceCookies(body, path, context.origin.startsWith('https:'));
@@ -108,11 +104,6 @@ function manifest({ siteOf, path, assets, shareTo }: WebRoutesOptions, { request
       vary: PREFERENCES_VARY,
     },
   });
-}
-
-function showOffline({ siteOf }: WebRoutesOptions, { request }: Call): Response {
-  const site = siteOf(request);
-  return pageResponse(site, offlinePage(site), { cache: 'no-cache' });
 }
 
 /** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
@@ -170,20 +161,6 @@ function webManifest(site: Site, { fileUrl, shareTo }: ManifestOptions): object 
       },
     }),
   };
-}
-
-/** Renders what an installed app shows while there is no network. */
-function offlinePage(site: Site): string {
-  const { offline: words } = site.words.frame;
-  return site.render({
-    title: words.title,
-    content: html`<section class="notice-page">
-<p class="notice-icon">${icon('globe')}</p>
-<h1>${words.title}</h1>
-<p>${words.text}</p>
-<p class="actions"><a class="button" href="">${words.again}</a></p>
-</section>`,
-  });
 }
 
 /** Renders what the settings leave open, and the lines for `.env` that close it; nothing if nothing is open. */

@@ -1,7 +1,7 @@
 import type { Assets } from './assets.ts';
 import { type Html, html, jsonElement } from './html.ts';
 import { logo } from './icons.ts';
-import { type Preferences, preferencesOf, THEMES, type Theme } from './preferences.ts';
+import { languageOf } from './preferences.ts';
 import type { Words } from './words/en.ts';
 import type { Formats } from './words/formats.ts';
 import { LANGUAGE_TAGS, LANGUAGES, type Language } from './words/languages.ts';
@@ -37,7 +37,7 @@ export interface Site {
   render(page: PageOptions): string;
 }
 
-/** Returns the site with the preferences of the visitor behind a request. */
+/** Returns the site in the language of the visitor behind a request. */
 export type SiteOf = (request: Request) => Site;
 
 interface SiteOptions {
@@ -52,21 +52,20 @@ interface SiteOptions {
   abuseContact?: string | undefined;
 }
 
-/** Creates one site for each language and theme, on first use. */
+/** Creates one site for each language, on first use. */
 export function createSites(options: SiteOptions): SiteOf {
-  const sites = new Map<string, Site>();
+  const sites = new Map<Language, Site>();
   return (request) => {
-    const preferences = preferencesOf(request);
-    const key = `${preferences.language} ${preferences.theme}`;
-    const known = sites.get(key) ?? createSite(options, preferences);
-    sites.set(key, known);
+    const language = languageOf(request);
+    const known = sites.get(language) ?? createSite(options, language);
+    sites.set(language, known);
     return known;
   };
 }
 
 export function createSite(
   { assets, links, version, path, integrations, abuseContact }: SiteOptions,
-  { language, theme }: Preferences,
+  language: Language,
 ): Site {
   const { words } = LANGUAGES[language];
   const { frame } = words;
@@ -76,7 +75,7 @@ export function createSite(
         html`<li><a href="${href}"${href === current && html` aria-current="page"`}>${frame.nav[name]}</a></li>`,
     );
   const fileUrl = (file: string) => path + assets.url(file);
-  const preferences = preferencesForm(`${path}/preferences`, words, { language, theme });
+  const languages = languageForm(`${path}/preferences`, words, language);
 
   return {
     version,
@@ -86,17 +85,19 @@ export function createSite(
     formats: words.formats,
     render: ({ title, head, summary, scripts = [], current, content }) =>
       html`<!doctype html>
-<html lang="${language}"${theme !== 'system' && html` data-theme="${theme}"`}>
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-${themeElements(theme)}
+<meta name="color-scheme" content="light dark">
+<meta name="theme-color" content="${THEME_COLORS.light}" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="${THEME_COLORS.dark}" media="(prefers-color-scheme: dark)">
 <title>${title === 'picpool' ? title : `${title} · picpool`}</title>
 ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${summary}">`}
 <link rel="icon" href="${fileUrl('favicon.svg')}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="${fileUrl('icon-maskable-512.png')}">
 <link rel="manifest" href="${path}/manifest.webmanifest" crossorigin="use-credentials">
-${assets.styles(scripts).map((file) => html`<link rel="stylesheet" href="${fileUrl(file)}">\n`)}${language === 'en' && html`<link rel="preload" href="${fileUrl('display.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(['frame.js', ...scripts]).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
+${assets.styles(scripts).map((file) => html`<link rel="stylesheet" href="${fileUrl(file)}">\n`)}${language === 'en' && html`<link rel="preload" href="${fileUrl('display.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${scripts.map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(scripts).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
 ${head ?? null}
 </head>
 <body>
@@ -113,7 +114,7 @@ ${content}
 <p><a href="${path}/openapi.json">${frame.openapi}</a></p>
 ${integrations !== undefined && html`<p><a href="${integrations}">${frame.integrations}</a></p>`}
 ${abuseContact !== undefined && html`<p><a href="${path}/contact">${frame.reportAbuse}</a></p>`}
-${preferences}
+${languages}
 </footer>
 <p id="announcer" class="visually-hidden" role="status"></p>
 </body>
@@ -125,26 +126,13 @@ ${preferences}
 /** Shows times as the visitor counts them. */
 const LOCAL_TIMES = 'image.js';
 
+/** What the browser paints before and around the page. */
 const THEME_COLORS = { light: '#faf7f0', dark: '#0a181d' };
 
-/** Returns what the browser paints before and around the page. */
-function themeElements(theme: Theme): Html {
-  if (theme !== 'system') {
-    return html`<meta name="color-scheme" content="${theme}">
-<meta name="theme-color" content="${THEME_COLORS[theme]}">`;
-  }
-  return html`<meta name="color-scheme" content="light dark">
-<meta name="theme-color" content="${THEME_COLORS.light}" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="${THEME_COLORS.dark}" media="(prefers-color-scheme: dark)">`;
-}
-
-/** Renders the choice of theme and language as buttons that work without a script. */
-function preferencesForm(action: string, { frame }: Words, chosen: Preferences): Html {
-  const button = (name: string, value: string, label: string, isChosen: boolean, lang: string | null) =>
-    html`<button class="choice" name="${name}" value="${value}" aria-pressed="${String(isChosen)}"${lang !== null && html` lang="${lang}"`}>${label}</button>`;
+/** Renders the choice of language as buttons. */
+function languageForm(action: string, { frame }: Words, chosen: Language): Html {
   return html`<form class="preferences" method="post" action="${action}">
-<div role="group" aria-label="${frame.theme}">${THEMES.map((theme) => button('theme', theme, frame.themes[theme], theme === chosen.theme, null))}</div>
-<div role="group" aria-label="${frame.language}">${LANGUAGE_TAGS.map((tag) => button('language', tag, LANGUAGES[tag].name, tag === chosen.language, tag))}</div>
+<div role="group" aria-label="${frame.language}">${LANGUAGE_TAGS.map((tag) => html`<button class="choice" name="language" value="${tag}" aria-pressed="${String(tag === chosen)}" lang="${tag}">${LANGUAGES[tag].name}</button>`)}</div>
 </form>`;
 }
 

@@ -171,14 +171,23 @@ test('title, visibility and order change with the token alone', async () => {
     visibility: 'unlisted',
     total: 3,
   });
-  await change({ images: [c, a] });
+  expect(await json(await change({ images: [c, a] }))).toMatchObject({ title: 'After' });
   expect(await idsIn(album)).toEqual([c, a, b]);
   expect(await refused(await change({ images: [a, 'nothing00000'] }))).toEqual([
     400,
     'invalid_parameter',
     'Image nothing00000 is not in this album.',
   ]);
-  expect((await change({})).status).toBe(400);
+  expect(await refused(await change({}))).toEqual([
+    400,
+    'invalid_body',
+    'body must have at least one of title, visibility, cover, images.',
+  ]);
+  expect(await refused(await change({ name: 'x' }))).toEqual([
+    400,
+    'invalid_body',
+    'name is not among title, visibility, cover, images.',
+  ]);
   expect(await json(await change({ title: '' }, { authorization: 'Bearer admin-token' }))).toMatchObject({
     title: '',
   });

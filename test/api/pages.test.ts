@@ -321,7 +321,7 @@ describe('what pages load', () => {
   );
 });
 
-describe('the words and the theme of a page', () => {
+describe('the words of a page', () => {
   const CHINESE = { ...PERSON, 'accept-language': 'zh-CN,zh;q=0.9' };
 
   test('are in the language that the browser asks for, and caches are told so', async () => {
@@ -337,17 +337,13 @@ describe('the words and the theme of a page', () => {
   });
 
   test('change by the form at the end of each page, which leads back to it', async () => {
-    const answer = await choose('language=zh-CN&theme=dark&other=1', `${ORIGIN}/gallery?q=cat`);
+    const answer = await choose('language=zh-CN&other=1', `${ORIGIN}/gallery?q=cat`);
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/gallery?q=cat']);
     const cookies = answer.headers.getSetCookie();
-    expect(cookies).toEqual([
-      'picpool_language=zh-CN; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax',
-      'picpool_theme=dark; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax',
-    ]);
+    expect(cookies).toEqual(['picpool_language=zh-CN; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax']);
     const cookie = cookies.map((one) => one.split(';')[0]).join('; ');
     const text = await (await open('/gallery', { ...PERSON, cookie })).text();
-    expect(text).toContain('<html lang="zh-CN" data-theme="dark">');
-    expect(text).toContain('<meta name="color-scheme" content="dark">');
+    expect(text).toContain('<html lang="zh-CN">');
   });
 
   test.each([
@@ -355,13 +351,13 @@ describe('the words and the theme of a page', () => {
     [`${ORIGIN}/api/upload`, '/'],
     ['nonsense', '/'],
   ])('lead from %s to %s', async (referer, location) => {
-    expect((await choose('theme=dark', referer)).headers.get('location')).toBe(location);
+    expect((await choose('language=zh-CN', referer)).headers.get('location')).toBe(location);
   });
 
   test('stay as they are where a form or a cookie names what there is not', async () => {
-    const answer = await choose('language=xx&theme=<script>', `${ORIGIN}/`);
+    const answer = await choose('language=<script>', `${ORIGIN}/`);
     expect(answer.headers.getSetCookie()).toEqual([]);
-    const cookie = 'picpool_language=constructor; picpool_theme=__proto__';
+    const cookie = 'picpool_language=constructor';
     expect(await (await open('/', { ...CHINESE, cookie })).text()).toContain('<html lang="zh-CN">');
   });
 

@@ -141,8 +141,6 @@ test.skipIf(absent('nginx'))('below a path, the app is installed there', async (
     const icon = await fetch(new URL(src, front.url));
     expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/png']);
   }
-  const worker = await visit('/service-worker.js');
-  expect([worker.status, worker.headers.get('cache-control')]).toEqual([200, 'no-cache']);
 });
 
 test('where only holders of tokens upload, nothing is shared with the app', async () => {

@@ -300,6 +300,25 @@ test.each(['bun', 'deno'] as const)(
   },
 );
 
+test('upload takes a password from a file, and from one place alone', () =>
+  withFolder(async (folder) => {
+    const [picture, file] = [join(folder, 'picture.png'), join(folder, 'password')];
+    await writeFile(picture, await photo(40, 30));
+    await writeFile(file, 'tea pot\n');
+    const upload = (...more: string[]) => cli(['upload', '--url', server.url, ...more, picture]);
+    const { code, stdout } = await upload('--password-file', file);
+    const headers = { 'x-image-password': 'tea pot' };
+    const { status } = await fetch(`${stdout.trim()}.webp`, { headers });
+    expect([code, status]).toEqual([0, 200]);
+    const absent = await upload('--password-file', '/nowhere');
+    expect([absent.code, absent.stderr]).toEqual([
+      2,
+      'picpool: --password-file must name a file that can be read, but /nowhere cannot (ENOENT).\nSee picpool upload --help.\n',
+    ]);
+    const both = await upload('--password-file', file, '--password=x');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('Give only one of')]);
+  }));
+
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
   const files = ['one.jpg', 'two.jpg'].map((name) => join(folder, name));
   for (const file of files) await writeFile(file, await photo(40, 30));
@@ -386,7 +405,7 @@ test.each(['bun', 'deno'] as const)(
   },
 );
 
-test('the sources are printed, and checked: a maintainer reads only what must change', async () => {
+test('the lists are printed, and the doctor names those that fail or have moved', async () => {
   const lists = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -399,20 +418,16 @@ test('the sources are printed, and checked: a maintainer reads only what must ch
   try {
     const [good, old, gone] = ['new', 'old', 'none'].map((name) => `${lists.url}${name}.txt`);
     const path = (url = '') => url.replace('http://', '');
-    const settings = (...urls: (string | undefined)[]) => ({
-      PROXY_SOURCES: urls.join(','),
-      PROXY_ALLOW_PRIVATE: 'true',
-    });
-    const all = await cli(['sources'], { env: settings(good, old) });
-    expect([all.code, all.stdout]).toEqual([0, `${path(good)}\t${good}\n${path(old)}\t${old}\n`]);
-    const checked = await cli(['sources', '--check'], { env: settings(good, old, gone) });
-    expect(sortedLines(checked.stdout)).toEqual([
-      `${path(gone)}\t${gone}\tanswered 404`,
-      `${path(old)}\t${old}\thas moved to ${good}`,
+    const settings = { PROXY_SOURCES: [good, old, gone].join(), PROXY_ALLOW_PRIVATE: 'true' };
+    const printed = await cli(['sources'], { env: { ...settings, PROXY_SOURCES: [good, old].join() } });
+    expect([printed.code, printed.stdout]).toEqual([0, `${path(good)}\t${good}\n${path(old)}\t${old}\n`]);
+    const { stdout } = await cli(['doctor'], { env: { ...world.env, DATA_DIR: server.folder, ...settings } });
+    const found = stdout.split('\n').filter((line) => line.includes('  proxy lists  '));
+    expect(sortedLines(found.join('\n'))).toEqual([
+      'ok    proxy lists        2 of 3 lists can be read, 2 entries',
+      `warn  proxy lists        ${path(gone)}: answered 404`,
+      `warn  proxy lists        ${path(old)}: has moved to ${good}`,
     ]);
-    expect([checked.code, checked.stderr]).toEqual([1, '1 of 3 lists are fine\n']);
-    const sound = await cli(['sources', '--check'], { env: settings(good) });
-    expect([sound.code, sound.stdout]).toEqual([0, '']);
   } finally {
     await lists.stop(true);
   }

@@ -3,9 +3,7 @@ import type { Account } from '../../src/gateway/account.ts';
 import { Engine } from '../../src/gateway/engine.ts';
 import { Hedges } from '../../src/gateway/hedges.ts';
 import type { Lane } from '../../src/gateway/lane.ts';
-import { createMeter } from '../../src/gateway/meter.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createMetrics } from '../../src/lib/metrics.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
@@ -56,7 +54,6 @@ function startEngine(more: Partial<ConstructorParameters<typeof Engine>[0]> = {}
     timeoutMs: 200,
     random: Math.random,
     monotonic,
-    meter: createMeter(createMetrics()),
     onFailure: () => {},
     ...more,
   });

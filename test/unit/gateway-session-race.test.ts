@@ -1,10 +1,8 @@
 import { expect, test } from 'bun:test';
 import { Engine } from '../../src/gateway/engine.ts';
 import { type Asked, Journal } from '../../src/gateway/journal.ts';
-import { createMeter } from '../../src/gateway/meter.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
 import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createMetrics } from '../../src/lib/metrics.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import type { TcpListener } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
@@ -74,7 +72,6 @@ function startSession({
     timeoutMs,
     random,
     monotonic,
-    meter: createMeter(createMetrics()),
     onFailure: () => {},
   });
   const sessions = new Sessions(() => 0);

@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 const NOW = Date.UTC(2026, 1, 1, 12);
 const site = createSite(
   { assets: { url: (name) => name, imports: () => [], styles: () => [] }, links: [], version: '1', path: '' },
-  { language: 'en', theme: 'system' },
+  'en',
 );
 const chart = (samples: Sample[], range: ChartRange = '1d') => poolChart(site, samples, range, NOW).markup;
 const listed = (markup: string, name: string) =>

@@ -7,7 +7,7 @@ import { htmlTemplates, wordsOf } from '../support/documents/templates.ts';
 /** Names, which are the same in every language, and what is typed or pressed as it stands there. */
 const NAMES = ['picpool', 'ms', 'Ctrl'];
 /** Pages whose words are still to be moved into the catalogue. */
-const TO_BE_MOVED = ['docs-operation.ts', 'docs-page.ts'];
+const TO_BE_MOVED = ['docs-page.ts'];
 const SCRIPTS_TO_BE_MOVED: string[] = [];
 
 const read = (path: string) => Bun.file(path).text();

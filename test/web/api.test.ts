@@ -4,7 +4,6 @@ import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
-const ADMIN_TOKEN = 'a-token-of-sixteen';
 /** All scripts of the page, as they are written. */
 const MOST_SCRIPT_BYTES = 30_000;
 /** WCAG 2.2, 2.5.8. */
@@ -18,7 +17,7 @@ const visit = createVisitor(
 );
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([runServer({ ADMIN_TOKEN }), startBrowser()]);
+  [server, browser] = await Promise.all([runServer(), startBrowser()]);
 }, 180_000);
 
 afterAll(async () => {
@@ -33,7 +32,7 @@ test('a call that is open has nothing serious against it', async () => {
   await visit(
     '/docs#listProxies',
     async (page) => {
-      await call(page, 'listProxies').getByText('Try it').click();
+      await call(page, 'listProxies').getByText('Responses', { exact: true }).click();
       await checkLooks(page, { painted: false });
     },
     { viewport },
@@ -58,34 +57,12 @@ test('calls are folded, and a link to one opens it, with a script and without', 
   }
 });
 
-test('each call has a command line, which names the variable of the token instead of the token', async () => {
+test('each call has a command line, which names the variable of the token', async () => {
   await visit('/docs#cleanUp', async (page) => {
-    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
     const lines = await page.locator('.call .code code').allTextContents();
     expect(lines).toContain(`curl ${server.url}/api/list`);
     expect(lines.join('\n')).toContain('-H "Authorization: Bearer $PICPOOL_TOKEN"');
-    expect(await page.content()).not.toContain(ADMIN_TOKEN);
   });
-});
-
-test('an example runs against this server, with the token that was given', async () => {
-  const refused = { expected: /status of 401/ };
-  await visit(
-    '/docs',
-    async (page) => {
-      const form = page.locator('form.try[data-path="/api/cleanup"]');
-      const id = await form.evaluate((one) => one.closest('.call-body')?.id ?? '');
-      await page.goto(`${server.url}/docs#${id}`);
-      await call(page, id).getByText('Try it').click();
-      await form.getByRole('button', { name: 'Send' }).click();
-      await form.getByText(/^401 in \d+ ms/).waitFor();
-      await page.getByLabel('Access token').fill(ADMIN_TOKEN);
-      await form.getByRole('button', { name: 'Send' }).click();
-      await form.getByText(/^200 in \d+ ms/).waitFor();
-      await form.getByText('"freed_bytes": 0').waitFor();
-    },
-    refused,
-  );
 });
 
 test.each(['/docs', '/proxies'])('the page %s is compressed for those who read that', async (path) => {
@@ -111,13 +88,13 @@ test('the page loads little script, and nothing on it is too small to be hit', a
     await visit(
       '/docs#uploadImage',
       async (page) => {
-        await call(page, 'uploadImage').getByText('Try it').click();
+        await call(page, 'uploadImage').getByText('Responses', { exact: true }).click();
         const bytes = await page.evaluate(async () => {
           const scripts = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'));
           const texts = await Promise.all(scripts.map(async ({ name }) => (await fetch(name)).text()));
           return texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
         });
-        expect(bytes).toBeGreaterThan(5_000);
+        expect(bytes).toBeGreaterThan(1_000);
         expect(bytes).toBeLessThan(MOST_SCRIPT_BYTES);
         expect(await smallTargets(page)).toEqual([]);
       },

@@ -75,15 +75,13 @@ describe('the gallery', () => {
     });
   });
 
-  test('is walked by the arrow keys', async () => {
+  test('is walked by the arrow keys, of which those up and down scroll as everywhere', async () => {
     await visit('/gallery', async (page) => {
       await shots(page).first().focus();
       await page.keyboard.press('ArrowRight');
       expect(await focused(page)).toBe('43.jpg');
       await page.keyboard.press('ArrowDown');
-      const below = await focused(page);
-      expect(below).not.toBe('43.jpg');
-      await page.keyboard.press('ArrowUp');
+      expect(await focused(page)).toBe('43.jpg');
       await page.keyboard.press('ArrowLeft');
       expect(
         await shots(page)

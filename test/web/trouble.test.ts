@@ -183,18 +183,14 @@ describe('an upload', () => {
   });
 
   test('begins with what was chosen before a slow connection had brought the script', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        const { promise: chosen, resolve } = Promise.withResolvers<void>();
-        await page.route('**/upload.js', (route) => chosen.then(() => route.continue()));
-        await page.reload({ waitUntil: 'commit' });
-        await choose(page, 'early.png');
-        resolve();
-        await online(page);
-      },
-      { serviceWorkers: 'block' },
-    );
+    await visit('/', async (page) => {
+      const { promise: chosen, resolve } = Promise.withResolvers<void>();
+      await page.route('**/upload.js', (route) => chosen.then(() => route.continue()));
+      await page.reload({ waitUntil: 'commit' });
+      await choose(page, 'early.png');
+      resolve();
+      await online(page);
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import type { Description } from '../../http/describe.ts';
 import { MOST_PICTURES } from './album.ts';
 import { MOST_INVITES } from './invites.ts';
@@ -10,7 +10,7 @@ import {
   newAlbumAnswer,
   newInviteAnswer,
 } from './schemas.ts';
-import { additionBody, albumBody, albumChangeBody, inviteBody, MOST_ADDED } from './wishes.ts';
+import { albumBody, MOST_ADDED } from './wishes.ts';
 
 const text = Type.String();
 const file = Type.String({ format: 'binary' });
@@ -20,11 +20,6 @@ const token = {
   description: 'Token of the album.',
   schema: text,
 } as const;
-const json = (schema: TSchema) => ({
-  required: true,
-  content: { 'application/json': { schema } },
-});
-
 /** Descriptions of the album routes, by route. */
 export const albumDetails = {
   create: {
@@ -66,7 +61,6 @@ export const albumDetails = {
     summary: 'Change the title, visibility or order of an album',
     description: 'Needs the token of the album.',
     parameters: [token],
-    requestBody: json(albumChangeBody),
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 413],
   },
@@ -91,7 +85,6 @@ export const albumDetails = {
     summary: 'Add stored images to an album',
     description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none.`,
     parameters: [token],
-    requestBody: json(additionBody),
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 409, 410, 413],
   },
@@ -118,7 +111,6 @@ export const albumDetails = {
       `${MOST_INVITES} invitations at a time. With UPLOAD=token, an invitation holds as long as the token of its maker. Needs the token of the ` +
       'album. Counts as an upload.',
     parameters: [token],
-    requestBody: json(inviteBody),
     answers: { 201: { description: 'The invitation.', ...newInviteAnswer } },
     errors: [400, 401, 403, 404, 409, 413],
   },

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { type Call, type Caller, parsedJson, type Route, route } from '../../http/route.ts';
+import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf } from '../access/deletion-rights.ts';
@@ -12,7 +12,7 @@ import { albumTokenOf, createGuestJoining } from '../upload/joining.ts';
 import type { Albums } from './albums.ts';
 import { albumDetails } from './descriptions.ts';
 import { invitesView, inviteView } from './views.ts';
-import { type InviteWish, parseInvite } from './wishes.ts';
+import { type InviteWish, inviteBody } from './wishes.ts';
 
 const keyQuery = Type.Object({
   k: Type.String({ maxLength: 100, description: 'The key of the invitation.' }),
@@ -76,7 +76,7 @@ export function guestRoutes({
 
   return [
     route('POST /api/albums/:id/invites', create, {
-      body: parsedJson(parseInvite),
+      body: json(inviteBody),
       limit: 'upload',
       about: albumDetails.invite,
     }),

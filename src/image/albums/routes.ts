@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { AppError, inEnglish } from '../../errors.ts';
 import { readJson } from '../../http/read-body.ts';
-import { type Call, type Caller, parsedJson, type Route, route } from '../../http/route.ts';
+import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
 import { deleterOf, tokenOf } from '../access/deletion-rights.ts';
@@ -17,7 +19,14 @@ import { type CountReads, createDownloads } from './download.ts';
 import { guestRoutes, keeperOf } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
-import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './wishes.ts';
+import {
+  type AdditionWish,
+  type AlbumChangeWish,
+  type AlbumWish,
+  additionBody,
+  albumBody,
+  albumChangeBody,
+} from './wishes.ts';
 
 const pageQuery = Type.Object({
   page: listQuery.properties.page,
@@ -96,7 +105,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
       about: albumDetails.show,
     }),
     route('PATCH /api/albums/:id', (call) => change(shared, call), {
-      body: parsedJson(parseAlbumChange),
+      body: json(albumChangeBody),
       about: albumDetails.change,
     }),
     route('DELETE /api/albums/:id', (call) => remove(shared, call), {
@@ -104,7 +113,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
       about: albumDetails.remove,
     }),
     route('POST /api/albums/:id/images', (call) => add(shared, call), {
-      body: parsedJson(parseAddition),
+      body: json(additionBody),
       about: albumDetails.add,
     }),
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {
@@ -145,10 +154,7 @@ async function show(
   return Response.json(view, { headers: { 'cache-control': 'no-store' } });
 }
 
-async function change(
-  shared: Shared,
-  call: Call<OfAlbum & { body: ReturnType<typeof parseAlbumChange> }>,
-): Promise<Response> {
+async function change(shared: Shared, call: Call<OfAlbum & { body: AlbumChangeWish }>): Promise<Response> {
   return facts(shared, call, await shared.albums.change(call.params.id, call.body, keeperOf(call)));
 }
 
@@ -164,10 +170,7 @@ async function remove(
   return Response.json({ success: true, id, removed_images: removed, kept_images: kept });
 }
 
-async function add(
-  shared: Shared,
-  call: Call<OfAlbum & { body: ReturnType<typeof parseAddition> }>,
-): Promise<Response> {
+async function add(shared: Shared, call: Call<OfAlbum & { body: AdditionWish }>): Promise<Response> {
   return facts(shared, call, await shared.albums.add(call.params.id, call.body.images, keeperOf(call)));
 }
 
@@ -207,10 +210,17 @@ async function facts(
 async function readWish(request: Request): Promise<AlbumWish> {
   const type = request.headers.get('content-type');
   if (type === null && !request.body) return {};
-  if (type?.startsWith('application/json')) return parseAlbum(await readJson(request));
-  const { title, visibility } = await readFields(request);
-  return parseAlbum({
-    ...(title && { title }),
-    ...(visibility && { visibility: visibility.toLowerCase() }),
-  });
+  const wish = type?.startsWith('application/json') ? await readJson(request) : await wishIn(request);
+  if (Value.Check(albumBody, wish)) return wish;
+  throw new AppError(
+    'invalid_body',
+    inEnglish(
+      'The body must be { "title", "visibility": "public" | "unlisted", "images": [{ "id", "delete_token" }] }, all optional.',
+    ),
+  );
+}
+
+async function wishIn(form: Request): Promise<object> {
+  const { title, visibility } = await readFields(form);
+  return { ...(title && { title }), ...(visibility && { visibility: visibility.toLowerCase() }) };
 }

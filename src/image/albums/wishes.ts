@@ -1,6 +1,5 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
-import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
+import { type Static, Type } from '@sinclair/typebox';
+import { invalidParameter, message } from '../../errors.ts';
 import { nullable, oneOf } from '../../lib/schema.ts';
 import { type AudienceRules, demandListed } from '../records/audience.ts';
 import { ID_PATTERN, TOKEN_PATTERN } from '../records/ids.ts';
@@ -15,9 +14,7 @@ const VISIBILITIES = ['public', 'unlisted'] as const;
 const id = Type.String({ pattern: ID_PATTERN.source, description: 'ID of an image.' });
 
 const facts = {
-  title: Type.Optional(
-    Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.`, default: '' }),
-  ),
+  title: Type.Optional(Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` })),
   visibility: Type.Optional(
     oneOf(VISIBILITIES, {
       description:
@@ -85,34 +82,9 @@ export const inviteBody = Type.Object(
 
 export type InviteWish = Static<typeof inviteBody>;
 export type AlbumWish = Static<typeof albumBody>;
+export type AdditionWish = Static<typeof additionBody>;
 export type AlbumChangeWish = Static<typeof albumChangeBody>;
-export type Addition = Static<typeof additionBody>['images'][number];
-
-/** Returns a function that returns a valid body, and rejects others with `invalid_body`. */
-function parserOf<T extends TSchema>(schema: T, expected: string) {
-  return (body: unknown): Static<T> => {
-    if (Value.Check(schema, body)) return body;
-    throw new AppError('invalid_body', inEnglish(`The body must be ${expected}.`));
-  };
-}
-
-export const parseAlbum = parserOf(
-  albumBody,
-  '{ "title", "visibility": "public" | "unlisted", "images": [{ "id", "delete_token" }] }, all optional',
-);
-/** Also rejects a body that changes nothing. */
-export const parseAlbumChange = parserOf(
-  albumChangeBody,
-  '{ "title", "visibility": "public" | "unlisted", "cover", "images": [ids in order] }, of which at least one',
-);
-export const parseInvite = parserOf(
-  inviteBody,
-  `{ "expires_in", "max": 1 to ${MOST_PICTURES} }, both optional`,
-);
-export const parseAddition = parserOf(
-  additionBody,
-  `{ "images": [{ "id", "delete_token" }] }, with 1 to ${MOST_ADDED} of them`,
-);
+export type Addition = AdditionWish['images'][number];
 
 /**
  * Returns title and visibility as they are stored, if given.

@@ -3,7 +3,7 @@ import { rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Codec } from '../../codec/codec.ts';
 import { MEDIA_TYPES } from '../../codec/format.ts';
-import { AppError, invalidParameter, message } from '../../errors.ts';
+import { AppError, invalidField, message } from '../../errors.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
@@ -170,13 +170,7 @@ export function thumbnailWidth(asked: string | null, image: Pick<ImageRecord, 'w
   if (asked === null || asked === '') return null;
   const width = THUMBNAIL_WIDTHS.find((offered) => String(offered) === asked);
   if (width === undefined)
-    throw invalidParameter(
-      'w',
-      message('{field} {rule}.', {
-        field: 'w',
-        rule: message('must be one of {choices}', { choices: THUMBNAIL_WIDTHS.join(', ') }),
-      }),
-    );
+    throw invalidField('w', message('must be one of {choices}', { choices: THUMBNAIL_WIDTHS.join(', ') }));
   return width < image.width ? width : null;
 }
 

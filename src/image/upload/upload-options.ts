@@ -1,7 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { FORMATS } from '../../codec/format.ts';
-import { AppError, type ErrorDetail, inEnglish, message, type Said } from '../../errors.ts';
+import { AppError, type ErrorDetail, inEnglish, message } from '../../errors.ts';
+import { ruleOf } from '../../http/errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
 import { coerce, oneOf, text } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
@@ -78,17 +79,6 @@ function side(description: string) {
   return Type.Integer({ minimum: 1, maximum: MAX_SIDE, default: DEFAULT_SIDE, description });
 }
 
-/** What a valid value is, for each option that can be invalid. */
-const EXPECTATIONS: Record<string, Said> = {
-  format: message('must be one of {choices}', { choices: [...FORMATS, 'auto'].join(', ') }),
-  quality: message('must be an integer from {least} to {most}', { least: 1, most: 100 }),
-  strip_exif: 'must be true or false',
-  max_width: message('must be an integer from {least} to {most}', { least: 1, most: MAX_SIDE }),
-  max_height: message('must be an integer from {least} to {most}', { least: 1, most: MAX_SIDE }),
-  visibility: message('must be one of {choices}', { choices: VISIBILITIES.join(', ') }),
-  max_views: message('must be an integer from {least} to {most}', { least: 1, most: MOST_VIEWS }),
-};
-
 export interface ParsedOptions extends UploadOptions {
   filename: string | null;
   album: string | null;
@@ -103,10 +93,10 @@ export function parseUploadOptions(fields: Readonly<Record<string, string>>): Pa
   const raw: Record<string, unknown> = { ...fields };
   if (fields.format?.toLowerCase() === 'jpg') raw.format = 'jpeg';
   coerce(uploadOptions, raw);
-  const details: ErrorDetail[] = [...Value.Errors(uploadOptions, raw)].map(({ path }) => {
-    const field = path.slice(1);
-    return { field, message: EXPECTATIONS[field] ?? 'is not valid' };
-  });
+  const details: ErrorDetail[] = [...Value.Errors(uploadOptions, raw)].map(({ path, schema }) => ({
+    field: path.slice(1),
+    message: ruleOf(schema),
+  }));
   const options = raw as Raw;
   if (Buffer.byteLength(fields.password ?? '') > MAX_PASSWORD_BYTES) {
     details.push({

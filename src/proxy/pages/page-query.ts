@@ -1,9 +1,11 @@
-import type { TSchema } from '@sinclair/typebox';
+import { type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
+import type { Said } from '../../errors.ts';
+import { ruleOf } from '../../http/errors.ts';
 import { misspelt } from '../../lib/nearest.ts';
-import { tidied } from '../../lib/schema.ts';
+import { coerceText, oneOf, several } from '../../lib/schema.ts';
 import { countryNamed, countrySpelledLike, isCountryCode } from '../pool/country-code.ts';
-import { PROTOCOLS, type ProxyRecord, SORTS, type Sort, UNKNOWN_COUNTRY } from '../proxy.ts';
+import { type ProxyRecord, SORTS, type Sort, UNKNOWN_COUNTRY } from '../proxy.ts';
 import { type ListQuery, listQuery } from '../queries.ts';
 import { CHART_RANGES, type ChartRange } from './pool-chart.ts';
 
@@ -11,11 +13,10 @@ import { CHART_RANGES, type ChartRange } from './pool-chart.ts';
 export interface Problem {
   field: string;
   value: string;
-  /** `unknown`: no such parameter exists; otherwise the kind of value that is expected. */
-  kind: 'unknown' | 'choice' | 'country' | 'percent' | 'number' | 'text';
+  /** What the value must be; otherwise there is no such parameter, or no such country. */
+  rule?: Said;
   /** A suggestion: a parameter, or the code of a country. */
-  meant?: string;
-  choices?: readonly string[];
+  meant?: string | undefined;
 }
 
 /** The parsed query of the page. */
@@ -54,8 +55,6 @@ export interface Listing {
 }
 
 export const PER_PAGE = 50;
-const MOST_IDS = 100;
-const MOST_PAGES = 1_000_000;
 const MINUTE_S = 60;
 
 const {
@@ -66,17 +65,28 @@ const {
   format: _f,
   remote_dns: _d,
   sort: _s,
-  ...schemas
+  ...filters
 } = listQuery.properties;
-type FilterName = keyof typeof schemas;
 
 /** Filters whose units differ on the page, with their names in the API. */
-const OWN = {
-  uptime: { name: 'min_uptime', of: (value: number) => value / 100, kind: 'percent', most: 100 },
-  within: { name: 'max_age', of: (value: number) => Math.round(value * MINUTE_S), kind: 'number', most: 1e7 },
-} as const;
-const OTHERS = ['sort', 'page', 'id', 'range'];
-const KNOWN = [...Object.keys(schemas), ...Object.keys(OWN), ...OTHERS];
+const OWN: Record<string, [name: string, of: (value: number) => number]> = {
+  uptime: ['min_uptime', (value) => value / 100],
+  within: ['max_age', (value) => Math.round(value * MINUTE_S)],
+};
+/** Parameters that only change how the list is shown. */
+const others = {
+  sort: oneOf(SORTS.flatMap((sort) => [sort, `-${sort}`])),
+  page: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  id: several('[1-9][0-9]{0,14}', 'IDs of proxies'),
+  range: oneOf(CHART_RANGES),
+};
+const schemas: Record<string, TSchema> = {
+  ...filters,
+  max_latency_ms: Type.Integer({ minimum: 1, maximum: 1e9 }),
+  uptime: Type.Number({ minimum: 0, maximum: 100 }),
+  within: Type.Number({ minimum: 0, maximum: 1e7 }),
+  ...others,
+};
 
 /**
  * Parses the query of the page. Invalid fields are ignored and reported, so that one of them does not break the page.
@@ -92,10 +102,12 @@ export function readPageQuery(params: URLSearchParams): PageQuery {
     entered[field] = value;
     const taken = take(field, value);
     if ('problem' in taken) problems.push({ field, value, ...taken.problem });
-    else if (taken.name !== null) {
+    if (field in others) {
+      if ('problem' in taken) given.delete(field);
+    } else if ('shown' in taken) {
       filter[taken.name] = taken.value;
-      values[field] = taken.shown ?? value;
-      entered[field] = values[field] ?? '';
+      values[field] = taken.shown;
+      entered[field] = taken.shown;
     }
   }
   const sort = given.get('sort') ?? 'dependable';
@@ -112,17 +124,9 @@ export function readPageQuery(params: URLSearchParams): PageQuery {
     entered,
     problems,
   };
-
-  function take(field: string, value: string): Taken {
-    const taken = OTHERS.includes(field) ? takeOther(field, value) : takeFilter(field, value);
-    if ('problem' in taken && OTHERS.includes(field)) given.delete(field);
-    return taken;
-  }
 }
 
-type Taken =
-  | { name: string | null; value: unknown; shown?: string }
-  | { problem: Omit<Problem, 'field' | 'value'> };
+type Taken = { name: string; value: unknown; shown: string } | { problem: Pick<Problem, 'rule' | 'meant'> };
 
 /**
  * Returns the parameters by name: repeated ones become a list, empty ones are dropped, and those of the API
@@ -152,26 +156,14 @@ function inPageUnits(params: URLSearchParams): Map<string, string> {
   return given;
 }
 
-function takeFilter(field: string, value: string): Taken {
-  if (field in OWN) {
-    const { name, of, kind, most } = OWN[field as keyof typeof OWN];
-    const number = numberOf(value);
-    return number >= 0 && number <= most ? { name, value: of(number) } : { problem: { kind } };
-  }
-  if (!(field in schemas)) {
-    const meant = misspelt(field, KNOWN);
-    return { problem: { kind: 'unknown', ...(meant !== undefined && { meant }) } };
-  }
-  if (field === 'country' || field === 'exclude_country') return takeCountries(field, value);
-  const schema: TSchema = schemas[field as FilterName];
-  if (schema.type === 'integer' || schema.type === 'number') {
-    const number = numberOf(value);
-    return Value.Check(schema, number) ? { name: field, value: number } : { problem: { kind: 'number' } };
-  }
-  const text = field === 'source' ? value : tidied(value);
-  if (Value.Check(schema, text)) return { name: field, value: text, shown: text };
-  const choices: unknown = field === 'protocol' ? PROTOCOLS : schema.enum;
-  return Array.isArray(choices) ? { problem: { kind: 'choice', choices } } : { problem: { kind: 'text' } };
+function take(field: string, text: string): Taken {
+  const schema = Object.hasOwn(schemas, field) ? schemas[field] : undefined;
+  if (schema === undefined) return { problem: { meant: misspelt(field, Object.keys(schemas)) } };
+  if (field === 'country' || field === 'exclude_country') return takeCountries(field, text);
+  const value = coerceText(schema, text);
+  if (!Value.Check(schema, value)) return { problem: { rule: ruleOf(schema) } };
+  const [name = field, of = (number: number) => number] = OWN[field] ?? [];
+  return { name, value: typeof value === 'number' ? of(value) : value, shown: String(value) };
 }
 
 /** Parses codes and names, separated by commas. */
@@ -180,35 +172,12 @@ function takeCountries(field: string, value: string): Taken {
   for (const word of value.split(',').filter((one) => one.trim() !== '')) {
     const upper = word.trim().toUpperCase();
     const code = isCountryCode(upper) || upper === UNKNOWN_COUNTRY ? upper : countryNamed(word);
-    if (code === undefined) {
-      const meant = countrySpelledLike(word);
-      return { problem: { kind: 'country', ...(meant !== undefined && { meant }) } };
-    }
+    if (code === undefined) return { problem: { meant: countrySpelledLike(word) } };
     codes.push(code);
   }
   const shown = [...new Set(codes)].join(',');
   return { name: field, value: shown, shown };
 }
-
-/** Parameters that only change how the list is shown are checked, but not returned. */
-function takeOther(field: string, value: string): Taken {
-  const fine: Taken = { name: null, value: null };
-  if (field === 'sort')
-    return SORTS.includes(value.replace(/^-/, '') as Sort)
-      ? fine
-      : { problem: { kind: 'choice', choices: SORTS } };
-  if (field === 'range')
-    return CHART_RANGES.includes(value as ChartRange)
-      ? fine
-      : { problem: { kind: 'choice', choices: CHART_RANGES } };
-  const numbers = field === 'page' ? [numberOf(value)] : value.split(',').map(numberOf);
-  const most = field === 'page' ? MOST_PAGES : Number.MAX_SAFE_INTEGER;
-  const isFine =
-    numbers.length <= MOST_IDS && numbers.every((n) => Number.isInteger(n) && n >= 1 && n <= most);
-  return isFine ? fine : { problem: { kind: 'number' } };
-}
-
-const numberOf = (text: string) => (/^\d{1,16}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN);
 
 /** Returns the order of the list, as in the URL of the page. */
 export const orderOf = ({ sort, reverse }: PageQuery) => `${reverse ? '-' : ''}${sort}`;

@@ -1,4 +1,4 @@
-import { AppError, inEnglish, invalidParameter, message } from '../../errors.ts';
+import { AppError, inEnglish, invalidField, invalidParameter, message } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
@@ -11,14 +11,13 @@ import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
-import { CODE_FORMATS, codeFetching, SPEAKS } from './code-samples.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
 import { poolLine } from './pool-overview.ts';
 import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
-import type { CodeSample, GatewayPanel } from './use-it.ts';
+import type { GatewayPanel } from './use-it.ts';
 
 interface ProxyPagesOptions {
   service: ProxyService;
@@ -74,7 +73,7 @@ export async function showProxies(
       now,
     },
     sources,
-    samples: samplesFor(`${context.origin}${basePath}/api/v1/proxies`, query),
+    api: `${context.origin}${basePath}/api/v1/proxies`,
   });
   // It shows neither proxies' logins nor tokens, even to the administrator.
   return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
@@ -120,14 +119,6 @@ async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[])
   return found.filter((record) => record !== null);
 }
 
-/** Returns code for each program, which fetches the matches of the filters. */
-function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
-  return CODE_FORMATS.map((format) => {
-    const code = codeFetching(format, api, filter);
-    return code === null ? { format, needs: SPEAKS[format] } : { format, code };
-  });
-}
-
 /**
  * Returns proxies to copy, either those named or the matches of the filters, as lines or records.
  * @throws {AppError} `invalid_parameter`, `unauthorized`
@@ -142,13 +133,7 @@ export async function copyProxies(
   searchParams.delete('as');
   const format = EXPORT_FORMATS.find((one) => one === as);
   if (format === undefined)
-    throw invalidParameter(
-      'as',
-      message('{field} {rule}.', {
-        field: 'as',
-        rule: message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }),
-      }),
-    );
+    throw invalidField('as', message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }));
   const query = readPageQuery(searchParams);
   const [problem] = query.problems;
   if (problem)

@@ -9,14 +9,15 @@ import { type PoolOverview, poolNumbers, poolOverview } from './pool-overview.ts
 import { type Freshness, statePanel } from './pool-state.ts';
 import { activeFilters, proxyFilters } from './proxy-filters.ts';
 import { proxyResults } from './proxy-table.ts';
-import { type CodeSample, codeSamples, type GatewayPanel, gatewayUse } from './use-it.ts';
+import { type GatewayPanel, gatewayUse, listUse } from './use-it.ts';
 
 interface ProxiesPage {
   overview: PoolOverview;
   freshness: Freshness;
   list: Listing;
   sources: readonly SourceProgress[];
-  samples: readonly CodeSample[];
+  /** URL of the list in the API. */
+  api: string;
   /** `null` where the gateway is off. */
   gateway: GatewayPanel | null;
   flags: Flags;
@@ -25,7 +26,7 @@ interface ProxiesPage {
 /** Renders the pool: its contents, its state, and its sources. The script replaces the parts with an ID. */
 export function proxiesPage(site: Site, page: ProxiesPage): string {
   const { proxies } = site.words;
-  const { overview, freshness, list, samples, gateway, flags } = page;
+  const { overview, freshness, list, api, gateway, flags } = page;
   const { path, basePath, linkTo } = list;
   const countries = [...overview.summary.aliveCountries, ...list.rows].map(({ country }) => country);
   return site.render({
@@ -46,7 +47,7 @@ ${proxyFilters(site, list)}
 </section>
 <section aria-labelledby="use-title">
 <header class="section-head"><div><h2 id="use-title">${proxies.use}</h2><p class="muted">${proxies.useMeans}</p></div></header>
-<div id="samples">${codeSamples(site, samples)}</div>
+<div id="code">${listUse(site, api, list.query.filter)}</div>
 </section>
 ${gateway && gatewayUse(site, gateway)}
 <section aria-labelledby="charts">

@@ -1,3 +1,4 @@
+import { faultyField } from '../../web/error-page.ts';
 import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import type { Site } from '../../web/site.ts';
@@ -42,7 +43,7 @@ export function proxyFilters(site: Site, bar: Listing): Html {
   const sorts = Object.entries(proxies.sorts).map(
     ([order, text]): Option => [order === 'dependable' ? '' : order, text],
   );
-  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="active results samples flags">
+  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}" data-results="active results code flags">
 <div class="filter-row">
 <fieldset class="chips"><legend class="visually-hidden">${proxies.protocol}</legend>${PROTOCOLS.map(
     (protocol) =>
@@ -131,7 +132,7 @@ function countryNames({ words, formats }: Site, codes: string): string {
   return codes.split(',').map(nameOf).join(', ');
 }
 
-function problemNote(site: Site, { linkTo }: Listing, { field, value, kind, meant, choices = [] }: Problem) {
+function problemNote(site: Site, { linkTo }: Listing, { field, value, rule, meant }: Problem) {
   const { words, formats } = site;
   const { problems, ...proxies } = words.proxies;
   const labels: Record<string, string> = {
@@ -150,17 +151,14 @@ function problemNote(site: Site, { linkTo }: Listing, { field, value, kind, mean
     id: problems.id,
     range: problems.range,
   };
-  const label = labels[field] ?? field;
-  const texts = {
-    unknown: () => problems.unknown(field),
-    choice: () => problems.choice(label, formats.anyOf(choices)),
-    country: () => problems.country(value),
-    percent: () => problems.percent(label),
-    number: () => problems.number(label, value),
-    text: () => problems.text(label, value),
-  };
-  const right =
-    meant === undefined ? null : kind === 'country' ? { [field]: meant } : { [meant]: value, [field]: null };
-  const name = meant === undefined ? '' : kind === 'country' ? formats.country(meant) : meant;
-  return html`<p class="notice" id="problem-${field}" role="alert">${icon('warning')}<span>${texts[kind]()} ${right === null ? problems.leftOut : html`<a href="${linkTo(right, 'list')}">${problems.meant(name)}</a>`}</span></p>`;
+  const isCountry = ['country', 'exclude_country'].includes(field);
+  const text =
+    rule !== undefined
+      ? problems.wrong(faultyField(site, labels[field] ?? field, rule))
+      : isCountry
+        ? problems.country(value)
+        : problems.unknown(field);
+  const right = isCountry ? { [field]: meant ?? null } : { [meant ?? '']: value, [field]: null };
+  const name = isCountry && meant !== undefined ? formats.country(meant) : (meant ?? '');
+  return html`<p class="notice" id="problem-${field}" role="alert">${icon('warning')}<span>${text} ${meant === undefined ? problems.leftOut : html`<a href="${linkTo(right, 'list')}">${problems.meant(name)}</a>`}</span></p>`;
 }

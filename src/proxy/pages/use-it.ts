@@ -1,7 +1,8 @@
 import { type Html, html } from '../../web/html.ts';
 import type { Site } from '../../web/site.ts';
 import { codeBlock, snippet } from '../../web/snippet.ts';
-import type { CodeFormat } from './code-samples.ts';
+import { PROTOCOLS } from '../proxy.ts';
+import type { ListQuery } from '../queries.ts';
 
 /** What users of the gateway need to know. */
 export interface GatewayPanel {
@@ -14,24 +15,33 @@ export interface GatewayPanel {
   p95Ms: number | null;
 }
 
-/** Code for one program, or `needs` if the filters leave nothing that it supports. */
-export type CodeSample = { format: CodeFormat } & ({ code: string } | { needs: readonly string[] });
-
 const USER_EXAMPLE = 'user-country-de-session-abc';
 
-/** Renders code that uses the proxies of the list. */
-export function codeSamples(site: Site, samples: readonly CodeSample[]): Html {
-  const { words, formats } = site;
-  const { proxies } = words;
-  return html`<div class="samples">${samples.map((sample, index) => {
-    const { format } = sample;
-    const name = proxies.formats[format];
-    return html`<details name="sample"${index === 0 && html` open`}><summary>${name}</summary>${
-      'code' in sample
-        ? codeBlock(site, `code-${format}`, name, sample.code)
-        : html`<p class="muted">${proxies.useNone(name, formats.anyOf(sample.needs))}</p>`
-    }</details>\n`;
-  })}</div>`;
+/** Maximum number of proxies that the command tries. */
+const TRIES = 20;
+
+/**
+ * Renders a command that fetches the matches of the filters and asks a page through one after the other until one works.
+ * `api`: URL of the list. Plain `http` proxies come only if there are no others, because they reach nothing over TLS.
+ */
+export function listUse(site: Site, api: string, filter: Partial<ListQuery>): Html {
+  const wanted = filter.protocol?.split(',') ?? PROTOCOLS;
+  const tunnels = wanted.filter((protocol) => protocol !== 'http');
+  const query = new URLSearchParams({
+    ...Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)])),
+    protocol: (tunnels.length > 0 ? tunnels : wanted).join(','),
+    format: 'url',
+    remote_dns: 'true',
+    limit: String(TRIES),
+  });
+  // Commas need no escaping, and are easier to read and edit.
+  const list = `${api}?${query.toString().replaceAll('%2C', ',')}`;
+  const target = tunnels.length > 0 ? 'https://example.com/' : 'http://example.com/';
+  const code = `for proxy in $(curl -s '${list}'); do
+  curl -sf -m 15 -x "$proxy" ${target} && break
+done
+`;
+  return codeBlock(site, 'code-curl', site.words.proxies.formats.curl, code);
 }
 
 /** Renders how to send requests through the pool without choosing proxies. */

@@ -2,9 +2,12 @@ import { createReadStream } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { type Static, Type } from '@sinclair/typebox';
+import { ValueErrorType } from '@sinclair/typebox/errors';
 import { Value } from '@sinclair/typebox/value';
 import { ConfigError } from '../../errors.ts';
+import { ruleOf } from '../../http/errors.ts';
 import { parseForeignJson } from '../../lib/foreign-json.ts';
+import { EXPECTS, oneOf } from '../../lib/schema.ts';
 import { PROTOCOLS, type Protocol } from '../proxy.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { SOURCE_FORMATS, type Source, type SourceFormat } from './source.ts';
@@ -12,31 +15,23 @@ import { SOURCE_FORMATS, type Source, type SourceFormat } from './source.ts';
 /** The built-in lists, among others. */
 const BUILT_IN = 'builtin';
 const URL_FORM = /^(https?|file):/i;
-const protocolSchema = Type.Union([...PROTOCOLS.map((name) => Type.Literal(name)), Type.Null()]);
-const formatSchema = Type.Union(SOURCE_FORMATS.map((name) => Type.Literal(name)));
+const URL_WORDS = 'a URL that begins with http:, https: or file:';
 
 const entrySchema = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 100 }),
-    url: Type.String({ pattern: URL_FORM.source }),
-    format: Type.Optional(formatSchema),
-    protocol: Type.Optional(protocolSchema),
+    name: Type.String({ minLength: 1, maxLength: 100, [EXPECTS]: 'a text of 1 to 100 characters' }),
+    url: Type.String({ pattern: URL_FORM.source, [EXPECTS]: URL_WORDS }),
+    format: Type.Optional(oneOf(SOURCE_FORMATS)),
+    protocol: Type.Optional(
+      Type.Union([oneOf(PROTOCOLS), Type.Null()], { [EXPECTS]: `one of ${PROTOCOLS.join(', ')}, or null` }),
+    ),
     logins: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, [EXPECTS]: 'an object with name and url' },
 );
 const fileSchema = Type.Array(entrySchema, { minItems: 1, maxItems: 10_000 });
 /** In characters; enough for as many entries. */
 const LONGEST_FILE = 8_000_000;
-
-/** What each field of an entry must be, in the words of the message. */
-const EXPECTED: Record<string, string> = {
-  name: 'must be a text of 1 to 100 characters',
-  url: 'must be a URL that begins with http:, https: or file:',
-  format: `must be one of ${SOURCE_FORMATS.join(', ')}`,
-  protocol: `must be one of ${PROTOCOLS.join(', ')}, or null`,
-  logins: 'must be true or false',
-};
 
 /**
  * Returns the sources that the setting `PROXY_SOURCES` selects: the built-in ones if it is not set, those of a JSON
@@ -126,7 +121,7 @@ function fromFile(text: string): Source[] {
   if (!Value.Check(fileSchema, entries)) throw fault(faultsOf(entries));
   const faults: string[] = [];
   for (const [i, { name, url }] of entries.entries()) {
-    if (!isUrl(url)) faults.push(`/${i}/url ${EXPECTED.url}`);
+    if (!isUrl(url)) faults.push(`/${i}/url must be ${URL_WORDS}`);
     if (entries.findIndex((other) => other.name === name) < i)
       faults.push(`/${i}/name is taken twice: "${name}"`);
   }
@@ -143,12 +138,10 @@ function faultsOf(entries: unknown): string[] {
   if (!Array.isArray(entries) || entries.length === 0)
     return [`must be a file with an array of sources${CURE}`];
   const messages = new Map<string, string>();
-  for (const { path, message, schema } of Value.Errors(fileSchema, entries)) {
-    const field = path.split('/')[2];
-    const known = field === undefined ? undefined : EXPECTED[field];
-    const own = schema === entrySchema ? 'must be an object with name and url' : `${message}`;
-    const unknown = field !== undefined && !known ? 'is not a field of a source' : own;
-    if (!messages.has(path)) messages.set(path, `${path} ${known ?? unknown}`);
+  for (const { type, path, schema } of Value.Errors(fileSchema, entries)) {
+    const isUnknown = type === ValueErrorType.ObjectAdditionalProperties;
+    const rule = isUnknown ? 'is not a field of a source' : ruleOf(schema);
+    if (!messages.has(path)) messages.set(path, `${path} ${rule}`);
   }
   return [...messages.values()].slice(0, 100);
 }

@@ -108,32 +108,14 @@ results.addEventListener('click', ({ target }) => {
   if (button instanceof HTMLElement) void share(button);
 });
 
-/**
- * Returns the tile that a key moves to: along the row, or the nearest one in the row above or below.
- * @param {HTMLAnchorElement} from
- * @param {string} key
- */
-function reached(from, key) {
-  const all = shots();
-  const place = all.indexOf(from);
-  if (key === 'ArrowLeft') return all[place - 1];
-  if (key === 'ArrowRight') return all[place + 1];
-  if (key !== 'ArrowUp' && key !== 'ArrowDown') return undefined;
-  const { top, left, width } = from.getBoundingClientRect();
-  const others = all
-    .map((shot) => ({ shot, box: shot.getBoundingClientRect() }))
-    .filter(({ box }) => (key === 'ArrowUp' ? box.top < top - 1 : box.top > top + 1));
-  const row = key === 'ArrowUp' ? others.at(-1)?.box.top : others[0]?.box.top;
-  /** @param {DOMRect} box */
-  const apart = (box) => Math.abs(box.left + box.width / 2 - left - width / 2);
-  return others
-    .filter(({ box }) => Math.abs(box.top - (row ?? 0)) < 2)
-    .sort((one, other) => apart(one.box) - apart(other.box))[0]?.shot;
-}
+/** @type {Record<string, number>} */
+const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
 results.addEventListener('keydown', (event) => {
-  const from = event.target instanceof Element ? event.target.closest('a.shot') : null;
-  const to = from instanceof HTMLAnchorElement ? reached(from, event.key) : undefined;
+  const step = STEPS[event.key];
+  const all = shots();
+  const place = all.findIndex((shot) => shot === event.target);
+  const to = step === undefined || place < 0 ? undefined : all[place + step];
   if (!to) return;
   event.preventDefault();
   to.focus();

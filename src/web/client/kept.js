@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Key of the token for uploads. In the area of a tab, it is the token that the API page uses. */
+/** Key of the token for uploads. */
 export const TOKEN_KEY = 'picpool-token';
 
 /** @typedef {'localStorage' | 'sessionStorage'} Area */

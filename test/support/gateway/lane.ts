@@ -20,7 +20,6 @@ export function startLane(random: () => number, now: () => number = () => 0) {
       visits: createVisits(),
       testimony: createTestimony({ random, monotonic: now }),
       bans: createBans(now),
-      meter: { failed: () => {} },
       onFailure: () => {},
     },
     { id: 'me', speaksForAll: true },

@@ -18,19 +18,12 @@ export const frame = {
     title: 'Contact and rules',
     lead: 'To report a picture, open it and press Report. For everything else, write to:',
   },
-  theme: 'Theme',
-  themes: { system: 'System', light: 'Light', dark: 'Dark' },
   language: 'Language',
   copy: 'Copy',
   copyWhat: (what: string) => `Copy ${what}`,
   pages: 'Pages',
   previous: 'Previous',
   next: 'Next',
-  offline: {
-    title: 'You are offline',
-    text: 'Uploading and viewing pictures needs a connection to the server.',
-    again: 'Try again',
-  },
   pageOf: (page: string, pages: string) => `Page ${page} of ${pages}`,
 };
 

@@ -119,11 +119,8 @@ export const proxies = {
   problems: {
     unknown: (name: string) => `“${name}” is not a filter.`,
     meant: (name: string) => `Did you mean “${name}”?`,
-    choice: (field: string, choices: string) => `${field} must be ${choices}.`,
     country: (value: string) => `“${value}” is not a country. Use a name or a two-letter code, such as DE.`,
-    percent: (field: string) => `${field} must be a percentage from 0 to 100.`,
-    number: (field: string, value: string) => `${field} must be a number, not “${value}”.`,
-    text: (field: string, value: string) => `“${value}” is not valid for ${field}.`,
+    wrong: (fault: string) => `${fault}.`,
     leftOut: 'This filter was not applied.',
     page: 'Page',
     id: 'Proxy',
@@ -216,10 +213,9 @@ export const proxies = {
   adminWhy: 'Refreshing and retrying need the administrator token.',
   unlock: 'Unlock',
 
-  use: 'Use in your code',
-  useMeans: 'Each example fetches the proxies that match your filters and tries them until one works.',
-  useNone: (tool: string, protocols: string) =>
-    `${tool} needs ${protocols} proxies, which your filters exclude.`,
+  use: 'Use in a program',
+  useMeans:
+    'This fetches the proxies that match your filters and tries them until one works. Any program can read that URL.',
   gateway: 'One address for the whole pool',
   gatewayMeans: 'Send requests to the gateway. It picks working proxies and retries until one responds.',
   gatewayFigures: (share: string, requests: string, ms: string) =>

@@ -66,15 +66,6 @@ export const scripts = {
     saving: 'Saving…',
     saved: 'Saved.',
   },
-  'docs.js': {
-    sending: 'Sending…',
-    answered: '{status} in {ms} ms, {type}',
-    noBody: 'no body',
-    notSent: 'Not sent: {why}',
-    response: 'Response',
-    picture: 'The picture in the response',
-    cut: '… {size} in total',
-  },
   'album-edit.js': {
     edit: 'Edit album',
     done: 'Done',

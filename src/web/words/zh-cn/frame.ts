@@ -15,19 +15,12 @@ export const frame: Words['frame'] = {
   integrations: '其他程序',
   contact: { title: '联系与规则', lead: '举报图片请打开该图片并点击“举报”。其他事宜请联系：' },
   reportAbuse: '举报滥用',
-  theme: '外观',
-  themes: { system: '跟随系统', light: '浅色', dark: '深色' },
   language: '语言',
   copy: '复制',
   copyWhat: (what) => `复制${what}`,
   pages: '分页',
   previous: '上一页',
   next: '下一页',
-  offline: {
-    title: '当前处于离线状态',
-    text: '上传和查看图片需要连接到服务器。',
-    again: '重试',
-  },
   pageOf: (page, pages) => `第 ${page} 页，共 ${pages} 页`,
 };
 

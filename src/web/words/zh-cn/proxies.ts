@@ -116,11 +116,8 @@ export const proxies: Words['proxies'] = {
   problems: {
     unknown: (name) => `没有名为“${name}”的筛选条件。`,
     meant: (name) => `你是不是想用“${name}”？`,
-    choice: (field, choices) => `${field}只能是 ${choices}。`,
     country: (value) => `“${value}”不是国家/地区。请填写名称或两个字母的代码，例如 DE。`,
-    percent: (field) => `${field}应为 0 到 100 之间的百分比。`,
-    number: (field, value) => `${field}应为数字，而不是“${value}”。`,
-    text: (field, value) => `“${value}”不适用于${field}。`,
+    wrong: (fault) => (fault.endsWith('。') ? fault : `${fault}。`),
     leftOut: '该筛选条件未生效。',
     page: '页码',
     id: '代理编号',
@@ -213,9 +210,8 @@ export const proxies: Words['proxies'] = {
   adminWhy: '刷新和重试需要管理员令牌。',
   unlock: '解锁',
 
-  use: '在代码中使用',
-  useMeans: '每个示例都会获取符合筛选条件的代理，逐个尝试，直到有一个可用。',
-  useNone: (tool, protocols) => `${tool} 需要 ${protocols} 代理，但当前筛选条件排除了它们。`,
+  use: '在程序中使用',
+  useMeans: '下面的命令获取符合筛选条件的代理，逐个尝试，直到有一个可用。任何程序都可以读取其中的网址。',
   gateway: '一个地址，使用整个代理池',
   gatewayMeans: '把请求发给网关，它会挑选可用的代理并自动重试，直到成功。',
   gatewayFigures: (share, requests, ms) =>

@@ -62,15 +62,6 @@ export const scripts: Words['scripts'] = {
     saving: '正在保存…',
     saved: '已保存。',
   },
-  'docs.js': {
-    sending: '正在发送…',
-    answered: '{status}，用时 {ms} 毫秒，{type}',
-    noBody: '无响应体',
-    notSent: '未能发送：{why}',
-    response: '响应',
-    picture: '响应中的图片',
-    cut: '… 共 {size}',
-  },
   'album-edit.js': {
     edit: '编辑相册',
     done: '完成',

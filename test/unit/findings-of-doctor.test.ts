@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test';
+import { parseConfig } from '../../src/config.ts';
+import type { Finding } from '../../src/findings/finding.ts';
+import { grouped } from '../../src/findings/network.ts';
+import { openFindings } from '../../src/findings/settings.ts';
+
+test('the doctor groups equal problems', () => {
+  const away = (about: string): Finding => ({ level: 'warn', about, text: 'could not be reached' });
+  expect(grouped([away('a'), { level: 'ok', text: 'fine' }, ...['b', 'c', 'd', 'e'].map(away)])).toEqual([
+    { level: 'warn', about: 'a', text: 'a, b, c and 2 more: could not be reached' },
+    { level: 'ok', text: 'fine' },
+  ]);
+});
+
+test('everything that the settings leave open comes with the setting that closes it', () => {
+  const token = 'a-token-of-sixteen';
+  const open = (env: Record<string, string>) => openFindings(parseConfig(env), () => token);
+  const all = open({});
+  expect(all.map(({ about }) => about)).toEqual([
+    'administrator',
+    'upload',
+    'listing',
+    'deletion',
+    'public_url',
+    'trusted_proxies',
+  ]);
+  const closed = Object.fromEntries(all.map(({ advice = '' }) => advice.split('=') as [string, string]));
+  expect(open(closed)).toEqual([]);
+  expect(open({ SERVICES: 'proxy' }).map(({ about }) => about)).toEqual([
+    'administrator',
+    'public_url',
+    'trusted_proxies',
+  ]);
+});
