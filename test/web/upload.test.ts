@@ -554,6 +554,8 @@ describe('the list of this browser', () => {
         // What is left is deleted at once.
         await other.close({ runBeforeUnload: true });
         await page.locator('#uploads').waitFor({ state: 'hidden' });
+        // The list keeps it until the server has confirmed it.
+        while ((await mineOf(page)).length > 0) await Bun.sleep(50);
         await choose(page, file('lost.png'));
         await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
         const known = await onlyMine(page);
