@@ -52,7 +52,7 @@ export interface Call {
   operation: Operation;
 }
 
-const SAMPLES: Record<string, unknown> = { ip: '203.0.113.9', port: 8080 };
+const SAMPLES: Record<string, unknown> = { ip: '203.0.113.9', port: 8080, network: '203.0.113.0/24' };
 
 /** Returns the first media type of the body, which the example sends. */
 export function bodyOf({ requestBody }: Operation): [type: string | undefined, media: Media | undefined] {
@@ -64,18 +64,28 @@ export function isFile({ format, items }: Schema): boolean {
   return format === 'binary' || items?.format === 'binary';
 }
 
-/** Returns a body to start with: the described example, or one value for each required field. */
-export function sample(media: Media | undefined): unknown {
-  if (media?.example !== undefined) return media.example;
-  const { properties = {}, required = [] } = media?.schema ?? {};
-  return Object.fromEntries(
-    Object.entries(properties)
-      .filter(([name]) => required.includes(name))
-      .map(([name, { type, default: preset }]) => [
-        name,
-        preset ?? SAMPLES[name] ?? (type === 'boolean' ? true : 1),
-      ]),
-  );
+/** Returns a body to start with: the described example, or what the schema asks for. */
+export const sample = (media: Media | undefined): unknown =>
+  media?.example ?? sampleOf('body', media?.schema ?? {});
+
+/** Returns a value of a field. Capitals stand for a text that is to be filled in. */
+function sampleOf(name: string, schema: Schema): unknown {
+  const { type, enum: choices, const: only, anyOf, items } = schema;
+  const known = schema.default ?? SAMPLES[name] ?? only ?? choices?.[0];
+  if (known !== undefined) return known;
+  if (anyOf?.[0]) return sampleOf(name, anyOf[0]);
+  if (type === 'boolean') return true;
+  if (type === 'number' || type === 'integer') return 1;
+  if (type === 'array') return [sampleOf(name, items ?? {})];
+  if (type !== 'object') return name.toUpperCase();
+  return Object.fromEntries(neededOf(schema).map(([field, inner]) => [field, sampleOf(field, inner)]));
+}
+
+/** Returns the required fields, or the first: where none is required, one is, whichever it be. */
+export function neededOf({ properties = {}, required = [] }: Schema): [name: string, schema: Schema][] {
+  const fields = Object.entries(properties);
+  const needed = fields.filter(([name, schema]) => required.includes(name) || isFile(schema));
+  return needed.length > 0 ? needed : fields.slice(0, 1);
 }
 
 /** Reports whether the call needs a token, or answers differently with one. */

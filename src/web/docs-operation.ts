@@ -4,6 +4,7 @@ import {
   type Call,
   isFile,
   type Media,
+  neededOf,
   type Operation,
   type Parameter,
   type Schema,
@@ -61,21 +62,28 @@ export function curlFor({ method, path, operation }: Call, place: Place): string
   if (answer === 'events') parts.push('-N');
   if (answer === 'file') parts.push('-o answer.bin');
   const body = bodyOptions(type, media);
+  // What is named in the path is mostly changed by its token.
+  const tokens = (operation.parameters ?? []).filter(
+    ({ name }) => path.includes('{') && /^X-.*-Token$/.test(name),
+  );
   if (method !== (body.length === 0 ? 'GET' : 'POST')) parts.push(`-X ${method}`);
   if (wantsToken(operation)) parts.push('-H "Authorization: Bearer $PICPOOL_TOKEN"');
+  parts.push(...tokens.map(({ name }) => `-H '${name}: TOKEN'`));
   parts.push(...body, shell(place.origin + place.path + filled + (query && `?${query}`)));
   const line = parts.join(' ');
   return line.length <= WIDTH ? line : parts.join(' \\\n  ').replace(' \\\n  ', ' ');
 }
 
+const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded'];
+
 function bodyOptions(type: string | undefined, media: Media | undefined): string[] {
   if (type === undefined) return [];
   if (type === 'application/json') return [`--json ${shell(JSON.stringify(sample(media)))}`];
-  const { properties = {}, required = [] } = media?.schema ?? {};
-  const option = type === 'multipart/form-data' ? '-F' : '--data-urlencode';
-  return Object.entries(properties)
-    .filter(([name, schema]) => required.includes(name) || isFile(schema))
-    .map(([name, schema]) => `${option} ${name}=${isFile(schema) ? '@photo.jpg' : name.toUpperCase()}`);
+  if (!FORMS.includes(type)) return [`-H 'Content-Type: ${type}'`, '--data-binary @FILE'];
+  const option = type === FORMS[0] ? '-F' : '--data-urlencode';
+  return neededOf(media?.schema ?? {}).map(
+    ([name, schema]) => `${option} ${name}=${isFile(schema) ? '@photo.jpg' : name.toUpperCase()}`,
+  );
 }
 
 /** Quotes a word for a POSIX shell. */

@@ -21,7 +21,7 @@ const received: Received[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-examples-'));
-  await Bun.write(join(folder, 'photo.jpg'), PHOTO);
+  for (const name of ['photo.jpg', 'FILE']) await Bun.write(join(folder, name), PHOTO);
   server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -116,7 +116,7 @@ test.each<Case>([
     'POST',
     '/b',
     bodyWith('application/octet-stream', { schema: { type: 'string' } }),
-    { method: 'POST' },
+    { method: 'POST', body: PHOTO },
   ],
   ['events', 'GET', '/events', { responses: answers('text/event-stream') }, { path: '/events' }],
 ])('the command line of a call sends %s', async (what, method, path, operation, expected) => {

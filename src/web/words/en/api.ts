@@ -2,7 +2,8 @@
 export const api = {
   title: 'API',
   summary: 'The API of this server, with an example of each call.',
-  lead: (version: string) => `Version ${version}. Every example runs against this server.`,
+  lead: (version: string) =>
+    `Version ${version}. The examples are for this server; fill in what is in capitals.`,
   calls: 'Operations',
   errors: 'Errors',
   errorsAre:

@@ -3,7 +3,7 @@ import type { Words } from '../en.ts';
 export const api: Words['api'] = {
   title: 'API',
   summary: '本服务器的 API 文档，每个接口都有示例。',
-  lead: (version) => `版本 ${version}。所有示例都针对本服务器运行。接口说明为英文。`,
+  lead: (version) => `版本 ${version}。示例针对本服务器，大写部分需自行填写。接口说明为英文。`,
   calls: '接口',
   errors: '错误',
   errorsAre:
