@@ -332,7 +332,7 @@ test('a frame of a GIF that lacks pixels is kept with transparent ones in their 
     expect(bareFile(animated(0, data), 'gif', false)).toBeNull();
   }
   // A table for no pixel at all.
-  const empty = frame(1, '07'.repeat(24) + '02025c01').fill(0x82, 17, 18);
+  const empty = frame(1, `${'07'.repeat(24)}02025c01`).fill(0x82, 17, 18);
   const bare = bareFile(Buffer.concat([file.subarray(0, -1), empty, file.subarray(-1)]), 'gif', false)?.file;
   expect(bare?.length).toBe(bareFile(animated(1, '02025c01'), 'gif', false)?.file.length);
 });

@@ -114,7 +114,7 @@ const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 results.addEventListener('keydown', (event) => {
   const step = STEPS[event.key];
   const all = shots();
-  const place = all.findIndex((shot) => shot === event.target);
+  const place = all.indexOf(/** @type {HTMLAnchorElement} */ (event.target));
   const to = step === undefined || place < 0 ? undefined : all[place + step];
   if (!to) return;
   event.preventDefault();
