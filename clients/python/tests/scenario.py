@@ -298,17 +298,16 @@ class Pages(BaseHTTPRequestHandler):
         pass
 
 
-def through_pages(url, honest="none", method="get"):
-    """What a session gets through three proxies, and what it has told of them and asked for."""
-    from picpool.for_requests import PooledSession
-
+@contextmanager
+def pages_of_proxies(honest):
+    """A pool of three such proxies, what it was told of them, and the protocols that it was asked for."""
     told, asked = [], []
     server = ThreadingHTTPServer(("0.0.0.0", 0), Pages)
     server.honest = honest
 
     class Pool(Picpool):
         def some_proxies(self, count, **filter):
-            asked.append(filter["protocol"])
+            asked.append(filter.get("protocol"))
             return [{"id": n, "ip": f"127.0.0.{n}", "port": server.server_port, "protocol": "http"} for n in (1, 2, 3)]
 
         def report(self, id, ok, *, target=None, error=None):
@@ -316,12 +315,20 @@ def through_pages(url, honest="none", method="get"):
 
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        with PooledSession(Pool("http://127.0.0.1:9"), tries=3) as session:
-            return getattr(session, method)(url).status_code, told, asked
-    except OSError as error:
-        return type(error).__name__, told, asked
+        yield Pool("http://127.0.0.1:9"), told, asked
     finally:
         server.shutdown()
+
+
+def through_pages(url, honest="none", method="get"):
+    """What a session gets through these, and what it has told of them and asked for."""
+    from picpool.for_requests import PooledSession
+
+    with pages_of_proxies(honest) as (pool, told, asked), PooledSession(pool, tries=3) as session:
+        try:
+            return getattr(session, method)(url).status_code, told, asked
+        except OSError as error:
+            return type(error).__name__, told, asked
 
 
 def with_answers_of_proxies():
@@ -442,9 +449,23 @@ def with_scrapy():
 
         process = CrawlerProcess({"LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "DOWNLOAD_DELAY": 0})
         before = reports()
-        for spider in (Spider, Picky, ByGateway, Idle):
-            process.crawl(spider)
-        process.start()
+        with pages_of_proxies("127.0.0.2") as (pool, blamed, _):
+
+            class Sick(PicpoolMiddleware):
+                @classmethod
+                def from_crawler(cls, crawler):
+                    return cls(crawler, dict.fromkeys(("http", "https"), Rotation(pool)), is_ban)
+
+            class Answered(Idle):
+                name = "answered"
+                start_urls = ["http://site.test/511"]
+                custom_settings = {"DOWNLOADER_MIDDLEWARES": {Sick: 560}}
+
+            for spider in (Spider, Picky, ByGateway, Idle, Answered):
+                process.crawl(spider)
+            process.start()
+    pages.remove("http://site.test/511")
+    check("scrapy: what a proxy answers itself is tried elsewhere", blamed == [(1, False, "site.test"), (2, True, "site.test")])
     check("scrapy: what never reaches a proxy says nothing of it", "http://site.test/kept" in pages and unused == [])
     pages.remove("http://site.test/kept")
     check("scrapy: a page by the one that works", any("tinyproxy" in page for page in pages))
