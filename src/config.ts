@@ -145,7 +145,8 @@ export const settings = {
   PROXY_REFRESH_BUDGET: timer('3m', 'How long the checks of one refresh may take.', '1s'),
   PROXY_CHECKS_PER_HOUR: integer(
     '100000',
-    'Maximum number of checks per hour, by all copies of the server together.',
+    'Maximum number of checks per hour, by all copies of the server together, at least 1,000. A refresh may use half ' +
+      'of them in advance; one that the administrator starts checks everything.',
     1000,
     10_000_000,
   ),

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { choice, text, urls } from '../config-values.ts';
 import { canonicalAddress, isGloballyRoutable, isHostName, unbracketed } from '../lib/address.ts';
 import { countOf } from '../lib/format.ts';
+import { createTextDecoder } from '../lib/text-pieces.ts';
 import { createSeen, keyOf } from '../proxy/discovery/key.ts';
 import { type Dialled, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import type { OnCandidate, PaidEntry } from '../proxy/sources/candidate-sink.ts';
@@ -90,10 +91,10 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   async function* candidates(): AsyncGenerator<Dialled> {
     for (const name of names) {
       const parsers = openParsers(name === '-' ? 'standard input' : name);
-      const decoder = new TextDecoder();
+      const decode = createTextDecoder();
       for await (const piece of read(name)) {
         bytesRead += piece.length;
-        const text = decoder.decode(piece, { stream: true });
+        const text = decode(piece);
         for (const parser of parsers) parser.push(text);
         yield* drain();
       }

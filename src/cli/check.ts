@@ -10,6 +10,7 @@ import type { CountryOf } from '../proxy/pool/country.ts';
 import { CHECK_COLUMNS, formatForClient } from '../proxy/pool/export.ts';
 import {
   type CheckResult,
+  countryBy,
   type Dialled,
   formatAddressWithLogin,
   formatWithLogin,
@@ -59,7 +60,7 @@ function factsOf(
     protocol,
     ip,
     port,
-    country: countryOf(result.exitIp),
+    country: countryBy(countryOf, { ip, ...result }),
     response_time: Math.max(1, Math.round(result.totalMs)),
     anonymity: result.anonymity,
     exit_ip: result.exitIp,

@@ -106,8 +106,7 @@ export function createAdmit(settings: AdmitOptions): Admit {
   }
 
   return (login, peer, fixed) => {
-    const user = [login?.user ?? '', ...(fixed ? [fixed] : [])].join('-');
-    const options = readUser(user, names);
+    const options = readUser(login?.user ?? '', names, fixed);
     // Without tokens only this machine can connect, which is the operator's.
     if (isOpen()) {
       if (login !== null || !asks || fixed) return admission(peer, null, options, true);

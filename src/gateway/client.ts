@@ -12,7 +12,7 @@ import { refusedTarget } from './target.ts';
 
 /** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
-/** Time limit for a client's request. */
+/** Time limit for a client's request, and for reading a refusal. */
 const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
@@ -198,7 +198,10 @@ export class Client implements TcpListener {
   }
 
   #await(): void {
-    this.#deadline = this.#options.host.options.monotonic() + ASKING_MS;
+    const { monotonic, idleMs } = this.#options.host.options;
+    // An admitted client may still be reading an answer: how much of that the system holds is not known.
+    const mayRead = this.#closing && this.#account !== null;
+    this.#deadline = monotonic() + (mayRead ? Math.max(ASKING_MS, idleMs) : ASKING_MS);
   }
 
   #goOn(): void {

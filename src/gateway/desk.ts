@@ -39,8 +39,8 @@ export interface Carrier {
   readonly startedAt: number;
   /** When data last moved. All times are on the monotonic clock. */
   readonly movedAt: number;
-  /** How long it may stand still, in ms, if that is less than usual, as after the end of one side. */
-  readonly patienceMs: number;
+  /** How long it may stand still, in ms. Default: as long as any. */
+  readonly patienceMs?: number;
   /** Called about once a second while it stands. */
   look?(now: number): void;
   /** Ends both connections. `idle`: because nothing has moved. */

@@ -128,7 +128,7 @@ export class Gateway extends Desk implements Host {
     const now = monotonic();
     this.idle.sweep();
     for (const carrier of this.carriers) {
-      if (now - carrier.movedAt > Math.min(carrier.patienceMs, idleMs)) carrier.cut(true);
+      if (now - carrier.movedAt > Math.min(carrier.patienceMs ?? idleMs, idleMs)) carrier.cut(true);
       else if (now - carrier.startedAt > lifetimeMs) carrier.cut();
       else carrier.look?.(now);
     }

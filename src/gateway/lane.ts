@@ -1,6 +1,7 @@
 import type { OwnedMap } from '../lib/owned-map.ts';
 import type { Bans } from '../proxy/targets/bans.ts';
 import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
+import { Distrust } from './distrust.ts';
 import { Draw } from './draw.ts';
 import { Hedges } from './hedges.ts';
 import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
@@ -114,6 +115,8 @@ export class Lane {
   readonly #trusted: Draw<Member>;
   readonly #common: Common;
   readonly #witness: Witness;
+  /** What clients did not trust in the middle of a handshake. */
+  readonly distrust = new Distrust<Member>();
   /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
 
@@ -237,15 +240,20 @@ export class Lane {
       if (member.failures < PATIENCE && this.score(member) > 0.5) return;
       // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
       if (this.#suspects.length >= Math.max(4, this.#trusted.size)) {
-        for (const suspect of this.#suspects.splice(0)) {
-          Object.assign(suspect, { ejections: 0, failures: 0 });
-          this.#trust(suspect);
-        }
+        for (const suspect of this.#suspects.splice(0)) this.#absolve(suspect);
         return;
       }
       this.#suspects.push(member);
     }
     this.#eject(member, HOPELESS.has(why));
+  }
+
+  /** Blames an upstream for a handshake that a client did not trust, unless that is put down to the target. */
+  distrusted(member: Member, target: string): void {
+    const { upstream } = member;
+    const absolved = this.distrust.note(target, member, this.knows(upstream), this.#trusted.size);
+    if (absolved === null) this.failed(member, 'distrusted');
+    else for (const other of absolved) this.#absolve(other);
   }
 
   /** Records whether an upstream reached the site that was really connected to. */
@@ -355,6 +363,14 @@ export class Lane {
   #trust(member: Member): void {
     const isKnown = this.#common.known.get(this.#witness.id, member.key) === member;
     if (isKnown && member.upstream.carries[this.#common.kind]) this.#trusted.set(member);
+  }
+
+  /** Takes back what it was blamed for. Those that have worked are trusted again. */
+  #absolve(member: Member): void {
+    Object.assign(member, { ejections: 0, failures: 0, ejectedUntil: 0 });
+    if (member.good === 0) return;
+    this.#agree(member, true);
+    this.#trust(member);
   }
 
   #eject(member: Member, hopeless = false): void {

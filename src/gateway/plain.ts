@@ -110,6 +110,8 @@ class Exchange implements Carrier, Served {
   #surplus = false;
   /** When the request was sent, unless it had been sent before. */
   #sentAt: number | null = null;
+  /** True while the client has to read before more of the answer is taken. */
+  #clientReads = false;
   #over = false;
 
   constructor(job: PlainJob, lane: Lane, result: RaceResult, settle: (outcome: Outcome) => void) {
@@ -160,6 +162,7 @@ class Exchange implements Carrier, Served {
 
   drained(): void {
     this.#moved();
+    this.#clientReads = false;
     this.#upstream.resume();
   }
 
@@ -172,7 +175,7 @@ class Exchange implements Carrier, Served {
   }
 
   get patienceMs(): number {
-    return this.#job.client.hasEnded ? ENDED_MS : Number.POSITIVE_INFINITY;
+    return this.#job.client.hasEnded && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
   }
 
   /** A client that waits for an answer gets an error. Only silence after a whole request is the proxy's. */
@@ -276,7 +279,8 @@ class Exchange implements Carrier, Served {
       // Anything that a proxy sends beyond the answer is discarded.
       this.#surplus = count < bytes.length;
       const piece = head === null ? body : Buffer.concat([head, body]);
-      if (piece.length > 0 && !client.socket.write(piece)) this.#upstream.pause();
+      this.#clientReads = piece.length > 0 && !client.socket.write(piece);
+      if (this.#clientReads) this.#upstream.pause();
       if (answer.done) this.#end('done');
     } catch {
       this.#end('broken', 'protocol_error');

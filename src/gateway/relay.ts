@@ -4,9 +4,6 @@ import type { Carrier } from './desk.ts';
 /** Who has ended a tunnel. */
 export type EndedBy = 'client' | 'upstream' | 'limit';
 
-/** A tunnel of which one side has ended is closed sooner. */
-const HALF_CLOSED_MS = 60_000;
-
 interface RelayOptions {
   client: TcpSocket;
   upstream: TcpSocket;
@@ -37,10 +34,6 @@ export class Relay implements Carrier {
     upstream.listener = this.#side('down', upstream, client);
     client.resume();
     upstream.resume();
-  }
-
-  get patienceMs(): number {
-    return this.#ended === null ? Number.POSITIVE_INFINITY : HALF_CLOSED_MS;
   }
 
   /** Counts and sends what was received before the relay began. */

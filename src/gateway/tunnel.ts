@@ -7,6 +7,7 @@ import type { Lane } from './lane.ts';
 import { type Opening, openingReader, readGreeting } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay } from './relay.ts';
+import { formatTarget } from './target.ts';
 import { exitHeaders, type Upstream } from './upstream.ts';
 
 /** After this time, a silent client is one that waits for the server to speak first. */
@@ -123,6 +124,7 @@ export class Tunnel implements Served {
     const { strict, monotonic } = desk.options;
     const lane = this.#lane;
     const opening = this.#opening;
+    const place = formatTarget(target);
     desk.settled(this.#job, 'served', { tries, member });
     if (strict) client.socket.write(voice.yes(session?.headers() ?? exitHeaders(member.upstream)));
     const { socket, received } = attempt.release();
@@ -134,6 +136,7 @@ export class Tunnel implements Served {
     };
     const prove = () => {
       settle();
+      lane.distrust.trusted(place);
       lane.worked(member, siteOf(target.host), tookMs, slower);
     };
     // The answer to a request was judged when it came.
@@ -146,7 +149,8 @@ export class Tunnel implements Served {
             greeted: opening !== null,
             now: monotonic(),
             onProven: prove,
-            onFailed: (why) => lane.failed(member, why),
+            onFailed: (why) =>
+              why === 'distrusted' ? lane.distrusted(member, place) : lane.failed(member, why),
           });
     if (handshake) member.unproven += ++owes;
     const relay: Relay = new Relay({

@@ -122,12 +122,22 @@ function readSources(value: string, { sources: known }: Names): ReadonlySet<stri
 }
 
 /**
- * Parses the options in `user-country-de-session-abc-sesslock`.
+ * Parses the options in `user-country-de-session-abc-sesslock`. `fixed`: those that take precedence, as in `country-de`.
  * @throws {GatewayFault} `bad_request` for an unknown option or an invalid value.
  */
-export function readUser(text: string, names: Names): UserOptions {
-  const [, ...words] = text.split('-');
+export function readUser(text: string, names: Names, fixed?: string): UserOptions {
   const options: UserOptions = { sessionMs: DEFAULT_SESSION_MIN * 60_000, sessionLock: false };
+  readWords(text.split('-').slice(1), options, names);
+  // Apart from the client's, whose last option would take the first of these as its value.
+  if (fixed) readWords(fixed.split('-'), options, names);
+  const { countries, notCountries = [] } = options;
+  // Waiting for a pool that is being filled would be in vain.
+  if (countries?.every((country) => notCountries.includes(country)))
+    throw badRequest('country and not in the user name exclude each other.');
+  return options;
+}
+
+function readWords(words: readonly string[], options: UserOptions, names: Names): void {
   for (let at = 0; at < words.length; at++) {
     const word = (words[at] ?? '').toLowerCase();
     if (word === 'sesslock') {
@@ -147,9 +157,4 @@ export function readUser(text: string, names: Names): UserOptions {
       throw badRequest(`${word} in the user name must be ${reader.form}.`);
     }
   }
-  const { countries, notCountries = [] } = options;
-  // Waiting for a pool that is being filled would be in vain.
-  if (countries?.every((country) => notCountries.includes(country)))
-    throw badRequest('country and not in the user name exclude each other.');
-  return options;
 }

@@ -231,7 +231,8 @@ export const startRefresh: Description = {
   summary: 'Start a refresh of the pool',
   description:
     'Fetches, verifies, stores and cleans up; this takes 1 to 3 minutes. If one is already running, returns it. If ' +
-    '`ADMIN_TOKEN` is not set, a refresh that succeeded less than ten minutes ago is returned too, and none is started.',
+    '`ADMIN_TOKEN` is not set, a refresh that succeeded less than ten minutes ago is returned too, and none is started. ' +
+    'Only one that the administrator starts may check more than `PROXY_CHECKS_PER_HOUR` allows.',
   answers: {
     200: {
       description: 'A recent refresh succeeded; no new one was started.',

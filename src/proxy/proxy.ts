@@ -33,6 +33,16 @@ export function provenExit({ proof, exitIp }: { proof: Proof | null; exitIp: str
 /** The code for an unknown country, from the user-assigned range of ISO 3166. */
 export const UNKNOWN_COUNTRY = 'ZZ';
 
+/** Returns the country of the proven exit if it is known, otherwise that of the proxy's own address. */
+export function countryBy(
+  countryOf: (address: string) => string,
+  { ip, ...seen }: Parameters<typeof provenExit>[0] & Pick<Endpoint, 'ip'>,
+): string {
+  const exit = provenExit(seen);
+  const country = exit === null ? UNKNOWN_COUNTRY : countryOf(exit);
+  return country === UNKNOWN_COUNTRY ? countryOf(ip) : country;
+}
+
 /** Identifies a proxy: two entries with the same endpoint are the same proxy. */
 export interface Endpoint {
   protocol: Protocol;
@@ -55,7 +65,7 @@ export interface ProxyRecord extends Endpoint {
   /** A positive number, assigned by the store, which never changes. */
   id: number;
   /**
-   * Two upper-case letters: the country of the exit address if it is known, otherwise of the address; `ZZ` if
+   * Two upper-case letters: the country of the proven exit if it is known, otherwise of the address; `ZZ` if
    * unknown.
    */
   country: string;

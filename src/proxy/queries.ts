@@ -82,7 +82,7 @@ const filters = {
   min_score: Type.Optional(share('Minimum `score`, 0 to 1.')),
   unique: Type.Optional(
     oneOf(['exit_ip'], {
-      description: '`exit_ip`: of the proxies that share an exit address, only the most dependable.',
+      description: '`exit_ip`: of the proxies that share a proven exit address, only the most dependable.',
     }),
   ),
 };

@@ -57,7 +57,7 @@ export const proxySchema = Type.Object(
       description: '`https` is an HTTP proxy that passes CONNECT to a TLS site with a valid certificate.',
     }),
     country: text(
-      'Country of the address that targets see, or of the proxy if that is unknown. `ZZ` if the country is unknown.',
+      'Country of the address that targets see, or of the proxy if that is unknown or not proven. `ZZ` if the country is unknown.',
     ),
     response_time: number('Response time of the last passed check, in ms; 0 before the first.'),
     last_checked: text(TIMESTAMP),
@@ -69,7 +69,11 @@ export const proxySchema = Type.Object(
           '`transparent`: targets see your address. `anonymous`: they see only that a proxy is used. `elite`: they see neither.',
       }),
     ),
-    exit_ip: nullable(text('The address that targets see.')),
+    exit_ip: nullable(
+      text(
+        'The address that targets see. With the proof `relayed` or `echoed`, the proxy may have made it up.',
+      ),
+    ),
     proof: nullable(oneOf(PROOFS, { description: PROOF })),
     tampering: nullable(
       Type.Array(Type.String()),

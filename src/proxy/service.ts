@@ -44,12 +44,12 @@ export interface ProxyService extends PoolReading {
   report(id: number, report: UserReport): Promise<ProxyRecord>;
   /**
    * Starts a refresh, or joins the running one. Unless told otherwise, it also checks dead proxies that are
-   * not due yet, if there is time.
+   * not due yet, if there is time, whatever the budget of checks is.
    */
   refresh(scope?: Scope): Promise<RefreshJob>;
   /**
-   * Like `refresh`, for untrusted clients: returns the last refresh instead of starting one if it succeeded
-   * less than ten minutes ago, or less than the interval ago.
+   * Like `refresh`, for untrusted clients: it keeps to the budget of checks, and returns the last refresh instead
+   * of starting one if it succeeded less than ten minutes ago, or less than the interval ago.
    */
   refreshUnlessFresh(): Promise<RefreshJob>;
   /** Returns the health of each list, in the order of the configuration. */
@@ -124,7 +124,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     report: createReport(reading, recorder, clock),
     testQuick: single.now,
     startTest: single.start,
-    refresh: (scope = { all: true }) => refresh.start(scope),
+    refresh: (scope = { all: true, overdraws: true }) => refresh.start(scope),
     currentRefresh: refresh.current,
     subscribe: progress.subscribe,
     stopping: streams.signal,

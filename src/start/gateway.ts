@@ -84,7 +84,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const rules = rulesOf(config);
   const meter = createMeter(metrics);
   const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
-  requireOptions(config, (text) => readUser(text, names));
+  requireOptions(config, (text) => readUser('', names, text));
   const sessions = new Sessions(monotonic);
   const pool = watchFilling(options.filling);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
@@ -225,10 +225,10 @@ function panelFor({ meter, port }: Gateway, context: RequestContext, closed: boo
 }
 
 /** @throws {ConfigError} for options of `GATEWAY_LISTEN` that do not exist. */
-function requireOptions({ GATEWAY_LISTEN = [] }: Config, read: (user: string) => unknown): void {
+function requireOptions({ GATEWAY_LISTEN = [] }: Config, read: (options: string) => unknown): void {
   const faults = GATEWAY_LISTEN.flatMap(({ port, options }) => {
     try {
-      read(`-${options}`);
+      read(options);
       return [];
     } catch (error) {
       return [

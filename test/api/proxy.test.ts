@@ -242,7 +242,7 @@ describe('GET /api/export', () => {
 
   test('has one proxy of each exit address where it is asked to', async () => {
     const now = server.clock.now();
-    const exit = { exitIp: '203.0.113.5', uptime: 0.1 };
+    const exit = { exitIp: '203.0.113.5', proof: 'tls', uptime: 0.1 } as const;
     await server.store.save([
       draft('http://198.51.100.1:80', now, { ...exit, responseMs: 1 }),
       draft('http://198.51.100.2:80', now, { ...exit, uptime: 0.2 }),
@@ -421,7 +421,7 @@ describe('POST /api/test_proxy_quick', () => {
       connect_time: 10,
       first_byte_time: 20,
       tampering: [],
-      proof: 'relayed',
+      proof: 'tls',
       country: 'DE',
       anonymity: 'elite',
       exit_ip: '192.0.2.200',

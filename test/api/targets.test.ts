@@ -85,8 +85,8 @@ test('pages of one order follow each other, and the export is in the same order'
 test('filters, counts and unique exits also work in the order of a target', async () => {
   const now = server.clock.now();
   await server.store.save([
-    draft(url(1), now, { uptime: 0.9, country: 'DE', exitIp: '192.0.2.99' }),
-    draft(url(2), now, { uptime: 0.8, country: 'DE', exitIp: '192.0.2.99' }),
+    draft(url(1), now, { uptime: 0.9, country: 'DE', exitIp: '192.0.2.99', proof: 'tls' }),
+    draft(url(2), now, { uptime: 0.8, country: 'DE', exitIp: '192.0.2.99', proof: 'tls' }),
     draft(url(3), now, { uptime: 0.7, country: 'FR' }),
     draft(url(4), now, { uptime: 0.7, status: 'dead' }),
   ]);

@@ -19,6 +19,15 @@ test('each endpoint comes once, in however many lists it is', () =>
     expect(source.size()).toEqual({ total: 3 });
   }));
 
+test('a list in UTF-16, as programs of Windows write it, is read', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'list.txt');
+    await writeFile(path, Buffer.from('\ufeff8.8.8.8:80\r\n1.1.1.1:3128', 'utf16le'));
+    const source = await openCandidates({ ...options, paths: [path] });
+    const found = (await Array.fromAsync(source.candidates())).map(formatUrl);
+    expect(found).toEqual(['http://8.8.8.8:80', 'http://1.1.1.1:3128']);
+  }));
+
 test('what is said of a line neither steers a terminal, nor names a login, nor has any length', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'list.txt');

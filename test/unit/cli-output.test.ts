@@ -194,9 +194,9 @@ const ALIVE = {
 
 test('cells that would break a CSV file are quoted', async () => {
   const write = await createResultWriter('csv', undefined);
-  const row = write({ protocol: 'http', ip: '203.0.113.9', port: 80 }, ALIVE);
+  const row = write({ protocol: 'http', ip: '10.0.0.2', port: 80 }, ALIVE);
   expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering,proof,login\n');
-  expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via",signed,\n');
+  expect(row).toBe('http,10.0.0.2,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via",signed,\n');
 });
 
 test('a working proxy is printed with its login', async () => {

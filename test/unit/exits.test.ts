@@ -11,7 +11,7 @@ test('exits are those that the pool has ever found alive, and those found later'
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   await store.save([
-    draft({ ip: '203.0.113.1', exitIp: '203.0.113.2', lastAlive: 1, status: 'dead' }),
+    draft({ ip: '203.0.113.1', exitIp: '203.0.113.2', proof: 'tls', lastAlive: 1, status: 'dead' }),
     draft({ ip: '203.0.113.3', exitIp: null, lastAlive: null, status: 'dead' }),
   ]);
   const exits = createExits({ store, state, onError: console.error });
@@ -60,4 +60,27 @@ test('the latest 20,000 exits are known after a restart and by every copy, even 
     true,
     true,
   ]);
+});
+
+test('an address that a proxy may have made up is not an exit, so that nobody else loses what it may do', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
+  const proofs = ['echoed', 'relayed', 'signed', 'tls'] as const;
+  await store.save(
+    proofs.map((proof, n) =>
+      draft({ ip: `203.0.113.${n}`, exitIp: `198.51.100.${n}`, lastAlive: 1, status: 'alive', proof }),
+    ),
+  );
+  const exits = createExits({ store, state, onError: console.error });
+  exits.start();
+  await exits.stop();
+  for (const [n, proof] of proofs.entries()) {
+    const check = async () => ({ verdict: 'alive', exitIp: `198.51.101.${n}`, proof });
+    const checker = exits.watch({ check } as unknown as Checker);
+    await checker.check({ protocol: 'http', ip: `203.0.114.${n}`, port: 80 });
+  }
+  for (const kept of ['198.51.100', '198.51.101'])
+    expect(proofs.filter((_, n) => exits.has(`${kept}.${n}`))).toEqual(['signed', 'tls']);
+  for (const own of ['203.0.113', '203.0.114'])
+    expect(proofs.filter((_, n) => exits.has(`${own}.${n}`))).toEqual([...proofs]);
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { connect as startTls } from 'node:tls';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
@@ -7,6 +8,20 @@ import { startBareGateway } from '../support/gateway/bare.ts';
 import { startGatewayClient } from '../support/gateway/clients.ts';
 import { type FarmRole, startGatewayFarm, TRAITORS } from '../support/gateway/farm.ts';
 import { createRandom } from '../support/random.ts';
+
+/** Returns the first message of a TLS client. */
+async function clientHello(): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const server = createServer((socket) => socket.once('data', resolve));
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const client = startTls({ port, host: '127.0.0.1', servername: 'example.com' }).on('error', () => {});
+  const hello = await promise;
+  client.destroy();
+  server.close();
+  return hello;
+}
 
 /** How long honest proxies take; traitors are always faster. */
 const HONEST_MS = 5;
@@ -72,7 +87,7 @@ async function startFarm(count: number, withTokens = false) {
     }
     return failed;
   }
-  return { gateway, farm, places, roles, refused, failuresOf };
+  return { gateway, farm, places, roles, refused, failuresOf, port: target.port };
 }
 
 describe.each([
@@ -89,6 +104,30 @@ describe.each([
     },
     30_000,
   );
+});
+
+test('a site whose certificate nobody trusts takes no proxy from the others', async () => {
+  const { gateway, failuresOf, port } = await startFarm(6);
+  const hello = await clientHello();
+  /** Shakes hands as far as the certificate, which it refuses. */
+  const refuse = (host: string) =>
+    new Promise<void>((resolve) => {
+      const socket = connect(gateway.port, '127.0.0.1');
+      const answers = [hello, Buffer.from([21, 3, 3, 0, 2, 2, 45])];
+      socket.on('data', () => {
+        socket.write(answers.shift() ?? '');
+        if (answers.length === 0) socket.end();
+      });
+      socket.on('error', () => {}).on('close', () => resolve());
+      socket.write(`CONNECT ${host}:${port} HTTP/1.1\r\n\r\n`);
+    });
+  expect(await failuresOf(60)).toBe(0);
+  const { trusted } = gateway.engine.exits();
+  expect(trusted).toBeGreaterThanOrEqual(4);
+  for (let n = 0; n < 20; n++) await refuse('one.example');
+  await gateway.empty();
+  expect(gateway.engine.exits().trusted).toBeGreaterThanOrEqual(trusted);
+  expect(await failuresOf(10)).toBe(0);
 });
 
 test('a prepared ServerHello is not credited for what the client had sent before it as early data', async () => {

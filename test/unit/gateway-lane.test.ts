@@ -193,8 +193,42 @@ test('a trusted proxy keeps its trust after a failure, but not after a false cer
     credit(lane, false_, 100);
   }
   lane.failed(unlucky, 'closed');
-  lane.failed(false_, 'distrusted');
+  lane.distrusted(false_, 'a.example:443');
   expect([lane.trusts(unlucky.upstream), lane.trusts(false_.upstream)]).toEqual([true, false]);
+});
+
+test('a certificate that nobody trusts, through whatever exit, is held against its target alone', () => {
+  const { lane, members } = laneOf(6);
+  const trusted = () => members.filter(({ upstream }) => lane.trusts(upstream)).length;
+  for (const member of members) credit(lane, member, 100);
+  const [first, second, third] = members as [Member, Member, Member];
+  const after = [first, second, second, third].map((member) => {
+    lane.distrusted(member, 'expired.example:443');
+    return trusted();
+  });
+  expect(after).toEqual([5, 4, 4, 6]);
+  for (const member of members) lane.distrusted(member, 'expired.example:443');
+  expect(trusted()).toBe(6);
+  // Another target, and the same one after its certificate was renewed.
+  lane.distrusted(first, 'b.example:443');
+  lane.distrust.trusted('expired.example:443');
+  lane.distrusted(second, 'expired.example:443');
+  expect(trusted()).toBe(4);
+});
+
+test('of two proxies that work, both are enough to hold a certificate against its target', () => {
+  const { lane, members } = laneOf(2);
+  for (const member of members) credit(lane, member, 100);
+  for (const member of members) lane.distrusted(member, 'expired.example:443');
+  expect(members.every(({ upstream }) => lane.trusts(upstream))).toBe(true);
+});
+
+test('proxies of which nothing is known stay blamed for false certificates, however many there are', () => {
+  const { lane, members } = laneOf(20);
+  const [good, ...unknown] = members as [Member, ...Member[]];
+  credit(lane, good, 100);
+  for (const member of unknown) lane.distrusted(member, 'a.example:443');
+  expect(unknown.filter(({ ejectedUntil }) => ejectedUntil > 0)).toHaveLength(19);
 });
 
 test('when all trusted proxies fail at once, none loses its trust', () => {

@@ -10,7 +10,7 @@ const SOURCES = new Map([
   ['free', both],
   ['free-http', new Set(['a-http'])],
 ]);
-const readUser = (name: string) => read(name, { sites: NAMED, sources: SOURCES });
+const readUser = (name: string, fixed?: string) => read(name, { sites: NAMED, sources: SOURCES }, fixed);
 const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
 
 test('a user name has options in any order', () => {
@@ -29,6 +29,20 @@ test('what no proxy can ever fit is refused', () => {
   expect(() => readUser('me-country-de.fr-not-fr.de')).toThrow('exclude each other');
   expect(() => readUser('me-max_latency-0')).toThrow('max_latency');
   expect(readUser('me-country-de.fr-not-fr').notCountries).toEqual(['FR']);
+});
+
+test('the options of a port take precedence, and no option of the client takes one as its value', () => {
+  expect(readUser('', 'country-de')).toEqual({ ...DEFAULTS, countries: ['DE'] });
+  expect(readUser('me-country-us-source-mine', 'country-de-source-free').countries).toEqual(['DE']);
+  expect(readUser('me-country-us-source-mine', 'country-de-source-free').sources).toEqual([both]);
+  expect(readUser('me-target-a.example', 'source-free')).toEqual({
+    ...DEFAULTS,
+    site: 'a.example',
+    sources: [both],
+  });
+  for (const open of ['me-target', 'me-session', 'me-country', 'me-source'])
+    expect(() => readUser(open, 'source-free')).toThrow('user name must be');
+  expect(() => readUser('me-not-de', 'country-de')).toThrow('exclude each other');
 });
 
 test('the way to choose an exit is an option', () => {

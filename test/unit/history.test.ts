@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { observe, recentChecks } from '../../src/proxy/pool/history.ts';
-import type { CheckResult, ProxyRecord } from '../../src/proxy/proxy.ts';
+import { type CheckResult, PROOFS, type Proof, type ProxyRecord } from '../../src/proxy/proxy.ts';
 import { failed, passed, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -80,6 +80,13 @@ describe('the history of a proxy', () => {
 
   test('is not changed by an inconclusive check', () => {
     expect(observe({ endpoint, record: null, source: 'a' }, undecided, 0, countryOf)).toBeNull();
+  });
+
+  test('takes the country of an exit only if the proxy cannot have made it up', () => {
+    const at = (address: string) => (address === '192.0.2.200' ? 'DE' : 'FR');
+    const countryOf = (proof: Proof) =>
+      observe({ endpoint, record: null, source: 'a' }, { ...passed, proof } as CheckResult, 0, at)?.country;
+    expect(PROOFS.map(countryOf)).toEqual(['DE', 'DE', 'FR', 'FR']);
   });
 
   test('takes the country from the list only if nothing better is known', () => {

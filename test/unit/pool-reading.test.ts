@@ -52,8 +52,18 @@ test('of the proxies with one exit, the most dependable is listed and exported, 
   const pool = await createPool();
   const now = pool.clock.now();
   const drafts = [1, 2, 3].flatMap((n) => [
-    draft(`http://192.0.2.${n}:80`, now, { exitIp: `198.51.100.${n}`, uptime: 0.9, responseMs: 900 - n }),
-    draft(`http://192.0.2.${n + 7}:80`, now, { exitIp: `198.51.100.${n}`, uptime: 0.5, responseMs: 10 - n }),
+    draft(`http://192.0.2.${n}:80`, now, {
+      exitIp: `198.51.100.${n}`,
+      proof: 'tls',
+      uptime: 0.9,
+      responseMs: 900 - n,
+    }),
+    draft(`http://192.0.2.${n + 7}:80`, now, {
+      exitIp: `198.51.100.${n}`,
+      proof: 'tls',
+      uptime: 0.5,
+      responseMs: 10 - n,
+    }),
   ]);
   await pool.store.save(drafts);
   const filter = { status: 'alive' } as const;
@@ -63,6 +73,19 @@ test('of the proxies with one exit, the most dependable is listed and exported, 
     expect(text.trim().split('\n')).toEqual(items.map(({ ip }) => `http://${ip}:80`));
     expect(items.every(({ ip }) => Number(ip.split('.')[3]) < 7)).toBe(true);
   }
+  await pool.close();
+});
+
+test('a proxy that only says that it has the exit of another one does not displace it', async () => {
+  const pool = await createPool();
+  const now = pool.clock.now();
+  const exitIp = '198.51.100.1';
+  await pool.store.save([
+    draft('http://192.0.2.1:80', now, { exitIp, uptime: 0.9, proof: 'relayed' }),
+    draft('http://192.0.2.2:80', now, { exitIp, uptime: 0.5, proof: 'tls' }),
+  ]);
+  const { items } = await pool.service.unique({ filter: {}, sort: 'dependable', offset: 0, limit: 10 });
+  expect(items.map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2']);
   await pool.close();
 });
 

@@ -208,6 +208,31 @@ describe('a refresh', () => {
     expect((await pool.service.stats()).total).toBe(4);
   });
 
+  test('keeps to the budget of checks, unless the administrator starts it', async () => {
+    const entries = Array.from({ length: 3000 }, (_, n) => `http://198.18.${n >> 8}.${n & 255}:80`);
+    const perHour = 1200;
+    await open({ a: entries }, { checksPerHour: perHour, refreshOnStart: false, concurrency: 100, turns: 2 });
+    const known = Array.from({ length: 600 }, (_, n) => `http://192.0.${n >> 8}.${n & 255}:80`);
+    for (const url of known) pool.network.working.add(url);
+    const later = pool.clock.now() + 3_600_000;
+    await pool.store.save(known.map((url) => draft(url, pool.clock.now(), { nextCheck: later })));
+    const spent: number[] = [];
+    for (let hour = 0; hour < 4; hour++) {
+      for (let time = 0; time < 5; time++) {
+        await pool.service.refreshUnlessFresh();
+        await pool.ended();
+        await pool.clock.advance(12 * 60_000);
+      }
+      spent.push(pool.network.asked.length);
+    }
+    const [first = 0, , , last = 0] = spent;
+    expect(first).toBeGreaterThan(perHour / 2);
+    expect(first).toBeLessThan(1.6 * perHour);
+    expect(last - first).toBeLessThan(3 * perHour);
+    const job = await pool.refresh();
+    expect(job.checked).toBeGreaterThan(2000);
+  });
+
   test('is joined by a second call, not run twice', async () => {
     await open({ a: list(10, '192.0.2') });
     pool.network.before = () => pool.clock.sleep(500);

@@ -24,11 +24,18 @@ const pages: Record<string, RequestListener> = {
   '/raw-gzip': (_, response) => response.end(gzipSync(GOOD.repeat(1000))),
   '/bad-utf8': (_, response) =>
     response.end(
-      Buffer.concat([Buffer.from([0xff, 0xfe, 0xc3, 10]), Buffer.from(GOOD), Buffer.from([0xe2, 0x82])]),
+      Buffer.concat([Buffer.from([0xff, 0xc3, 10]), Buffer.from(GOOD), Buffer.from([0xe2, 0x82])]),
     ),
   '/bom': (_, response) => response.end(`\ufeff${GOOD}`),
   '/nul': (_, response) => response.end(`\0\0\0\n${GOOD}\0`),
   '/utf16': (_, response) => response.end(Buffer.from(`\ufeff${GOOD}`, 'utf16le')),
+  '/utf16-big': (_, response) => response.end(Buffer.from(`\ufeff${GOOD}`, 'utf16le').swap16()),
+  '/utf16-in-bytes': async (_, response) => {
+    for (const byte of Buffer.from(`\ufeff${GOOD}`, 'utf16le')) {
+      await new Promise((written) => response.write(Buffer.from([byte]), written));
+    }
+    response.end();
+  },
   '/empty': (_, response) => response.end(),
   '/arrays': (_, response) => response.end('Array\n'.repeat(1_323)),
   '/error-page': (_, response) =>
@@ -206,16 +213,18 @@ describe('a source', () => {
     expect(await read(`${base}/proxy.list`, source)).toMatchObject({ taken: BOTH, error: null });
   });
 
-  test.each(['/bad-utf8', '/bom', '/nul'])('with dirt is read as far as it goes: %s', async (path) => {
-    expect(await read(base + path)).toMatchObject({ taken: BOTH, error: null });
-  });
+  test.each(['/bad-utf8', '/bom', '/nul', '/utf16', '/utf16-big', '/utf16-in-bytes'])(
+    'with dirt is read as far as it goes: %s',
+    async (path) => {
+      expect(await read(base + path)).toMatchObject({ taken: BOTH, error: null });
+    },
+  );
 
   test.each([
     ['/none', 'answered 404'],
     ['/empty', 'nothing usable in it'],
     ['/arrays', 'nothing usable in it'],
     ['/raw-gzip', 'nothing usable in it'],
-    ['/utf16', 'nothing usable in it'],
     ['/error-page', 'an HTML page instead of a list'],
     ['/loop', 'redirected more than 5 times'],
   ])('without use says why: %s', async (path, error) => {

@@ -12,8 +12,8 @@ for (const sort of [...SORTS, 'random'] as const) {
     const exits = Array.from({ length: 4000 }, (_, n) => `9.0.${n >> 8}.${n & 255}`);
     await store.save(
       exits.flatMap((exitIp, n) => [
-        draft({ ip: exitIp, port: 1, exitIp, uptime: 0.9, responseMs: n + 100 }),
-        draft({ ip: exitIp, port: 2, exitIp, uptime: 0.5, responseMs: n }),
+        draft({ ip: exitIp, port: 1, exitIp, proof: 'tls', uptime: 0.9, responseMs: n + 100 }),
+        draft({ ip: exitIp, port: 2, exitIp, proof: 'tls', uptime: 0.5, responseMs: n }),
       ]),
     );
     let records = 0;

@@ -15,14 +15,25 @@ export interface Answer {
 
 /** Responses with which sites refuse an exit. */
 const BANS: ReadonlySet<number> = new Set([403, 429, 451, 503]);
+/** What no site sends. */
+const NEVER_A_SITES: ReadonlySet<number> = new Set([407, 511]);
+/** What a proxy says of a site that it cannot reach. Over https, only the site itself can. */
+const UNREACHED: ReadonlySet<number> = new Set([502, 503, 504]);
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** As many as `fetch` follows. */
+const MOST_REDIRECTS = 20;
 /** Methods that may be sent again. */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Reports whether a site refuses the exit: 403, 429, 451 or 503. A response of the gateway itself is not a ban. */
-export function isBan({ status, headers }: Answer): boolean {
+export function isBan(answer: Answer): boolean {
+  return BANS.has(answer.status) && !isOwn(answer);
+}
+
+/** Reports whether the gateway has answered, and not the site. */
+function isOwn({ headers }: Answer): boolean {
   const names = (headers.get('proxy-status') ?? '').split(',').map((part) => part.trim().split(';')[0]);
-  const isOwn = headers.get('x-picpool-error') !== null || names.includes('picpool');
-  return BANS.has(status) && !isOwn;
+  return headers.get('x-picpool-error') !== null || names.includes('picpool');
 }
 
 export interface ThroughPoolOptions<R> {
@@ -41,19 +52,47 @@ export interface ThroughPoolOptions<R> {
 }
 
 /**
- * Sends a request through one proxy after the other until a site does not refuse it, and reports how each one did. Returns the last
- * response if all are refused, and rejects with the last error of `send` if there is none. `send`: sends it through a proxy, such as
- * `(proxy) => fetch(url, { proxy })` in Bun.
+ * Sends a request through one proxy after the other until a site does not refuse it, and reports how each one did. 502, 503 and 504 over plain
+ * http are tried elsewhere as well. Returns the last response if all are refused, and rejects with the last error if there is none;
+ * 407 and 511, which only proxies send, are errors. `send`: sends it through a proxy, such as
+ * `(proxy, at) => fetch(at, { proxy, redirect: 'manual' })` in Bun. If it takes the URL, redirects of a GET are followed, each through a
+ * proxy for its scheme. A `send` that follows them itself goes on with the proxy of the first.
  */
 export async function throughPool<R extends Answer>(
   picpool: Reporter,
   url: string | URL,
-  send: (proxy: string) => Promise<R>,
+  send: (proxy: string, url: string) => Promise<R>,
   options: ThroughPoolOptions<R> = {},
 ): Promise<R> {
-  const { method = 'GET', tries = 5, filter, gateway, signal, isBan: refuses = isBan } = options;
-  const { hostname: target, protocol } = new URL(url);
-  const most = REPEATABLE.has(method.toUpperCase()) ? tries : 1;
+  const follows = send.length > 1 && isRepeatable(options);
+  let at = new URL(url);
+  for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
+    const answer = await exchange(picpool, at, send, options);
+    const next = follows ? redirectOf(answer, at) : null;
+    if (next === null) return answer;
+    at = next;
+  }
+  throw new Error(`${url} redirects more than ${MOST_REDIRECTS} times.`);
+}
+
+const isRepeatable = ({ method = 'GET' }: { method?: string }) => REPEATABLE.has(method.toUpperCase());
+
+/** Returns where a response leads, or `null`. */
+function redirectOf({ status, headers }: Answer, from: URL): URL | null {
+  const location = REDIRECTS.has(status) ? headers.get('location') : null;
+  const url = location !== null && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : null;
+}
+
+async function exchange<R extends Answer>(
+  picpool: Reporter,
+  url: URL,
+  send: (proxy: string, url: string) => Promise<R>,
+  options: ThroughPoolOptions<R>,
+): Promise<R> {
+  const { tries = 5, filter, gateway, signal, isBan: refuses = isBan } = options;
+  const { hostname: target, protocol } = url;
+  const most = isRepeatable(options) ? tries : 1;
   const ways =
     gateway === undefined
       ? (
@@ -66,14 +105,19 @@ export async function throughPool<R extends Answer>(
     let answer: R | undefined;
     let error: string | undefined;
     try {
-      answer = await send(proxy);
+      const response = await send(proxy, url.href);
+      if (NEVER_A_SITES.has(response.status) && !isOwn(response))
+        throw new Error(`The proxy itself has answered: status ${response.status}.`);
+      answer = response;
     } catch (thrown) {
       signal?.throwIfAborted();
       fault = thrown;
       error = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
     }
     const banned = answer !== undefined && (await refuses(answer));
-    if (banned) error = `status ${answer?.status}`;
+    const unreached =
+      answer !== undefined && protocol === 'http:' && UNREACHED.has(answer.status) && !isOwn(answer);
+    if (banned || unreached) error = `status ${answer?.status}`;
     last = answer ?? last;
     // A report is optional: the pool will notice by itself.
     await tell(error, banned).catch(() => {});

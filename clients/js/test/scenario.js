@@ -95,6 +95,8 @@ async function withBans(picpool, { check, isBan, throughPool }) {
   const posted = await throughPool(picpool, 'http://site.test/', send, { filter, method: 'POST' });
   check('what changes something is sent once', posted.status === 403 && asked.length === 1);
 
+  await withPagesOfProxies({ check, throughPool });
+
   asked.length = 0;
   const told = [];
   const gateway = 'http://user-country-de:secret@gate.test:8899';
@@ -109,6 +111,56 @@ async function withBans(picpool, { check, isBan, throughPool }) {
   );
   const ban = { session: first, target: 'site.test', ok: false, error: 'status 403' };
   check('a ban is reported to the gateway', JSON.stringify(told) === JSON.stringify([[ban, 'secret']]));
+}
+
+/** Proxies that answer themselves, and redirects. */
+async function withPagesOfProxies({ check, throughPool }) {
+  const run = async (url, send, more = {}) => {
+    const told = [];
+    const picpool = {
+      someProxies: async (count, { protocol }) =>
+        [1, 2, 3].slice(0, count).map((id) => ({ id, ip: '192.0.2.1', port: id, protocol })),
+      report: async ({ id }, { ok, target }) => void told.push(`${id} ${ok} ${target}`),
+    };
+    const end = await throughPool(picpool, url, send, more).then(({ status }) => status, String);
+    return { end, told: told.join() };
+  };
+  const all = '1 false site.test,2 false site.test,3 false site.test';
+  const by = (status, headers) => async (proxy) =>
+    new Response(null, { status: proxy.endsWith('2') ? 200 : status, headers });
+  const always = (status) => async () => new Response(null, { status });
+  for (const status of [407, 502, 504, 511]) {
+    const isSure = status === 407 || status === 511;
+    const elsewhere = await run('http://site.test/', by(status));
+    check(
+      `${status} of a proxy is tried elsewhere`,
+      elsewhere.end === 200 && elsewhere.told === '1 false site.test,2 true site.test',
+    );
+    const none = await run('http://site.test/', always(status));
+    const expected = isSure ? `Error: The proxy itself has answered: status ${status}.` : status;
+    check(`${status} of all proxies`, none.end === expected && none.told === all);
+    const own = await run('http://site.test/', by(status, { 'X-Picpool-Error': 'no_answer' }));
+    check(`${status} of the gateway is its word`, own.end === status);
+    const secured = await run('https://site.test/', by(status));
+    check(`${status} over https`, secured.end === (isSure ? 200 : status));
+  }
+
+  const hop = async (_proxy, url) => {
+    const at = new URL(url);
+    if (at.hostname === 'site.test')
+      return new Response(null, { status: 301, headers: { location: '//b.test/' } });
+    const location = at.protocol === 'http:' ? 'https://b.test/' : null;
+    return new Response(null, location ? { status: 302, headers: { location } } : { status: 200 });
+  };
+  const led = await run('http://site.test/', hop);
+  check(
+    'a redirect is followed',
+    led.end === 200 && led.told === '1 true site.test,1 true b.test,1 true b.test',
+  );
+  check('but not of a POST', (await run('http://site.test/', hop, { method: 'POST' })).end === 301);
+  check('and not for a function that takes no URL', (await run('http://a.test/', always(301))).end === 301);
+  const forever = async (_proxy, url) => new Response(null, { status: 307, headers: { location: url } });
+  check('nor forever', (await run('http://a.test/', forever)).end.includes('more than 20 times'));
 }
 
 /** A GIF of one pixel. */

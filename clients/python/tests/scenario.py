@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 from picpool import AsyncPicpool, GatewayRotation, Picpool, PicpoolError, Rotation, gateway_url, is_ban, proxy_url
@@ -281,10 +281,80 @@ def with_gateway():
         check("gateway: and its ban is reported", len(sessions) == 1 and told[0][1] is None)
 
 
+class Pages(BaseHTTPRequestHandler):
+    """A proxy that opens no tunnel. The last part of a path is the status of its answer, or where it leads."""
+
+    def do_GET(self):
+        path = urlsplit(self.path).path
+        status = 200 if self.server.honest in self.connection.getsockname()[0] else int(path[1:4])
+        self.send_response(status)
+        self.send_header("Location", path[5:].replace("+", "/"))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def pages_of_proxies(honest):
+    """A pool of three such proxies, what it was told of them, and the protocols that it was asked for."""
+    told, asked = [], []
+    server = ThreadingHTTPServer(("0.0.0.0", 0), Pages)
+    server.honest = honest
+
+    class Pool(Picpool):
+        def some_proxies(self, count, **filter):
+            asked.append(filter.get("protocol"))
+            return [{"id": n, "ip": f"127.0.0.{n}", "port": server.server_port, "protocol": "http"} for n in (1, 2, 3)]
+
+        def report(self, id, ok, *, target=None, error=None):
+            told.append((id, ok, target))
+
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield Pool("http://127.0.0.1:9"), told, asked
+    finally:
+        server.shutdown()
+
+
+def through_pages(url, honest="none", method="get"):
+    """What a session gets through these, and what it has told of them and asked for."""
+    from picpool.for_requests import PooledSession
+
+    with pages_of_proxies(honest) as (pool, told, asked), PooledSession(pool, tries=3) as session:
+        try:
+            return getattr(session, method)(url).status_code, told, asked
+        except OSError as error:
+            return type(error).__name__, told, asked
+
+
+def with_answers_of_proxies():
+    for status in (407, 502, 504, 511):
+        elsewhere = [(1, False, "site.test"), (2, True, "site.test")]
+        check(f"requests: {status} of a proxy is tried elsewhere", through_pages(f"http://site.test/{status}", "127.0.0.2")[:2] == (200, elsewhere))
+        got, told, _ = through_pages(f"http://site.test/{status}")
+        expected = status if status in (502, 504) else "ProxyError"
+        check(f"requests: {status} of all proxies", got == expected and [ok for _, ok, _ in told] == [False] * 3)
+        got, told, _ = through_pages(f"http://site.test/{status}", method="post")
+        check(f"requests: {status}, once", got == expected and told == [(1, False, "site.test")])
+
+
+def with_redirects():
+    got, told, asked = through_pages("http://site.test/301/http:++other.test+302+https:++third.test+")
+    hops = [(1, True, "site.test"), (2, True, "other.test")]
+    check("requests: each hop of a redirect has a proxy for its scheme", (got, told[:2], asked) == ("ProxyError", hops, ["http", "https"]))
+    check("requests: and only that is blamed which fails", told[2:] == [(n, False, "third.test") for n in (1, 2, 3)])
+
+
 def with_requests():
     import requests
     from picpool.for_requests import PooledSession
 
+    with_answers_of_proxies()
+    with_redirects()
     asked = []
     noting = answering(lambda request: asked.append(request.url.params["protocol"]) or httpx.Response(200, json={"success": True, "proxies": []}))
     with PooledSession(noting) as session:
@@ -379,9 +449,23 @@ def with_scrapy():
 
         process = CrawlerProcess({"LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "DOWNLOAD_DELAY": 0})
         before = reports()
-        for spider in (Spider, Picky, ByGateway, Idle):
-            process.crawl(spider)
-        process.start()
+        with pages_of_proxies("127.0.0.2") as (pool, blamed, _):
+
+            class Sick(PicpoolMiddleware):
+                @classmethod
+                def from_crawler(cls, crawler):
+                    return cls(crawler, dict.fromkeys(("http", "https"), Rotation(pool)), is_ban)
+
+            class Answered(Idle):
+                name = "answered"
+                start_urls = ["http://site.test/511"]
+                custom_settings = {"DOWNLOADER_MIDDLEWARES": {Sick: 560}}
+
+            for spider in (Spider, Picky, ByGateway, Idle, Answered):
+                process.crawl(spider)
+            process.start()
+    pages.remove("http://site.test/511")
+    check("scrapy: what a proxy answers itself is tried elsewhere", blamed == [(1, False, "site.test"), (2, True, "site.test")])
     check("scrapy: what never reaches a proxy says nothing of it", "http://site.test/kept" in pages and unused == [])
     pages.remove("http://site.test/kept")
     check("scrapy: a page by the one that works", any("tinyproxy" in page for page in pages))

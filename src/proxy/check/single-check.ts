@@ -2,7 +2,7 @@ import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import { createSemaphore } from '../../lib/semaphore.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
-import { formatAddress, UNKNOWN_COUNTRY } from '../proxy.ts';
+import { countryBy, formatAddress } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
 import { type BlindResult, type BlindTest, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
@@ -26,7 +26,7 @@ export interface TestOutcome {
   result: Exclude<CheckResult, { verdict: 'unknown' }> | BlindResult;
   /** The record after the check, if the caller named one. */
   record: ProxyRecord | null;
-  /** Country of the exit address if it is known, otherwise of the proxy. */
+  /** Country of the proven exit if it is known, otherwise of the proxy. */
   country: string;
 }
 
@@ -82,9 +82,8 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
   async function testUnknown(endpoint: Endpoint, { admin, payer }: Tester): Promise<TestOutcome> {
     const result = admin ? await check(endpoint) : await blind(endpoint, payer);
     demandDialled(endpoint, result);
-    const seen = result.verdict === 'alive' ? countryOf(result.exitIp) : UNKNOWN_COUNTRY;
-    const country = seen === UNKNOWN_COUNTRY ? countryOf(endpoint.ip) : seen;
-    return { result, record: null, country };
+    const seen = result.verdict === 'alive' ? result : { proof: null, exitIp: null };
+    return { result, record: null, country: countryBy(countryOf, { ...seen, ip: endpoint.ip }) };
   }
 
   async function testKnown(record: ProxyRecord): Promise<TestOutcome> {

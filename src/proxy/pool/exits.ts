@@ -2,9 +2,13 @@ import { BoundedMap } from '../../lib/bounded-map.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { Checker } from '../check/checker.ts';
+import { provenExit } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 
-/** The exit addresses of the pool's proxies, which anyone who uses a proxy shares. */
+/**
+ * The proven exit addresses of the pool's proxies, which anyone who uses a proxy shares. A proxy must not be able to
+ * make one of somebody else's address.
+ */
 interface Exits {
   has(address: string): boolean;
   /** Wraps the checker so that the exits of working proxies are remembered. */
@@ -49,9 +53,9 @@ export function createExits({ store, state, onError }: ExitsOptions): Exits {
 
   async function read(filter: Parameters<ProxyStore['stream']>[0], signal?: AbortSignal): Promise<void> {
     for await (const batch of store.stream(filter)) {
-      for (const { ip, exitIp, lastAlive } of batch) {
-        add(exitIp);
-        if (lastAlive !== null) add(ip);
+      for (const record of batch) {
+        add(provenExit(record));
+        if (record.lastAlive !== null) add(record.ip);
       }
       if (signal?.aborted) return;
     }
@@ -76,7 +80,7 @@ export function createExits({ store, state, onError }: ExitsOptions): Exits {
         const result = await checker.check(endpoint, signal);
         if (result.verdict === 'alive') {
           add(endpoint.ip);
-          add(result.exitIp);
+          add(provenExit(result));
         }
         return result;
       },

@@ -8,6 +8,7 @@ import {
   formatWithLogin,
   type ProxyFilter,
   type ProxyRecord,
+  provenExit,
   type Sort,
 } from '../proxy.ts';
 import type { EXPORT_FORMATS } from '../queries.ts';
@@ -83,11 +84,11 @@ export function visible(filter: ProxyFilter, format: ExportFormat, admin: boolea
   return { ...filter, login: false };
 }
 
-/** Returns a filter that keeps only the first of the proxies with the same exit address. */
+/** Returns a filter that keeps only the first of the proxies with the same exit address, as far as that is proven. */
 export function createExitFilter(): (record: ProxyRecord) => boolean {
   const seen = new Set<string>();
-  return ({ exitIp, ip }) => {
-    const exit = exitIp ?? ip;
+  return (record) => {
+    const exit = provenExit(record) ?? record.ip;
     if (seen.has(exit)) return false;
     seen.add(exit);
     return true;

@@ -1,5 +1,6 @@
 import {
   type CheckResult,
+  countryBy,
   type Dialled,
   type ProxyRecord,
   type Status,
@@ -44,12 +45,13 @@ export function observe(
   const passed = result.verdict === 'alive';
   const status: Status = passed ? 'alive' : 'dead';
   const exitIp = passed ? result.exitIp : (record?.exitIp ?? null);
+  const proof = passed ? result.proof : (record?.proof ?? null);
   const sameRun = record !== null && record.status === status;
   return {
     protocol: endpoint.protocol,
     ip: endpoint.ip,
     port: endpoint.port,
-    country: firstKnown(exitIp && countryOf(exitIp), countryOf(endpoint.ip), record?.country, country),
+    country: firstKnown(countryBy(countryOf, { ip: endpoint.ip, exitIp, proof }), record?.country, country),
     source: record?.source ?? source,
     status,
     responseMs: passed ? Math.max(1, Math.round(result.totalMs)) : (record?.responseMs ?? null),
@@ -66,7 +68,7 @@ export function observe(
     run: (sameRun ? record.run : 0) + (passed ? 1 : -1),
     runSince: sameRun ? Math.min(record.runSince, now) : now,
     ...uptimeAfter(record, passed, now),
-    proof: passed ? result.proof : (record?.proof ?? null),
+    proof,
     tampering: passed ? result.tampering.join(' ') : (record?.tampering ?? null),
     reports: record?.reports ?? null,
     // The login of a known proxy changes with its list, not with a check, which may have begun before.

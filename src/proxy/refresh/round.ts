@@ -57,6 +57,8 @@ export interface Round {
 export interface Scope {
   /** Includes paused lists, recently checked proxies and dead ones that are not due, if there is time. */
   all: boolean;
+  /** Checks all of these, even if that is more than the budget allows. Default: false. */
+  overdraws?: boolean;
 }
 
 /** Ends a refresh early. */

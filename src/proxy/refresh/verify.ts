@@ -8,8 +8,11 @@ import { RefreshFault, type Round, type RoundOptions } from './round.ts';
 
 /** Checking pauses while this many outcomes wait for the store. */
 const MOST_WAITING = 5_000;
-/** An hourly refresh may use this share of an hour's checks in advance, so that a new pool fills at once. */
-const AHEAD = 0.5;
+/**
+ * Shares of an hour's checks that a refresh may use in advance: for entries, so that a new pool fills at once, and for
+ * working proxies that are not due.
+ */
+const AHEAD = { discovery: 1 / 2, rechecks: 1 / 15 } as const;
 
 /** One check of a refresh: of a proxy in the pool or of a listed entry. */
 type Task = { known: Dialled } | { turn: Turn };
@@ -36,17 +39,24 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
   job.judge = (await checker.probe()).state;
   let started = 0;
 
+  const isSpent = (lane: keyof typeof AHEAD, least = -AHEAD[lane] * budget.perHour) =>
+    !scope.overdraws && budget[lane].allowance() < least;
+
   function* tasks(): Generator<Task> {
-    for (const known of candidates.known('good')) yield { known };
+    for (const known of candidates.known('good')) {
+      // Otherwise these are due.
+      if (scope.all && isSpent('rechecks')) break;
+      yield { known };
+    }
     while (queue.fresh > 0) {
-      if (!scope.all && budget.discovery.allowance() < -AHEAD * budget.perHour) break;
+      if (isSpent('discovery')) break;
       const turn = queue.next();
       if (!turn) break;
       yield { turn };
     }
     for (const known of dead) {
-      // The recheck loop takes the rest of an hourly refresh, at its own budget.
-      if (!scope.all && budget.rechecks.allowance() < 1) return;
+      // The recheck loop takes the rest, at its own budget.
+      if (isSpent('rechecks', 1)) return;
       yield { known };
     }
   }

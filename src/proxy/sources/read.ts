@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { readableBytes } from '../../lib/format.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import { breathe } from '../../lib/schedule.ts';
+import { createTextDecoder } from '../../lib/text-pieces.ts';
 import { type Kind, keyOf } from '../discovery/key.ts';
 import { createRows, NO_SOURCE, type Rows } from '../discovery/rows.ts';
 import type { CandidateSinkOptions, OnCandidate, Tally } from './candidate-sink.ts';
@@ -164,7 +165,7 @@ class ListError extends Error {
  * waits for an end scans its text again with each; large ones are cut, and other work runs in between.
  */
 function createFeed(parser: Parser) {
-  const decoder = new TextDecoder();
+  const decode = createTextDecoder();
   let gathered = '';
   let since = performance.now();
   const feed = {
@@ -174,13 +175,13 @@ function createFeed(parser: Parser) {
     async push(chunk: Uint8Array): Promise<void> {
       feed.bytes += chunk.length;
       for (let start = 0; start < chunk.length; start += PIECE) {
-        gathered += decoder.decode(chunk.subarray(start, start + PIECE), { stream: true });
+        gathered += decode(chunk.subarray(start, start + PIECE));
         if (gathered.length >= PIECE) await flush();
       }
     },
     /** `isWhole`: otherwise what was cut off at the end is dropped, because `:80` may be the beginning of `:8080`. */
     async end(isWhole: boolean): Promise<void> {
-      gathered += decoder.decode();
+      gathered += decode();
       await flush();
       if (isWhole) parser.end();
     },

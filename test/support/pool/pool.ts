@@ -29,7 +29,7 @@ export const passed: CheckResult = {
   exitIp: '192.0.2.200',
   anonymity: 'elite',
   tampering: [],
-  proof: 'relayed',
+  proof: 'tls',
 };
 export const failed: CheckResult = { verdict: 'dead', error: 'timeout' };
 export const undecided: CheckResult = { verdict: 'unknown', error: 'judge_down' };

@@ -154,8 +154,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         'src/gateway/plain.ts',
-        '    this.#moved();\n    this.#upstream.resume();',
-        '    this.#moved();',
+        '    this.#clientReads = false;\n    this.#upstream.resume();',
+        '    this.#clientReads = false;',
       ),
     ],
     proof: 'bytes',

@@ -4,6 +4,10 @@ from typing import Any
 
 #: Answers with which sites refuse an exit.
 BANS = frozenset({403, 429, 451, 503})
+#: What no site sends.
+NEVER_A_SITES = frozenset({407, 511})
+#: What a proxy says of a site that it cannot reach. Over https, only the site itself can.
+UNREACHED = frozenset({502, 503, 504})
 #: Methods that may be sent again.
 REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -16,6 +20,16 @@ def status_of(response: Any) -> int:
 def is_ban(response: Any) -> bool:
     """Whether a site refuses the exit: 403, 429, 451 or 503. An answer of the gateway itself is none."""
     return status_of(response) in BANS and not is_own_answer(response)
+
+
+def is_never_a_sites(response: Any) -> bool:
+    """Whether a proxy has answered for sure, and not the site. The gateway's own answers count as its word."""
+    return status_of(response) in NEVER_A_SITES and not is_own_answer(response)
+
+
+def is_unreached(response: Any, url: str) -> bool:
+    """Whether a proxy may say that it cannot reach the site of the URL."""
+    return status_of(response) in UNREACHED and not is_own_answer(response) and url.startswith("http:")
 
 
 def is_own_answer(response: Any) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 from urllib.parse import urlsplit
 
 import requests
+from requests.adapters import BaseAdapter
+from requests.utils import select_proxy
 
-from .bans import REPEATABLE, is_ban, status_of
+from .bans import REPEATABLE, is_ban, is_never_a_sites, is_unreached, status_of
 from .client import Picpool
 from .rotation import by_scheme
 
@@ -18,15 +20,16 @@ _KEPT_PROXIES = 8
 
 
 class PooledSession(requests.Session):
-    """A session whose requests each go through another proxy of the pool, which hears how it did. A GET is tried with up to
-    ``tries`` proxies; what changes something at the target is sent once. Without ``protocol`` in the filter, proxies are those for the
-    scheme of the URL. Socks proxies need ``PySocks``.
+    """A session whose requests each go through another proxy of the pool, which hears how it did, and redirects through others. A GET is
+    tried with up to ``tries`` proxies; what changes something at the target is sent once. Without ``protocol`` in the filter, proxies are
+    those for the scheme of the URL. Socks proxies need ``PySocks``.
 
         with PooledSession(Picpool("http://localhost:3000"), country=["DE", "FR"]) as session:
             session.get("https://example.com/", timeout=10)
 
     ``gateway``: the URL of a gateway, which is used instead of the list. ``is_ban`` tells which responses refuse the exit: such a
-    response counts as a failure of the proxy, and a GET is tried elsewhere. If all tries end so, the last response is returned.
+    response counts as a failure of the proxy, and a GET is tried elsewhere. So do 502, 503 and 504 over plain http. If all tries end so, the
+    last response is returned. 407 and 511, which only proxies send, are never returned.
     """
 
     def __init__(
@@ -45,31 +48,62 @@ class PooledSession(requests.Session):
         self._is_ban = is_ban
 
     def request(self, method: Any, url: Any, *args: Any, **options: Any) -> requests.Response:
-        if options.get("proxies"):
-            return super().request(method, url, *args, **options)
         options.setdefault("timeout", 20)
-        parts = urlsplit(str(url))
+        return super().request(method, url, *args, **options)
+
+    def get_adapter(self, url: Any) -> BaseAdapter:
+        # A redirect may lead to a scheme that the proxy before it cannot carry, so each hop has its own.
+        return _Pooled(super().get_adapter(url), self._exchange)
+
+    def _exchange(self, adapter: Any, request: requests.PreparedRequest, options: Dict[str, Any]) -> requests.Response:
+        url = str(request.url)
+        parts = urlsplit(url)
         rotation = self._rotations["https" if parts.scheme == "https" else "http"]
         refused: Optional[requests.Response] = None
         fault: Optional[BaseException] = None
-        for _ in range(self._tries if str(method).upper() in REPEATABLE else 1):
+        for _ in range(self._tries if str(request.method).upper() in REPEATABLE else 1):
             try:
                 with rotation.take(parts.hostname, faults=_FAULTS) as lease:
                     options["proxies"] = {"http": lease.url, "https": lease.url}
-                    response = super().request(method, url, *args, **options)
-                    if not self._is_ban(response):
+                    response: requests.Response = adapter.send(request, **options)
+                    if not options.get("stream"):
+                        response.content
+                    reason = f"status {status_of(response)}"
+                    if is_never_a_sites(response):
+                        response.close()
+                        raise requests.exceptions.ProxyError(f"The proxy itself has answered: {reason}.")
+                    if self._is_ban(response):
+                        lease.banned(reason)
+                    elif is_unreached(response, url):
+                        lease.failed(reason)
+                    else:
                         return response
-                    lease.banned(f"status {status_of(response)}")
                 if refused is not None:
                     refused.close()
                 refused = response
             except _FAULTS as error:
                 fault = error
             finally:
-                for adapter in self.adapters.values():
-                    for proxy in list(adapter.proxy_manager)[:-_KEPT_PROXIES]:
-                        adapter.proxy_manager.pop(proxy, None)
+                for proxy in list(adapter.proxy_manager)[:-_KEPT_PROXIES]:
+                    adapter.proxy_manager.pop(proxy, None)
         if refused is not None:
             return refused
         assert fault is not None
         raise fault
+
+
+class _Pooled(BaseAdapter):
+    """Leaves requests without a proxy of their own to the pool."""
+
+    def __init__(self, adapter: BaseAdapter, exchange: Callable[..., requests.Response]) -> None:
+        super().__init__()
+        self._adapter = adapter
+        self._exchange = exchange
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
+        if select_proxy(str(request.url), options.get("proxies")):
+            return self._adapter.send(request, *args, **options)
+        return self._exchange(self._adapter, request, options)
+
+    def close(self) -> None:
+        self._adapter.close()

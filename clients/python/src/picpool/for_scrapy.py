@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from twisted.internet.threads import deferToThread
 
-from .bans import REPEATABLE, is_ban, is_own_answer, status_of
+from .bans import REPEATABLE, is_ban, is_never_a_sites, is_unreached, status_of
 from .client import Picpool
 from .rotation import Lease, _Leases, by_scheme
 
@@ -62,15 +62,16 @@ class PicpoolMiddleware:
         banned = self._is_ban(response)
         if banned:
             lease.banned(reason)
-        # These come from proxies. A gateway says itself which of its exits has failed.
-        elif response.status in (407, 502, 503, 504) and not is_own_answer(response):
+        # A gateway says itself which of its exits has failed.
+        failed = not banned and (is_never_a_sites(response) or is_unreached(response, request.url))
+        if failed:
             lease.failed(reason)
         self._end(request)
-        if not banned or request.method not in REPEATABLE:
+        if not (banned or failed) or request.method not in REPEATABLE:
             return response
         from scrapy.downloadermiddlewares.retry import get_retry_request
 
-        again = get_retry_request(request, reason=f"banned: {reason}", spider=self._crawler.spider)
+        again = get_retry_request(request, reason=f"{'banned' if banned else 'proxy'}: {reason}", spider=self._crawler.spider)
         return again or response
 
     def process_exception(self, request: Any, exception: Exception) -> None:
