@@ -13,6 +13,8 @@ import type { Unreadable } from './unreadable.ts';
 /** Records in one command, which take about a millisecond on the server. */
 const BATCH = 1000;
 
+/** A search takes far less. Its thread keeps a replica from being collected. */
+const LINGER_MS = 600_000;
 /** Pause after the server could not be read, in ms. */
 const RETRY_MS = 1000;
 
@@ -55,6 +57,7 @@ export function createImageList({
     late: unavailable,
     open: openReplica,
     close: (replica) => replica.close(),
+    lingerMs: LINGER_MS,
     scan: newestFirst,
     async complete(replica) {
       // Until then, and if the disk is full, searches read images that are not in the index yet.

@@ -9,7 +9,7 @@ import type { Holders } from './holders.ts';
 type Passed = undefined | Promise<undefined>;
 
 /** The rules of a route that rights follow from. */
-type Demands = Partial<Pick<Matched, 'tokens' | 'admin' | 'limit' | 'invited'>>;
+type Demands = Partial<Pick<Matched, 'tokens' | 'admin' | 'limit' | 'ownToken'>>;
 
 /** Who may use which route. Identifies the caller, and refuses those without the rights that the route declares. */
 export interface Rights {
@@ -37,16 +37,16 @@ const OPEN: NeededTokens = { names: [], optional: true };
 
 export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
   /** Returns the role that this route requires, or `null` if it is open to everyone. */
-  function roleOf({ admin, limit, invited }: Demands): 'admin' | 'moderator' | 'upload' | null {
+  function roleOf({ admin, limit, ownToken }: Demands): 'admin' | 'moderator' | 'upload' | null {
     if (admin === 'or moderator') return 'moderator';
     if (admin === 'always' || (admin === 'once set' && adminIsSet)) return 'admin';
-    return limit === 'upload' && uploadNeedsToken && !invited ? 'upload' : null;
+    return limit === 'upload' && uploadNeedsToken && !ownToken ? 'upload' : null;
   }
 
-  function neededBy({ tokens = {}, admin = null, limit = 'read', invited = false }: Demands): NeededTokens {
+  function neededBy({ tokens = {}, admin = null, limit = 'read', ownToken = false }: Demands): NeededTokens {
     const names = Object.keys(tokens).filter((name) => tokens[name] !== undefined);
     if (names.length > 0) return { names, optional: false };
-    const role = roleOf({ admin, limit, invited });
+    const role = roleOf({ admin, limit, ownToken });
     if (admin !== null) return { names: ['ADMIN_TOKEN'], optional: role === null };
     return role === null ? OPEN : { names: [ISSUED_TOKEN], optional: false };
   }

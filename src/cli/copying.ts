@@ -7,7 +7,7 @@ import type { Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { AppError } from '../errors.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
-import { writeNote } from '../image/maintenance/note.ts';
+import { readNote, writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
 import { removeLeftovers } from '../image/maintenance/sweep.ts';
 import type { BlobStore } from '../image/store.ts';
@@ -15,7 +15,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { countOf, formatCount, readableBytes } from '../lib/format.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import { compareImages, copyImages, copyReviewed, type ImageTarget, removeDeleted } from './copy-images.ts';
-import { copyAlbums, copyAudit, copyProxies, copyState } from './copy-records.ts';
+import { copyAlbums, copyAudit, copyProxies, copyState, TRIAL } from './copy-records.ts';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
@@ -222,20 +222,19 @@ export async function askPatiently<T>(ask: () => Promise<T>, clock: Pick<Clock, 
 
 /** Reports whether both have the same files. That is tried, because one bucket has many names. */
 export async function haveSameFiles(one: BlobStore, other: BlobStore, folder: string): Promise<boolean> {
-  const key = `trial/${crypto.randomUUID()}`;
-  await writeNote(other, folder, key, 'whether two stores are one');
-  return one
-    .stat(key)
-    .then((found) => found !== null)
-    .finally(() => other.remove(key));
+  const mark = crypto.randomUUID();
+  await writeNote(other, folder, TRIAL, mark);
+  return readNote(one, TRIAL)
+    .then((found) => found === mark)
+    .finally(() => other.remove(TRIAL));
 }
 
 /** Reports whether both have the same records. */
-export async function haveSameRecords(one: Stores, other: Stores): Promise<boolean> {
-  const key = `trial ${crypto.randomUUID()}`;
-  await other.state.set(key, 'whether two stores are one');
-  return one.state
-    .get(key)
-    .then((found) => found !== null)
-    .finally(() => other.state.remove(key));
+export async function haveSameRecords({ state: one }: Stores, { state: other }: Stores): Promise<boolean> {
+  const mark = crypto.randomUUID();
+  await other.set(TRIAL, mark);
+  return one
+    .get(TRIAL)
+    .then((found) => found === mark)
+    .finally(() => other.remove(TRIAL));
 }

@@ -61,11 +61,13 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
 /** Reads settings as systemd does: a `#` within a value without quotes begins no comment. */
 export function settingsIn(text: string): Environment {
   const values: Record<string, string | undefined> = parseEnv(text);
-  const lines = text.matchAll(/^[ \t]*(\w+)[ \t]*=[ \t]*([^\n]*)$/gm);
+  const lines = text.matchAll(/^[ \t]*(\w+)[ \t]*=([^\n]*)$/gm);
   // Of a name that stands twice, the last line counts.
-  for (const [name, value] of new Map(Array.from(lines, ([, name = '', value = '']) => [name, value]))) {
+  for (const [name, value] of new Map(
+    Array.from(lines, ([, name = '', value = '']) => [name, value.trim()]),
+  )) {
     const read = values[name];
-    if (read !== undefined && !/^["'`]/.test(value) && value.startsWith(read)) values[name] = value.trim();
+    if (read !== undefined && !/^["'`]/.test(value) && value.startsWith(read)) values[name] = value;
   }
   return values;
 }

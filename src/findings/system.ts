@@ -12,6 +12,7 @@ import { formatCount, readableBytes } from '../lib/format.ts';
 import { affordableSockets, lowFileLimit } from '../lib/open-files.ts';
 import { freeBytesOf } from '../lib/storage-full.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { localFolders } from '../start/data-folder.ts';
 import { socketPath } from '../start/listen.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
@@ -65,9 +66,14 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   }
   const free = await freeBytesOf(standing);
   const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}, ${readableBytes(free)} free`;
-  if (!config.SERVICES.includes('image') || free >= config.IMAGE_MIN_FREE) return [ok(text)];
+  const least = config.SERVICES.includes('image') ? config.IMAGE_MIN_FREE : 0;
   const advice = `Uploads are refused below IMAGE_MIN_FREE (${readableBytes(config.IMAGE_MIN_FREE)}); free some space.`;
-  return [fail(text, advice)];
+  const others: Finding[] = [];
+  for (const other of least > 0 ? localFolders(config) : []) {
+    const left = await freeBytesOf(await nearestStanding(other)).catch(() => least);
+    if (left < least && left !== free) others.push(fail(`${other}, ${readableBytes(left)} free`, advice));
+  }
+  return [free >= least ? ok(text) : fail(text, advice), ...others];
 }
 
 /** Reports whether a missing folder could be created. */

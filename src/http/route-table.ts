@@ -22,7 +22,7 @@ export interface Matched {
   readonly cached: AnswerCache | null;
   readonly admin: NonNullable<Route['admin']> | null;
   readonly tokens: Readonly<Record<string, string | undefined>>;
-  readonly invited: boolean;
+  readonly ownToken: boolean;
   readonly queued: boolean;
   readonly evenBlocked: boolean;
   readonly dialect: ((request: Request) => Dialect | null) | null;
@@ -125,7 +125,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       cached = null,
       admin = null,
       tokens = {},
-      invited = false,
+      ownToken = false,
       queued = true,
       evenBlocked = false,
       dialect = null,
@@ -142,7 +142,7 @@ function matchesOf(name: string, routes: ReadonlyMap<string, Route>): Matched[] 
       cached: method === 'GET' ? cached : null,
       admin,
       tokens,
-      invited,
+      ownToken,
       // Requests with a body begin at once: while they waited, the body would accumulate in memory.
       queued: queued && reading,
       evenBlocked,

@@ -52,8 +52,8 @@ interface Declaration<Query, Params, Body> {
   readonly admin?: 'always' | 'once set' | 'or moderator';
   /** Tokens by the setting that contains them: a request must bring one, if any of them is set. */
   readonly tokens?: Readonly<Record<string, string | undefined>>;
-  /** True if an invitation takes the place of a token for uploads, which the handler checks. */
-  readonly invited?: true;
+  /** True if another token takes the place of one for uploads: an invitation, or that of what is changed. The handler checks it. */
+  readonly ownToken?: true;
   /** `false`: a GET begins at once, however many wait. */
   readonly queued?: false;
   /** `true`: clients whose network is blocked may call it too. */

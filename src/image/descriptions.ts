@@ -113,7 +113,7 @@ export const details = {
     id: 'changeImage',
     summary: 'Change an image',
     description:
-      'Changes who can see the image, for how long, its name, title or alternative text. Needs the delete token in a header. Cookies for an old password stop working.',
+      'Changes who can see the image, for how long, its name, title or alternative text. Needs the delete token in a header. Counts as an upload. Cookies for an old password stop working.',
     parameters: [
       {
         name: 'X-Delete-Token',

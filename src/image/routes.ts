@@ -52,6 +52,8 @@ interface ImageRoutesOptions {
   clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
+  /** Rejects for a client whose network is blocked. Default: none is. */
+  mayWrite?: (peer: string) => Promise<void>;
   /** Counts what albums cost beyond the request, as reads of the client. */
   countReads?: CountReads;
   /** How pictures are uploaded by URL. Default: not at all. */
@@ -78,7 +80,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
   const { countUpload, fromUrl = null } = options;
   const intake = createIntake({ service, albums, countUpload, fromUrl });
   const upload = createUploads({ intake, pages, basePath });
-  const host = createHost({ service, intake, basePath });
+  const host = createHost({ service, intake, basePath, mayWrite: options.mayWrite });
   const shared: Shared = { service, pages, host, basePath, cors };
   // For clients that expect the paths of their service at the root.
   const uploadingClient = (request: Request) => (clients.includes('lsky') ? lskyAtRoot(request) : null);
@@ -111,8 +113,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     route('GET /api/list', (call) => list(shared, call), { query: listQuery, about: details.list }),
     route('GET /api/search', (call) => list(shared, call), { query: searchQuery, about: details.search }),
     route('PATCH /api/image/:id', (call) => change(shared, call), {
-      body: json(changeBody),
-      about: details.change,
+      ...{ body: json(changeBody), limit: 'upload', ownToken: true, about: details.change },
     }),
     route('DELETE /api/delete/:id', (call) => remove(shared, call), { about: details.remove }),
     route('POST /api/cleanup', (call) => cleanUp(shared, call), {

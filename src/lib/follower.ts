@@ -8,8 +8,6 @@ const FRESH_MS = 250;
 const PATIENCE_MS = 400;
 /** How long a reader waits if there is no view yet. */
 const FIRST_PATIENCE_MS = 4000;
-/** An export may be read slowly. */
-const LINGER_MS = 600_000;
 /** Pause after a failed query of the log, during which readers use the current view. */
 const PAUSE_MS = 500;
 
@@ -31,9 +29,9 @@ interface FollowerOptions<View, Change> {
   complete?(view: View): Promise<void>;
   /** Applies the changes at once. The same change may arrive twice. Throws if they do not fit the view. */
   apply(view: View, changes: Change[]): void;
-  /** Frees a view that could not be filled, or was replaced some time ago. */
+  /** Frees a view that could not be filled, or was replaced. */
   close(view: View): Promise<void>;
-  /** How long a reader may still use a view that was replaced. Default: 10 minutes, in ms. */
+  /** When a view that was replaced is closed, in ms. Default: it is left to the garbage collector. */
   lingerMs?: number;
   /** Returns the error for a reader that waited too long for the first view. */
   late(cause: unknown): Error;
@@ -66,7 +64,7 @@ interface Follower<View> {
 
 /** Follows a log. Nothing runs between calls: the log is queried when a reader needs it. */
 export function createFollower<View, Change>(options: FollowerOptions<View, Change>): Follower<View> {
-  const { log, apply, lingerMs = LINGER_MS } = options;
+  const { log, apply, lingerMs } = options;
   let current: Followed<View> | null = null;
   let unfinished: View | null = null;
   let freshAt = Number.NEGATIVE_INFINITY;
@@ -118,7 +116,8 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
       try {
         const old = current;
         current = (old && (await follow(old))) ?? (await load());
-        if (old && old !== current) setTimeout(() => close(old.view), lingerMs).unref();
+        if (old && old !== current && lingerMs !== undefined)
+          setTimeout(() => close(old.view), lingerMs).unref();
         freshAt = since;
         return current;
       } catch (error) {

@@ -33,3 +33,12 @@ export async function openDataFolder(
     log('warn', 'other users can read the data: the mode cannot be changed', { paths: refused.slice(0, 10) });
   }
 }
+
+/** Returns the folders of stores that are files of this machine. */
+export function localFolders({
+  METADATA_URL,
+  BLOBS_URL,
+}: Pick<Config, 'METADATA_URL' | 'BLOBS_URL'>): string[] {
+  const [database, images] = [METADATA_URL, BLOBS_URL].map((url) => adapterOf(url).path(url));
+  return [images, database && dirname(database)].filter((one) => typeof one === 'string');
+}

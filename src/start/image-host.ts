@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { dirname } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { createTokens } from '../access/tokens.ts';
 import type { Codec } from '../codec/codec.ts';
@@ -22,20 +21,12 @@ import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/watch.ts';
 import { openCodec } from './codec.ts';
-import { temporaryFolder } from './data-folder.ts';
+import { localFolders, temporaryFolder } from './data-folder.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 import type { Operations } from './operations.ts';
 
 type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
-
-/** Returns the folders of stores that are files of this machine. */
-function localFolders({ METADATA_URL, BLOBS_URL }: Config): string[] {
-  const database = recordsAdapter(METADATA_URL).path(METADATA_URL);
-  return [filesAdapter(BLOBS_URL).path(BLOBS_URL), database && dirname(database)].filter(
-    (one) => one !== null,
-  );
-}
 
 /** Assembles what stores images; `basePath`: the path under which browsers reach them. */
 export async function openImageHost(

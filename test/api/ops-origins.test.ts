@@ -307,10 +307,14 @@ describe('the name that the server is reached at', () => {
     );
   });
 
-  test('does not matter to a program that is made of pages: it may upload, and nothing else', async () => {
+  test('does not matter to a program that is made of pages: it may upload and change what it has uploaded, and nothing else', async () => {
     for (const origin of ['app://obsidian.md', 'chrome-extension://abcdefghijklmnop']) {
       const headers = { origin, 'sec-fetch-site': 'cross-site' };
-      expect((await server.send('/api/upload', { method: 'POST', body: PNG, headers })).status).toBe(201);
+      const stored = await server.send('/api/upload', { method: 'POST', body: PNG, headers });
+      const { id, delete_token } = await json<{ id: string; delete_token: string }>(stored);
+      const own = { ...headers, 'content-type': 'application/json', 'x-delete-token': delete_token };
+      const titled = { method: 'PATCH', headers: own, body: '{"title":"Tea"}' };
+      expect((await server.send(`/api/image/${id}`, titled)).status).toBe(200);
       expect((await server.send('/api/cleanup', { method: 'POST', headers })).status).toBe(403);
     }
   });

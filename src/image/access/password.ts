@@ -41,7 +41,7 @@ export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2
     async verify(password, encoded) {
       const [scheme, cost, blockSize, parallelism, salt = '', hash = ''] = encoded.split('$');
       if (scheme !== 'scrypt') throw new Error('a password hash of an unknown kind');
-      if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return false;
+      if (Buffer.byteLength(typed(password)) > MAX_PASSWORD_BYTES) return false;
       const expected = Buffer.from(hash, 'base64url');
       const salted = Buffer.from(salt, 'base64url');
       // Hashes of earlier versions are of the text as it was sent.

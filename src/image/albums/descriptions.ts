@@ -59,7 +59,7 @@ export const albumDetails = {
   change: {
     id: 'changeAlbum',
     summary: 'Change the title, visibility or order of an album',
-    description: 'Needs the token of the album.',
+    description: 'Needs the token of the album. Counts as an upload.',
     parameters: [token],
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 413],
@@ -83,7 +83,7 @@ export const albumDetails = {
   add: {
     id: 'addToAlbum',
     summary: 'Add stored images to an album',
-    description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none.`,
+    description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none. Counts as an upload.`,
     parameters: [token],
     answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 409, 410, 413],

@@ -95,7 +95,7 @@ export function guestRoutes({
       query: keyQuery,
       limit: 'upload',
       bytes: 'upload_bytes',
-      invited: true,
+      ownToken: true,
       about: albumDetails.addAsGuest,
     }),
   ];

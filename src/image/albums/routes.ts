@@ -86,6 +86,9 @@ interface Shared extends Pick<AlbumRoutesOptions, 'albums' | 'basePath'> {
   pages: ReturnType<typeof createAlbumPages>;
 }
 
+/** Counts as an upload, but what is changed brings a token of its own. */
+const CHANGE = { limit: 'upload', ownToken: true } as const;
+
 /** Albums over HTTP. */
 export function albumRoutes(options: AlbumRoutesOptions): Route[] {
   const { albums, service, basePath, countReads } = options;
@@ -106,6 +109,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
     }),
     route('PATCH /api/albums/:id', (call) => change(shared, call), {
       body: json(albumChangeBody),
+      ...CHANGE,
       about: albumDetails.change,
     }),
     route('DELETE /api/albums/:id', (call) => remove(shared, call), {
@@ -114,6 +118,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
     }),
     route('POST /api/albums/:id/images', (call) => add(shared, call), {
       body: json(additionBody),
+      ...CHANGE,
       about: albumDetails.add,
     }),
     route('DELETE /api/albums/:id/images/:image', (call) => takeOut(shared, call), {

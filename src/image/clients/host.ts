@@ -16,10 +16,12 @@ interface HostOptions {
   intake: Intake;
   /** Path under which clients reach the image host. */
   basePath: string;
+  /** Rejects for a client whose network is blocked: its form may come to a link that he may open. */
+  mayWrite: ((peer: string) => Promise<void>) | undefined;
 }
 
 /** Makes the image host available to clients of other services, through the intake of its own upload route. */
-export function createHost({ service, intake, basePath }: HostOptions): Host {
+export function createHost({ service, intake, basePath, mayWrite }: HostOptions): Host {
   function share(base: string, { image, deleteToken }: Uploaded): Shared {
     const links = linksOf(base, image);
     return {
@@ -48,6 +50,7 @@ export function createHost({ service, intake, basePath }: HostOptions): Host {
   const remove: Host['remove'] = async ({ request, context }, named, token = null) => {
     const [, id = '', ownToken] = NAMED.exec(named) ?? [];
     const deleter = deleterOf(request, context);
+    if (!context.admin) await mayWrite?.(context.peer);
     // Any page that shows a picture can send a GET, so only the token in it counts.
     const peer = request.method === 'GET' ? null : deleter.peer;
     await service.remove(id, { ...deleter, peer, token: ownToken ?? token ?? deleter.token });

@@ -23,8 +23,8 @@ export function createCaching(maxAgeMs: number, now: () => number): Caching {
     cacheSeconds,
     cachedUntil(image) {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
-      const seconds = cacheSeconds(image);
-      return seconds === 0 ? null : now() + (seconds + STALE_S) * 1000;
+      // Shortly before a picture ends, caches may still have an answer of before.
+      return maxAgeMs < 1000 ? null : now() + (cacheSeconds(image) + STALE_S) * 1000;
     },
   };
 }
