@@ -4,6 +4,9 @@ import type { Carrier } from './desk.ts';
 /** Who has ended a tunnel. */
 export type EndedBy = 'client' | 'upstream' | 'limit';
 
+/** A tunnel that its client has ended is closed sooner, once he has read what came. */
+const ENDED_MS = 60_000;
+
 interface RelayOptions {
   client: TcpSocket;
   upstream: TcpSocket;
@@ -36,6 +39,10 @@ export class Relay implements Carrier {
     upstream.resume();
   }
 
+  get patienceMs(): number {
+    return this.#ended === 'client' && !this.#clientReads ? ENDED_MS : Number.POSITIVE_INFINITY;
+  }
+
   /** Counts and sends what was received before the relay began. */
   carry(direction: 'up' | 'down', bytes: Uint8Array): void {
     const { client, upstream } = this.#options;
@@ -53,6 +60,7 @@ export class Relay implements Carrier {
       received: (bytes) => this.#carry(direction, bytes, from),
       drained: () => {
         this.movedAt = this.#options.monotonic();
+        if (direction === 'up') this.#clientReads = false;
         to.resume();
       },
       ended: () => {
@@ -67,6 +75,8 @@ export class Relay implements Carrier {
     };
   }
   #open = 2;
+  /** Whether the client has bytes left to read. */
+  #clientReads = false;
 
   #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
     const { client, upstream, monotonic, onBytes } = this.#options;
@@ -75,7 +85,9 @@ export class Relay implements Carrier {
       this.#end('limit');
       return;
     }
-    if (!(direction === 'up' ? upstream : client).write(bytes)) from.pause();
+    const isTaken = (direction === 'up' ? upstream : client).write(bytes);
+    if (direction === 'down') this.#clientReads = !isTaken;
+    if (!isTaken) from.pause();
   }
 
   #end(by: EndedBy): void {

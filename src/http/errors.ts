@@ -123,6 +123,17 @@ export function ruleOf(schema: TSchema): Said {
       ? message('must be an integer from {least} to {most}', { least, most })
       : message('must be a number from {least} to {most}', { least, most });
   }
+  if (type === 'array') {
+    const { minItems = 0, maxItems } = schema;
+    return inEnglish(
+      maxItems === undefined ? 'must be a list' : `must be a list of ${minItems} to ${maxItems}`,
+    );
+  }
+  if (Array.isArray(schema.anyOf)) {
+    const others = schema.anyOf.filter((one: TSchema) => one.type !== 'null');
+    const orNull = others.length < schema.anyOf.length ? ', or null' : '';
+    return inEnglish(others.map((one: TSchema) => String(ruleOf(one))).join(', or ') + orNull);
+  }
   if (type !== 'string')
     return inEnglish(`must be ${type === 'object' ? 'a JSON object' : (type ?? 'something else')}`);
   const limits = [

@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import { AppError, inEnglish } from '../errors.ts';
 import type { RateName } from '../lib/rates.ts';
 import type { Description } from './describe.ts';
 import type { Dialect } from './dialect.ts';
@@ -121,6 +122,9 @@ export function json<Schema extends TSchema>(
     schema,
     async read(request) {
       const body = await readJson(request);
+      // Before the defaults of the schema make an object of it.
+      if (schema.type === 'object' && Object.prototype.toString.call(body) !== '[object Object]')
+        throw new AppError('invalid_body', inEnglish('The body must be a JSON object.'));
       tidy?.(body);
       return body as Static<Schema>;
     },

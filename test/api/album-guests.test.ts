@@ -247,6 +247,19 @@ const PLACES: Record<string, (key: string) => { headers?: Record<string, string>
   'query of a page': (key) => ({ query: `k=${key}&key=${key}` }),
 };
 
+test('an invitation is only made of an object, although nothing in it is required', async () => {
+  const album = await makeAlbum();
+  for (const body of ['null', '5', 'true', '[]', '"x"']) {
+    const headers = { ...of(album), 'content-type': 'application/json' };
+    const answer = await host.send(`/api/albums/${album.id}/invites`, { method: 'POST', body, headers });
+    expect([body, answer.status, (await json<{ error: string }>(answer)).error]).toEqual([
+      body,
+      400,
+      'The body must be a JSON object.',
+    ]);
+  }
+});
+
 test(
   'of all routes, the key of an invitation opens its own page alone; a wrong or a revoked one opens nothing',
   () =>

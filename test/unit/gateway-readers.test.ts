@@ -137,3 +137,49 @@ describe.each([
     await gateway.empty();
   });
 });
+
+test('a tunnel whose client has gone is kept for a minute, although its proxy stays', async () => {
+  const stays = createServer({ allowHalfOpen: true }, (socket) => {
+    closers.push(() => socket.destroy());
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => {
+      socket.write(bytes.toString().startsWith('CONNECT') ? 'HTTP/1.1 200 OK\r\n\r\n' : 'pong');
+    });
+  });
+  await new Promise<void>((resolve) => stays.listen(0, '127.0.0.1', resolve));
+  closers.push(() => stays.close());
+  const address = stays.address();
+  let now = 0;
+  let onLook = () => {};
+  const gateway = await startBareGateway({
+    tcp: bunTcp,
+    proxies: [`127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`],
+    limits: { idleMs: IDLE_MS },
+    monotonic: () => now,
+  });
+  closers.push(() => gateway.stop());
+  gateway.carriers.add({
+    startedAt: 0,
+    get movedAt() {
+      return now;
+    },
+    look: () => onLook(),
+    cut() {},
+  });
+  const client = connect({ port: gateway.port, host: '127.0.0.1' });
+  const answers: string[] = [];
+  client.on('data', (bytes) => {
+    answers.push(bytes.toString());
+    if (answers.length === 1) client.write('ping');
+    else client.end();
+  });
+  client.write(ASKING[2]?.ask ?? '');
+  const held = async (at: number) => {
+    now = at;
+    for (let look = 0; look < 2; look++) await new Promise<void>((resolve) => (onLook = resolve));
+    return gateway.carriers.size - 1;
+  };
+  while (answers.length < 2) await Bun.sleep(5);
+  expect(await held(59 * SECOND)).toBe(1);
+  expect(await held(62 * SECOND)).toBe(0);
+});

@@ -258,3 +258,9 @@ describe('the state', () => {
     expect(words).not.toContain('SOCKS proxies do not');
   });
 });
+
+test('an order and a range are the same in any letter case', async () => {
+  await open();
+  const { html } = await read('?sort=-LAST_CHECKED&range=7D');
+  expect([...html.matchAll(/192\.0\.2\.\d/g)].length).toBeGreaterThan(3);
+});

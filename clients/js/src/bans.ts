@@ -11,6 +11,7 @@ interface Reporter {
 export interface Answer {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
+  readonly body?: { cancel(): Promise<void> } | null;
 }
 
 /** Responses with which sites refuse an exit. */
@@ -55,8 +56,8 @@ export interface ThroughPoolOptions<R> {
  * Sends a request through one proxy after the other until a site does not refuse it, and reports how each one did. 502, 503 and 504 over plain
  * http are tried elsewhere as well. Returns the last response if all are refused, and rejects with the last error if there is none;
  * 407 and 511, which only proxies send, are errors. `send`: sends it through a proxy, such as
- * `(proxy, at) => fetch(at, { proxy, redirect: 'manual' })` in Bun. If it takes the URL, redirects of a GET are followed, each through a
- * proxy for its scheme. A `send` that follows them itself goes on with the proxy of the first.
+ * `(proxy, at) => fetch(at, { proxy, redirect: 'manual' })` in Bun. If it takes the URL, redirects of a GET within the site are followed, each
+ * through a proxy for its scheme; others are returned. A `send` that follows them itself goes on with the proxy of the first.
  */
 export async function throughPool<R extends Answer>(
   picpool: Reporter,
@@ -70,6 +71,7 @@ export async function throughPool<R extends Answer>(
     const answer = await exchange(picpool, at, send, options);
     const next = follows ? redirectOf(answer, at) : null;
     if (next === null) return answer;
+    await answer.body?.cancel();
     at = next;
   }
   throw new Error(`${url} redirects more than ${MOST_REDIRECTS} times.`);
@@ -77,11 +79,15 @@ export async function throughPool<R extends Answer>(
 
 const isRepeatable = ({ method = 'GET' }: { method?: string }) => REPEATABLE.has(method.toUpperCase());
 
-/** Returns where a response leads, or `null`. */
+/**
+ * Returns where a response leads, or `null`: only within the site, also from http to https. What `send` adds, such as a login, is not for
+ * others, nor for those who read http.
+ */
 function redirectOf({ status, headers }: Answer, from: URL): URL | null {
   const location = REDIRECTS.has(status) ? headers.get('location') : null;
   const url = location !== null && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
-  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : null;
+  const isSecured = from.protocol === 'http:' && url?.protocol === 'https:' && url.hostname === from.hostname;
+  return isSecured || url?.origin === from.origin ? url : null;
 }
 
 async function exchange<R extends Answer>(
@@ -90,7 +96,10 @@ async function exchange<R extends Answer>(
   send: (proxy: string, url: string) => Promise<R>,
   options: ThroughPoolOptions<R>,
 ): Promise<R> {
-  const { tries = 5, filter, gateway, signal, isBan: refuses = isBan } = options;
+  const { tries = 5, filter, gateway, signal } = options;
+  // Any proxy can write what only a gateway says.
+  const isWord = (answer: R) => gateway !== undefined && isOwn(answer);
+  const refuses = options.isBan ?? ((answer: R) => BANS.has(answer.status) && !isWord(answer));
   const { hostname: target, protocol } = url;
   const most = isRepeatable(options) ? tries : 1;
   const ways =
@@ -106,7 +115,7 @@ async function exchange<R extends Answer>(
     let error: string | undefined;
     try {
       const response = await send(proxy, url.href);
-      if (NEVER_A_SITES.has(response.status) && !isOwn(response))
+      if (NEVER_A_SITES.has(response.status) && !isWord(response))
         throw new Error(`The proxy itself has answered: status ${response.status}.`);
       answer = response;
     } catch (thrown) {
@@ -116,7 +125,7 @@ async function exchange<R extends Answer>(
     }
     const banned = answer !== undefined && (await refuses(answer));
     const unreached =
-      answer !== undefined && protocol === 'http:' && UNREACHED.has(answer.status) && !isOwn(answer);
+      answer !== undefined && protocol === 'http:' && UNREACHED.has(answer.status) && !isWord(answer);
     if (banned || unreached) error = `status ${answer?.status}`;
     last = answer ?? last;
     // A report is optional: the pool will notice by itself.

@@ -139,25 +139,30 @@ async function withPagesOfProxies({ check, throughPool }) {
     const none = await run('http://site.test/', always(status));
     const expected = isSure ? `Error: The proxy itself has answered: status ${status}.` : status;
     check(`${status} of all proxies`, none.end === expected && none.told === all);
-    const own = await run('http://site.test/', by(status, { 'X-Picpool-Error': 'no_answer' }));
-    check(`${status} of the gateway is its word`, own.end === status);
+    const own = by(status, { 'X-Picpool-Error': 'no_answer' });
+    const word = await run('http://site.test/', own, { gateway: 'http://gate.test:8899' });
+    check(`${status} of the gateway is its word`, word.end === status);
+    const posing = await run('http://site.test/', own);
+    check(
+      `${status} of a proxy that poses as one is not`,
+      posing.end === 200 && posing.told === elsewhere.told,
+    );
     const secured = await run('https://site.test/', by(status));
     check(`${status} over https`, secured.end === (isSure ? 200 : status));
   }
 
   const hop = async (_proxy, url) => {
     const at = new URL(url);
-    if (at.hostname === 'site.test')
-      return new Response(null, { status: 301, headers: { location: '//b.test/' } });
-    const location = at.protocol === 'http:' ? 'https://b.test/' : null;
-    return new Response(null, location ? { status: 302, headers: { location } } : { status: 200 });
+    const places = { 'http:': 'https://site.test/', 'https:': '/b', '/b': '//b.test/' };
+    const location = places[at.pathname] ?? places[at.protocol];
+    return new Response(null, { status: 302, headers: { location } });
   };
   const led = await run('http://site.test/', hop);
   check(
-    'a redirect is followed',
-    led.end === 200 && led.told === '1 true site.test,1 true b.test,1 true b.test',
+    'a redirect is followed within the site',
+    led.end === 302 && led.told === '1 true site.test,1 true site.test,1 true site.test',
   );
-  check('but not of a POST', (await run('http://site.test/', hop, { method: 'POST' })).end === 301);
+  check('but not of a POST', (await run('http://site.test/', hop, { method: 'POST' })).end === 302);
   check('and not for a function that takes no URL', (await run('http://a.test/', always(301))).end === 301);
   const forever = async (_proxy, url) => new Response(null, { status: 307, headers: { location: url } });
   check('nor forever', (await run('http://a.test/', forever)).end.includes('more than 20 times'));

@@ -104,6 +104,7 @@ export function readPageQuery(params: URLSearchParams): PageQuery {
     if ('problem' in taken) problems.push({ field, value, ...taken.problem });
     if (field in others) {
       if ('problem' in taken) given.delete(field);
+      else given.set(field, taken.shown);
     } else if ('shown' in taken) {
       filter[taken.name] = taken.value;
       values[field] = taken.shown;

@@ -22,14 +22,14 @@ def is_ban(response: Any) -> bool:
     return status_of(response) in BANS and not is_own_answer(response)
 
 
-def is_never_a_sites(response: Any) -> bool:
-    """Whether a proxy has answered for sure, and not the site. The gateway's own answers count as its word."""
-    return status_of(response) in NEVER_A_SITES and not is_own_answer(response)
+def is_never_a_sites(response: Any, gateway: bool) -> bool:
+    """Whether a proxy has answered for sure, and not the site. At a ``gateway``, its own answers count as its word."""
+    return status_of(response) in NEVER_A_SITES and not (gateway and is_own_answer(response))
 
 
-def is_unreached(response: Any, url: str) -> bool:
+def is_unreached(response: Any, url: str, gateway: bool) -> bool:
     """Whether a proxy may say that it cannot reach the site of the URL."""
-    return status_of(response) in UNREACHED and not is_own_answer(response) and url.startswith("http:")
+    return status_of(response) in UNREACHED and url.startswith("http:") and not (gateway and is_own_answer(response))
 
 
 def is_own_answer(response: Any) -> bool:

@@ -44,6 +44,7 @@ class PooledSession(requests.Session):
         super().__init__()
         self.trust_env = False
         self._rotations = by_scheme(picpool, gateway, filter)
+        self._gateway = gateway is not None
         self._tries = tries
         self._is_ban = is_ban
 
@@ -69,12 +70,12 @@ class PooledSession(requests.Session):
                     if not options.get("stream"):
                         response.content
                     reason = f"status {status_of(response)}"
-                    if is_never_a_sites(response):
+                    if is_never_a_sites(response, self._gateway):
                         response.close()
                         raise requests.exceptions.ProxyError(f"The proxy itself has answered: {reason}.")
                     if self._is_ban(response):
                         lease.banned(reason)
-                    elif is_unreached(response, url):
+                    elif is_unreached(response, url, self._gateway):
                         lease.failed(reason)
                     else:
                         return response

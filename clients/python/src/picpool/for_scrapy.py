@@ -25,8 +25,9 @@ from .rotation import Lease, _Leases, by_scheme
 
 
 class PicpoolMiddleware:
-    def __init__(self, crawler: Any, rotations: Dict[str, _Leases], is_ban: Callable[[Any], bool]) -> None:
+    def __init__(self, crawler: Any, rotations: Dict[str, _Leases], is_ban: Callable[[Any], bool], gateway: bool) -> None:
         self._crawler = crawler
+        self._gateway = gateway
         self._rotations = rotations
         self._is_ban = is_ban
 
@@ -38,7 +39,8 @@ class PicpoolMiddleware:
         url = settings.get("PICPOOL_URL")
         picpool = Picpool(url, token=settings.get("PICPOOL_TOKEN")) if url else None
         rotations = by_scheme(picpool, settings.get("PICPOOL_GATEWAY"), settings.getdict("PICPOOL_FILTER"))
-        return cls(crawler, rotations, load_object(settings.get("PICPOOL_IS_BAN") or is_ban))
+        gateway = bool(settings.get("PICPOOL_GATEWAY"))
+        return cls(crawler, rotations, load_object(settings.get("PICPOOL_IS_BAN") or is_ban), gateway)
 
     def _rotation(self, request: Any) -> _Leases:
         return self._rotations["https" if request.url.startswith("https:") else "http"]
@@ -63,7 +65,9 @@ class PicpoolMiddleware:
         if banned:
             lease.banned(reason)
         # A gateway says itself which of its exits has failed.
-        failed = not banned and (is_never_a_sites(response) or is_unreached(response, request.url))
+        failed = not banned and (
+            is_never_a_sites(response, self._gateway) or is_unreached(response, request.url, self._gateway)
+        )
         if failed:
             lease.failed(reason)
         self._end(request)
