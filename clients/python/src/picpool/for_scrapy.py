@@ -25,7 +25,7 @@ from .rotation import Lease, _Leases, by_scheme
 
 
 class PicpoolMiddleware:
-    def __init__(self, crawler: Any, rotations: Dict[str, _Leases], is_ban: Callable[[Any], bool], gateway: bool) -> None:
+    def __init__(self, crawler: Any, rotations: Dict[str, _Leases], is_ban: Callable[[Any], bool], gateway: bool = False) -> None:
         self._crawler = crawler
         self._gateway = gateway
         self._rotations = rotations
