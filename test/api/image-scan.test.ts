@@ -163,7 +163,7 @@ describe('a picture in review', () => {
         Buffer.from(await (await server.send(`/i/${id}.png`)).arrayBuffer()).equals(Buffer.from(bytes)),
       ).toBe(true);
       expect((await json(await server.send('/api/list'))).total).toBe(1);
-      expect((await decide({ id, verdict: 'block' })).status).toBe(404);
+      expect((await decide({ id, verdict: 'block' })).status).toBe(409);
     }));
 
   test('is gone for good when the administrator blocks it', () =>
@@ -227,7 +227,11 @@ describe('a picture in review', () => {
       },
       locks: createLocalLocks(),
       blobs: { move: async () => true, stat: async () => ({}) } as unknown as BlobStore,
-      images: { insert: async ({ lastAccess }) => void inserted.push(lastAccess), confirm: async () => {} },
+      images: {
+        insert: async ({ lastAccess }) => void inserted.push(lastAccess),
+        confirm: async () => {},
+        get: async () => null,
+      },
       clock: { ...systemClock, now: () => 5000 },
       onStored: () => {},
       discard: async () => {},
@@ -251,7 +255,7 @@ describe('a picture in review', () => {
         stat: async (key: string) => ({ key }),
         remove: async (key: string) => void removed.push(key),
       } as unknown as BlobStore,
-      images: { insert: async () => {}, confirm: async () => {} },
+      images: { insert: async () => {}, confirm: async () => {}, get: async () => null },
       clock: { ...systemClock, now: () => now },
       onStored: () => {},
       discard: async () => {},
@@ -280,7 +284,7 @@ describe('a picture in review', () => {
       },
       locks: { acquire: async () => ({ token: 1, lost: held.signal, release: async () => {} }) },
       blobs: {} as unknown as BlobStore,
-      images: { insert: async () => {}, confirm: async () => {} },
+      images: { insert: async () => {}, confirm: async () => {}, get: async () => null },
       clock: systemClock,
       onStored: () => {},
       discard: async () => {},

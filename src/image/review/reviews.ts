@@ -18,7 +18,7 @@ export interface Reviews {
   list(): Promise<readonly ImageRecord[]>;
   /** Returns its file. Rejects with `not_found`. */
   file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
-  /** Turns it into a normal image, or removes it. Rejects with `not_found`. */
+  /** Turns it into a normal image, or removes it. Rejects with `not_found`, and with `conflict` if one to block was allowed. */
   decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
   /** Returns the record, or `null` if no such picture is in review. */
   find(id: string): Promise<ImageRecord | null>;
@@ -34,7 +34,7 @@ interface ReviewsOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   blobs: BlobStore;
-  images: Pick<ImageStore, 'insert' | 'confirm'>;
+  images: Pick<ImageStore, 'insert' | 'confirm' | 'get'>;
   clock: Pick<Clock, 'now' | 'sleep'>;
   /** Called with each picture that was allowed; again if the decision was interrupted and is repeated. */
   onStored: (image: ImageRecord) => void;
@@ -153,6 +153,12 @@ export function createReviews({
     async decide(id, verdict) {
       if (verdict === 'block') {
         if (await withdraw(id)) return;
+        // That it is not there would mean that it is gone.
+        if ((await images.get(id)) !== null)
+          throw new AppError(
+            'conflict',
+            inEnglish('This picture is not in review any more: it was allowed.'),
+          );
         throw notHeld();
       }
       await change(async (held) => {
