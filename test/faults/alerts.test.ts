@@ -176,6 +176,8 @@ test.skipIf(absent('prometheus'))(
     } finally {
       await stop();
       await link.stop();
+      // It still runs if something before has failed.
+      await redis.kill();
       await redis.start();
     }
   },
