@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -64,14 +64,16 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
     const advice = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
     return [fail(`${standing} is not writable`, advice)];
   }
-  const free = await freeBytesOf(standing);
+  const [free, { dev }] = await Promise.all([freeBytesOf(standing), stat(standing)]);
   const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}, ${readableBytes(free)} free`;
   const least = config.SERVICES.includes('image') ? config.IMAGE_MIN_FREE : 0;
   const advice = `Uploads are refused below IMAGE_MIN_FREE (${readableBytes(config.IMAGE_MIN_FREE)}); free some space.`;
   const others: Finding[] = [];
   for (const other of least > 0 ? localFolders(config) : []) {
-    const left = await freeBytesOf(await nearestStanding(other)).catch(() => least);
-    if (left < least && left !== free) others.push(fail(`${other}, ${readableBytes(left)} free`, advice));
+    const place = await nearestStanding(other);
+    if ((await stat(place)).dev === dev) continue;
+    const left = await freeBytesOf(place).catch(() => least);
+    if (left < least) others.push(fail(`${other}, ${readableBytes(left)} free`, advice));
   }
   return [free >= least ? ok(text) : fail(text, advice), ...others];
 }

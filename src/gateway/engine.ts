@@ -8,10 +8,8 @@ import { type OnEnd, Race, type RaceOptions, type Wish } from './race.ts';
 import { exitOf, type Kind, type Upstream } from './upstream.ts';
 import { createVisits } from './visits.ts';
 
-export type EngineOptions = Pick<Common, 'testimony' | 'onFailure' | 'random'> & {} & Omit<
-    RaceOptions,
-    'upstreamOf'
-  >;
+export type EngineOptions = Pick<Common, 'testimony' | 'onFailure' | 'random'> &
+  Omit<RaceOptions, 'upstreamOf'>;
 
 /** Beyond this, the least recently used account is forgotten. */
 const MOST_ACCOUNTS = 1_000;

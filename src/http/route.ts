@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { AppError, inEnglish } from '../errors.ts';
+import { isRecord } from '../lib/foreign-json.ts';
 import type { RateName } from '../lib/rates.ts';
 import type { Description } from './describe.ts';
 import type { Dialect } from './dialect.ts';
@@ -123,7 +124,7 @@ export function json<Schema extends TSchema>(
     async read(request) {
       const body = await readJson(request);
       // Before the defaults of the schema make an object of it.
-      if (schema.type === 'object' && Object.prototype.toString.call(body) !== '[object Object]')
+      if (schema.type === 'object' && !isRecord(body))
         throw new AppError('invalid_body', inEnglish('The body must be a JSON object.'));
       tidy?.(body);
       return body as Static<Schema>;

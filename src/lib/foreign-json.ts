@@ -23,6 +23,11 @@ export function parseForeignJson(
   return JSON.parse(text);
 }
 
+/** Reports whether a value of JSON is an object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Counts brackets outside strings. In text that is not JSON the count has no meaning, but that is refused anyway. */
 function isTooDeep(text: string, maxDepth: number): boolean {
   let depth = 0;

@@ -3,6 +3,7 @@ import { parseConfig } from '../../src/config.ts';
 import type { Finding } from '../../src/findings/finding.ts';
 import { grouped } from '../../src/findings/network.ts';
 import { openFindings } from '../../src/findings/settings.ts';
+import { localFolders } from '../../src/start/data-folder.ts';
 
 test('the doctor groups equal problems', () => {
   const away = (about: string): Finding => ({ level: 'warn', about, text: 'could not be reached' });
@@ -31,4 +32,11 @@ test('everything that the settings leave open comes with the setting that closes
     'public_url',
     'trusted_proxies',
   ]);
+});
+
+test('free space counts where stores are files of this machine', () => {
+  const folders = (METADATA_URL: string, BLOBS_URL: string) => localFolders({ METADATA_URL, BLOBS_URL });
+  expect(folders('sqlite:/records/picpool.db', 'file:/pictures')).toEqual(['/pictures', '/records']);
+  expect(folders('sqlite::memory:', 'file:/pictures')).toEqual(['/pictures']);
+  expect(folders('redis://db', 's3://bucket')).toEqual([]);
 });

@@ -3,18 +3,11 @@ import type { Page } from 'playwright-core';
 import { ADMIN_TOKEN } from '../support/admin.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { startScanner } from '../support/scanner.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
 
-/** Sends pictures to review whose name says so. */
-const scanner = Bun.serve({
-  port: 0,
-  hostname: '127.0.0.1',
-  async fetch(request) {
-    const { data } = (await request.json()) as { data: { filename: string } };
-    return Response.json({ verdict: data.filename.startsWith('review') ? 'review' : 'allow' });
-  },
-});
+const scanner = startScanner();
 const server = startSite({
   ...{ SERVICES: 'image', ADMIN_TOKEN, TRUSTED_PROXIES: 'loopback' },
   IMAGE_SCAN_URL: `http://127.0.0.1:${scanner.port}/`,

@@ -14,6 +14,7 @@ import { startBrowser } from '../support/browser/browser.ts';
 import { drawScene } from '../support/images/scene.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
 import { seedPool } from '../support/pool/seeded.ts';
+import { startScanner } from '../support/scanner.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { overflowOf } from './visitor.ts';
 
@@ -45,15 +46,7 @@ if (shots !== undefined) await mkdir(shots, { recursive: true });
 const folder = await mkdtemp(join(tmpdir(), 'picpool-walk-'));
 await seedPool(folder, Date.now(), 20_000);
 await seedGallery(folder, Date.now(), 10_000);
-/** Sends pictures to review whose name says so. */
-const scanner = Bun.serve({
-  port: 0,
-  hostname: '127.0.0.1',
-  async fetch(request) {
-    const { data } = (await request.json()) as { data: { filename: string } };
-    return Response.json({ verdict: data.filename.startsWith('review') ? 'review' : 'allow' });
-  },
-});
+const scanner = startScanner();
 await writeFile(join(folder, 'terms.txt'), 'Show only what you may show.\n\nWhat breaks the law goes.');
 const server = await startServer(
   values.on === 'deno' ? 'deno' : 'bun',

@@ -1,5 +1,5 @@
 import { canonicalAddress } from '../../lib/address.ts';
-import { parseForeignJson } from '../../lib/foreign-json.ts';
+import { isRecord, parseForeignJson } from '../../lib/foreign-json.ts';
 import { isProven } from './judge.ts';
 
 /** What a page shows of a request, whatever the page's format. */
@@ -62,10 +62,6 @@ function parseRecord(body: string): Record<string, unknown> | null {
   } catch {
     return null;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

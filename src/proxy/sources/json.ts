@@ -1,7 +1,7 @@
-import { parseForeignJson } from '../../lib/foreign-json.ts';
+import { isRecord, parseForeignJson } from '../../lib/foreign-json.ts';
 import type { CandidateSink } from './candidate-sink.ts';
 import { createHtmlParser } from './html.ts';
-import { isFields, takeRecord } from './record.ts';
+import { takeRecord } from './record.ts';
 import type { Parser } from './source.ts';
 
 /** Longer than any description of one proxy. Some lists hold a page of HTML in one string, which is longer. */
@@ -156,7 +156,7 @@ function createElementParser(sink: CandidateSink): Parser {
 function takeElement(text: string, sink: CandidateSink): void {
   try {
     const value: unknown = parseForeignJson(text, { maxLength: LONGEST_ELEMENT });
-    if (!isFields(value) || takeRecord(value, sink) || takeRecord(inLowerCase(value), sink)) return;
+    if (!isRecord(value) || takeRecord(value, sink) || takeRecord(inLowerCase(value), sink)) return;
     const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
     if (pages.length === 0) sink.reject();
     for (const page of pages) {

@@ -1,3 +1,4 @@
+import { isRecord } from '../../lib/foreign-json.ts';
 import type { LoginParts } from '../login.ts';
 import { isCountryCode } from '../pool/country-code.ts';
 import type { Protocol } from '../proxy.ts';
@@ -42,10 +43,10 @@ export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
   const port = textOf(fields.port);
   const country = countryOf(fields);
   const said = fields.protocols ?? fields.protocol;
-  if (Array.isArray(said) && isFields(said[0])) {
+  if (Array.isArray(said) && isRecord(said[0])) {
     // One address with several ports: `protocols: [{ type, port }]`.
     for (const part of said)
-      takeRecord({ ip: address, port, country, ...loginIn(fields), ...(isFields(part) ? part : {}) }, sink);
+      takeRecord({ ip: address, port, country, ...loginIn(fields), ...(isRecord(part) ? part : {}) }, sink);
     return true;
   }
   const protocols = protocolsIn(said ?? fields.type);
@@ -94,19 +95,15 @@ function loginIn(fields: Fields): LoginParts | null {
 function countryOf(fields: Fields): string | null {
   for (const name of COUNTRY_FIELDS) {
     const value = fields[name];
-    const code = isFields(value) ? textOf(value.iso_code ?? value.code) : textOf(value);
+    const code = isRecord(value) ? textOf(value.iso_code ?? value.code) : textOf(value);
     if (isCountryCode(code.toUpperCase())) return code.toUpperCase();
   }
   for (const name of NESTED_FIELDS) {
     const value = fields[name];
-    const country = isFields(value) ? countryOf(value) : null;
+    const country = isRecord(value) ? countryOf(value) : null;
     if (country) return country;
   }
   return null;
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function textOf(value: unknown): string {
