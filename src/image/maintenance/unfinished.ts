@@ -166,8 +166,9 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
       const key = newKey();
       const business: Business = { kind, at: now(), images: [image] };
       open.set(key, business);
+      // First, because this process may die while the store has yet to do what it was asked for.
+      await note(key, business);
       await finishBusiness(key, business).catch(() => {});
-      if (open.has(key)) await note(key, business);
     },
 
     async finish() {

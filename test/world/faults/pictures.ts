@@ -187,8 +187,18 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         `${IMAGE}/maintenance/unfinished.ts`,
-        '      if (open.has(key)) await note(key, business);\n',
-        '',
+        '      await note(key, business);\n      await finishBusiness(key, business).catch(() => {});\n',
+        '      await finishBusiness(key, business).catch(() => {});\n',
+      ),
+    ],
+  },
+  {
+    name: 'what is to be taken back is noted only when it could not be at once',
+    changes: [
+      change(
+        `${IMAGE}/maintenance/unfinished.ts`,
+        '      await note(key, business);\n      await finishBusiness(key, business).catch(() => {});\n',
+        '      await finishBusiness(key, business).catch(() => {});\n      if (open.has(key)) await note(key, business);\n',
       ),
     ],
   },
