@@ -114,12 +114,10 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
     return { ...entry, stage };
   }
 
-  /** Carries it out as far as that has not been done. */
+  /** Tells what was carried out. */
   async function settle(entry: StagedEntry): Promise<void> {
-    const act = readEntry(entry);
-    if (entry.stage === OPEN) await carriers.get(act.what)?.carryOut(act);
     if (entry.stage === OPEN && tell) await store.advance(entry.id, CARRIED_OUT);
-    await tell?.(lineOf(act));
+    await tell?.(lineOf(readEntry(entry)));
     await store.advance(entry.id, DONE);
   }
 
@@ -151,8 +149,7 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
       if (!isUnclear(error)) await refuse(entry, error as AppError).catch(onError);
       throw error;
     }
-    const telling = tell && entry.stage === OPEN ? store.advance(entry.id, CARRIED_OUT) : Promise.resolve();
-    await awhile(telling.then(() => settle({ ...entry, stage: CARRIED_OUT })));
+    await awhile(settle(entry));
     return done;
   }
 
@@ -173,17 +170,26 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
     await awhile(append(act, true).then(settle));
   }
 
-  /** As `settle`, for what another has begun. Returns false if it was refused, or had been done already. */
+  /**
+   * Carries out what another has begun, as far as that has not been done. Returns false if it was refused, or had been
+   * done already.
+   */
   async function settleOthers(entry: StagedEntry): Promise<boolean> {
+    const act = readEntry(entry);
+    let isDone = true;
     try {
-      await settle(entry);
-      return true;
+      if (entry.stage === OPEN) await carriers.get(act.what)?.carryOut(act);
     } catch (error) {
       if (isUnclear(error)) throw error;
-      if ((error as AppError).code === 'not_found') await settle({ ...entry, stage: CARRIED_OUT });
-      else await refuse(entry, error as AppError);
-      return false;
+      if ((error as AppError).code !== 'not_found') {
+        await refuse(entry, error as AppError).catch(onError);
+        return false;
+      }
+      isDone = false;
     }
+    if (entry.stage === OPEN) await awhile(settle(entry));
+    else await settle(entry);
+    return isDone;
   }
 
   return { append, refuse, track, work, inFullStore, settleOthers, running, lineOf, onError };

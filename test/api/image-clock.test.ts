@@ -197,4 +197,32 @@ describe('a clock', () => {
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0 });
       expect(await statusOf(host, image.raw_url)).toBe(200);
     }));
+
+  test('that jumps ahead while expired pictures are removed ends none that has not expired', () =>
+    withHost(async (host) => {
+      await host.upload(png, 'expires_in=10m');
+      const image = await host.upload(png, 'expires_in=2h');
+      await run(host, HOUR_MS / 3);
+      const { removeEnded } = host.images;
+      host.images.removeEnded = (...given) => {
+        host.clock.ms += 5 * DAY_MS;
+        return removeEnded.apply(host.images, given);
+      };
+      await host.service.removeEnded();
+      host.clock.ms -= 5 * DAY_MS;
+      expect(await statusOf(host, image.raw_url)).toBe(200);
+      expect(await host.images.summary()).toMatchObject({ images: 1 });
+    }));
+
+  test('that is behind for a moment, which nobody noted, lets the views of this moment count', () =>
+    withHost(async (host) => {
+      const image = await host.upload(png);
+      await run(host, 10 * HOUR_MS);
+      await host.upload(png);
+      host.clock.ms -= 20 * HOUR_MS;
+      expect(await statusOf(host, image.raw_url)).toBe(200);
+      host.clock.ms += 20 * HOUR_MS;
+      await run(host, 90 * DAY_MS - 5 * HOUR_MS);
+      expect(await json(await cleanUp(host))).toMatchObject({ removed: 0 });
+    }));
 });

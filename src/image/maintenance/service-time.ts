@@ -50,6 +50,11 @@ export interface ServiceTime {
    * sentence; `null` if it is.
    */
   doubt(): Promise<string | null>;
+  /**
+   * Returns the time by which what has expired may be removed, ms since 1970; 0 while the time is in doubt. A clock that
+   * jumps afterwards does not change it.
+   */
+  expiresBy(): Promise<number>;
   /** Ends the doubt: the operator says that the clock is right. The pause stays a pause. */
   settle(): Promise<void>;
   /**
@@ -98,7 +103,8 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
       if (account.doubt && account.doubt.since !== known?.doubt?.since) {
         log('error', 'idle and expired images are not removed', { reason: account.doubt.reason });
       }
-      noted = account.at;
+      const wasAhead = (known?.at ?? 0) - account.at > DOUBT_MS;
+      noted = wasAhead ? account.at : Math.max(noted, known?.at ?? 0, account.at);
       unstored = account;
       const done = await state.setFenced(SERVICE_STATE, JSON.stringify(account), lease.token);
       unstored = null;
@@ -119,6 +125,10 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
       const { doubt } = await current();
       if (doubt === null) return null;
       return `${doubt.reason} ${KEPT}`;
+    },
+    async expiresBy() {
+      const { at, doubt } = await current();
+      return doubt === null ? at : 0;
     },
     async settle() {
       const isSaved = save((account) => ({ ...account, doubt: null })).catch((cause) => {

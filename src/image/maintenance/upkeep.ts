@@ -70,7 +70,8 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   const now = () => clock.now();
   const accesses = createAccessLog({
     images,
-    now,
+    // Also while the clock is behind, a view counts.
+    now: serviceTime.stamp,
     log,
     onWritten(ids) {
       for (const id of ids) records.forget(id);
@@ -79,7 +80,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   const doubts = createDoubts({ state, blobs, images, now, log, ...(onDoubt && { onChange: onDoubt }) });
   const { retentionMs } = options.limits;
   const cleanup = createCleanup({ ...options, doubts, accesses, retentionMs, now });
-  const removeEnded = createExpiry({ ...options, now });
+  const removeEnded = createExpiry(options);
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
 
@@ -114,10 +115,10 @@ const BATCH = 100;
  */
 const AT_ONCE = 16;
 
-interface ExpiryOptions
-  extends Pick<UpkeepOptions, 'images' | 'reviews' | 'onRemoved' | 'unfinished' | 'serviceTime' | 'log'> {
-  now: () => number;
-}
+type ExpiryOptions = Pick<
+  UpkeepOptions,
+  'images' | 'reviews' | 'onRemoved' | 'unfinished' | 'serviceTime' | 'log'
+>;
 
 /**
  * Creates a function that removes images that have expired, or whose last view counts as seen. All copies of the
@@ -125,21 +126,19 @@ interface ExpiryOptions
  * no clock has ended, because a clock that is ahead would remove what has not expired; nobody sees it meanwhile. Other
  * doubts do not stop it, as they do not stop a deletion by an uploader.
  */
-function createExpiry({ images, reviews, now, onRemoved, unfinished, serviceTime, log }: ExpiryOptions) {
+function createExpiry({ images, reviews, onRemoved, unfinished, serviceTime, log }: ExpiryOptions) {
   return async (signal: AbortSignal): Promise<void> => {
     await unfinished.finish();
-    const isDoubtful = (await serviceTime.doubt()) !== null;
-    const endOf = () => (isDoubtful ? 0 : now());
-    if (!isDoubtful)
-      await reviews?.removeExpired().catch((cause) => log('warn', 'expired reviews not removed', { cause }));
+    const end = await serviceTime.expiresBy();
+    await reviews?.removeExpired(end).catch((cause) => log('warn', 'expired reviews not removed', { cause }));
     while (!signal.aborted) {
-      const ended = await images.endedBy(endOf(), BATCH);
+      const ended = await images.endedBy(end, BATCH);
       if (ended.length === 0) break;
       let some = false;
       const failures: unknown[] = [];
       const removal = unfinished.during('removal', ended, async (done) => {
         const work = async (image: ImageRecord) => {
-          if (await images.removeEnded(image.id, endOf())) {
+          if (await images.removeEnded(image.id, end)) {
             some = true;
             await onRemoved(image);
           }

@@ -149,10 +149,8 @@ export function createThumbnails({
       }
     },
 
-    forget(key) {
-      void bytes.add(-(sizes.get(key) ?? 0));
-      sizes.delete(key);
-    },
+    // What has removed it has discounted it, or else the next sweep counts without it.
+    forget: (key) => void sizes.delete(key),
 
     async discount(key) {
       const size = sizes.get(key) ?? (await blobs.stat(key).catch(() => null))?.size ?? 0;
