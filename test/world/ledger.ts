@@ -95,6 +95,8 @@ export interface Ledger {
   retentionMs: number;
   /** Whether nothing goes wrong but clients who leave. */
   isCalm: boolean;
+  /** Whether the records are full for a while: entries of reviews that lead to nothing stay then. */
+  isFull: boolean;
   /** Whether all clocks are right. */
   isTimely: boolean;
   /** Since when they are. */

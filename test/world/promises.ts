@@ -92,14 +92,17 @@ export async function keptFailures(ledger: Ledger, { images }: RecordsModel): Pr
 
 /** What was deleted, blocked or has expired is not there, although in the end it would not be in any case. */
 export async function keptRemovals(
-  { pictures, examined }: Ledger,
-  { images }: RecordsModel,
+  { pictures, examined, isFull }: Ledger,
+  { images, state }: RecordsModel,
 ): Promise<string[]> {
   const broken: string[] = [];
+  const held = (await state.get('image-reviews')) ?? '';
   for (const { id, name, removedAt, isDoubtful } of pictures.values()) {
     if (removedAt === null || isDoubtful || removedAt > trueTime() - MARGIN_MS) continue;
     examined.gone++;
     if (await images.get(id)) broken.push(`${name} (${id}) was deleted, and is stored`);
+    if (!isFull && held.includes(id))
+      broken.push(`${name} (${id}) was deleted, and waits for the administrator`);
   }
   return broken;
 }

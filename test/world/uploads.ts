@@ -42,6 +42,7 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
     const form = many > 1 ? formOf(names, contents) : null;
     const leaves = !isFavourite && happens(0.1);
     let by: Copy | null = null;
+    let wasWrong = false;
     const answer = await ask('POST', `/api/upload?${query}`, {
       body: form?.body ?? contents[0] ?? '',
       headers: { 'content-type': form?.type ?? 'application/octet-stream' },
@@ -49,16 +50,17 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
       ...(leaves && { leaveMs: 200 * chance() ** 4 }),
       sentTo: (copy) => {
         by = copy;
+        wasWrong = copy.skewMs !== 0;
       },
     });
     // Nobody can know whether it was stored.
-    if (answer === 'lost') return tryAgain();
+    if (answer === 'lost') return tryAgain(suspect);
     const isDoubtful = isDuring(ledger.disaster, sentAt, trueTime());
     if (answer === 'left' || ![201, 202].includes(answer.status)) {
       // What failed is taken back where it was written.
       const failure = { at: trueTime(), by, hasLeft: answer === 'left' };
       if (!isDoubtful) for (const one of names) ledger.failures.push({ name: one, ...failure });
-      return answer === 'left' ? undefined : tryAgain();
+      return answer === 'left' ? undefined : tryAgain(suspect);
     }
     const said = JSON.parse(new TextDecoder().decode(answer.body));
     const results: Record<string, string>[] = said.results ?? [said];
@@ -76,7 +78,7 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
         token: image.delete_token ?? '',
         sentAt,
         at: trueTime(),
-        byWrongClock: answer.copy.skewMs !== 0,
+        byWrongClock: wasWrong || answer.copy.skewMs !== 0,
         expiresIn: wishes.expires_in ? LIVES[wishes.expires_in as keyof typeof LIVES] : null,
         maxViews: wishes.max_views ? Number(wishes.max_views) : null,
         ...{
@@ -110,10 +112,10 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
   }
 
   /** Who got an error mostly does the same again, soon. */
-  async function tryAgain(): Promise<void> {
+  async function tryAgain(mustWait: boolean): Promise<void> {
     if (happens(0.3)) return;
     await pause(between(0.2, 10) * SECOND);
-    await upload();
+    await upload({ mustWait });
   }
 
   /** Whether a picture that was there then is there still. */

@@ -191,8 +191,7 @@ export function createUser(name: string, around: Surroundings) {
     for (let times = 0; times < 4; times++) await view(picture, 0.1 * chance());
   }
 
-  async function remove(): Promise<void> {
-    const picture = pick();
+  async function remove(picture = pick()): Promise<void> {
     if (!picture || picture.isFavourite) return;
     const since = trueTime();
     picture.removalAskedAt ??= since;
@@ -310,7 +309,8 @@ export function createUser(name: string, around: Surroundings) {
     });
     // It was moved among files that are others.
     if (isDuring(ledger.disaster, since, trueTime())) picture.isDoubtful = true;
-    if (verdict === 'allow' && (typeof answer === 'string' || answer.status === 503)) await decide(picture);
+    if (verdict === 'allow' && (typeof answer === 'string' || answer.status === 503))
+      await (happens(0.5) ? decide(picture) : remove(picture));
     if (typeof answer === 'string') return;
     const waits = waited && !picture.isDoubtful && !isDuring(ledger.disaster, since - GRACE_MS, trueTime());
     if (waits) ledger.examined.review++;
@@ -365,7 +365,7 @@ export function createUser(name: string, around: Surroundings) {
     [0.02, peek],
     [0.11, albums.act],
     [0.08, () => viewSmall()],
-    [0.08, remove],
+    [0.08, () => remove()],
     [0.06, change],
     [0.03, changeTwice],
     [0.09, () => decide()],

@@ -140,6 +140,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     disaster: null as Disaster | null,
     retentionMs: options.retentionMs,
     isCalm: isCalmCourse(options),
+    isFull: options.full === 'records',
     isTimely: options.jumpMs === 0,
     timelySince: 0,
     keepsTime: options.jumpMs <= 0 || options.jumpMs > DAY + HOUR,

@@ -12,6 +12,12 @@ export const WORLDS = {
   images: ['images'],
   /** Over the real adapters for SQLite and folders. */
   real: ['images', '--with', '{"real":true}'],
+  /** Over stores that often hang, or answer late. */
+  hanging: [
+    'images',
+    '--with',
+    '{"trouble":{"refused":0,"lost":0,"late":0.02,"hangs":0.06,"death":0},"disaster":false,"full":null}',
+  ],
   pool: ['pool'],
   bytes: ['bytes'],
 };

@@ -17,6 +17,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
     changes: [
       change(`${IMAGE}/owner-actions.ts`, "if (mayCome) await unfinished.settle('take-back', image);", ''),
     ],
+    proof: 'hanging',
   },
   {
     name: 'a client that leaves has its picture published',
@@ -149,7 +150,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
         'demandHeld();\n      await (state as StateStore).set(KEY, JSON.stringify(changed));',
       ),
     ],
-    proof: 'images',
+    proof: 'hanging',
   },
   {
     name: 'a picture that is blocked leaves its file',
