@@ -42,6 +42,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     readonly #peerOf: PeerOf;
     holder: RequestContext['holder'] = null;
     judgeToken = judgeNothing;
+    dialect: RequestContext['dialect'] = null;
     #socketPeer: string | undefined;
     #peer: string | undefined;
     #bringsAdminToken: boolean | undefined;

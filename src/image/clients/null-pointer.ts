@@ -1,6 +1,5 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
-import { readFields } from '../upload/body.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
 
@@ -50,37 +49,23 @@ function optionsOf({ expires, secret, ...fields }: Fields): Record<string, strin
   return options;
 }
 
+/** Reports whether a form that was sent to the link of a picture is one of 0x0, and not that of the page. */
+export const isManaging = (fields: Fields) => 'token' in fields || 'delete' in fields;
+
 /** Carries out a form with `token` and `delete`, sent to the link of a picture. */
 export async function manageByForm(
   call: Caller,
   host: Host,
   file: string,
-  fields: URLSearchParams,
+  fields: Fields,
 ): Promise<Response> {
-  const token = fields.get('token');
-  if (!fields.has('delete'))
+  call.context.dialect = plainRefusal;
+  if (fields.delete === undefined)
     throw invalidParameter('delete', inEnglish('A picture can only be deleted here: send delete=.'));
-  if (!token)
+  if (!fields.token)
     throw new AppError('forbidden', inEnglish('Send the X-Token of the upload in the field token.'));
-  await host.remove(call, file, token);
+  await host.remove(call, file, fields.token);
   return text('The picture is deleted.');
 }
 
-const manage: ClientRoute = {
-  method: 'POST',
-  path: '/:rest',
-  limit: 'write',
-  dialect: plainRefusal,
-  answer: async (call, host, file) =>
-    manageByForm(call, host, file, new URLSearchParams(await readFields(call.request))),
-};
-
-export const nullPointer: Client = { name: '0x0', routes: [upload, manage] };
-
-/**
- * Returns the route for a request to the link of a picture that is certainly from a client of 0x0: a multipart form;
- * `null` for any other.
- */
-export function nullPointerAtLink({ headers }: Request): ClientRoute | null {
-  return /^multipart\/form-data\s*(;|$)/i.test(headers.get('content-type') ?? '') ? manage : null;
-}
+export const nullPointer: Client = { name: '0x0', routes: [upload] };
