@@ -162,15 +162,6 @@ describe('transparency', () => {
 
 describe('animation', () => {
   for (const input of ['gif', 'webp'] as const) {
-    for (const format of ['gif', 'webp'] as const) {
-      test(`an animated ${input} stays animated as ${format}, with its delays and loops`, async () => {
-        const result = await bench.convert(await animation(input), { format });
-        expect(result).toMatchObject({ format, width: 48, height: 32, frames: 3 });
-        const { pages, delay, loop } = await sharp(result.bytes).metadata();
-        expect({ pages, delay, loop }).toEqual({ pages: 3, delay: [100, 200, 300], loop: 2 });
-      });
-    }
-
     for (const format of ['jpeg', 'avif'] as const) {
       test(`${format} of an animated ${input} shows the first frame`, async () => {
         const result = await bench.convert(await animation(input), { format });
