@@ -239,15 +239,6 @@ describe('a smaller version', () => {
     expect((await host.send(path)).status).toBe(404);
   });
 
-  test('is made of a wider one that is there', async () => {
-    const large = await host.upload(new Uint8Array(await photo(700, 500)));
-    await host.send(`${pathOf(large.raw_url)}?w=640`);
-    await host.blobs.remove(`${large.id}.webp`);
-    const made = await host.send(`${pathOf(large.raw_url)}?w=160`);
-    const { width, height } = await sharp(await bodyOf(made)).metadata();
-    expect([width, height]).toEqual([160, 114]);
-  });
-
   test('never has more bytes than the image, which is sent in its place', async () => {
     const drawing = await host.upload(new Uint8Array(await screenshot(1000, 700)));
     const sizes = new Map<number, Uint8Array>();

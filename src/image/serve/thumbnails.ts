@@ -7,15 +7,13 @@ import { AppError, invalidField, message } from '../../errors.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
-import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../records/blob-keys.ts';
+import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { notFound } from '../records/missing.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
-/** Only versions up to this width may be made from another version. */
-const SMALLEST = 160;
 
 /** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
@@ -74,7 +72,8 @@ export function createThumbnails({
     if (stored) return stored.size;
     // Checked before the conversion, which would otherwise be wasted.
     (await quota?.reserve(1))?.();
-    const source = await sourceOf(image, width);
+    const source = await readPlaced(blobs, originalKey(image));
+    if (source === null) throw notFound();
     const name = randomUUID();
     const input = join(folder, `${name}.in`);
     const output = join(folder, `${name}.out`);
@@ -103,26 +102,6 @@ export function createThumbnails({
     } finally {
       await Promise.all([rm(input, { force: true }), rm(output, { force: true })]);
     }
-  }
-
-  /**
-   * For the smallest versions, returns the next existing one that is at least four times as wide, otherwise the
-   * stored file. At a quarter of the size the loss of a second encoding is invisible (an SSIM of at least
-   * 0.98 to a single one); that of a palette would not be.
-   */
-  async function sourceOf(
-    image: ImageRecord,
-    width: number | null,
-  ): Promise<Blob | ReadableStream<Uint8Array>> {
-    const wider =
-      image.format === 'gif' || width === null || width > SMALLEST
-        ? []
-        : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
-    const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
-    const version = kept === undefined ? null : await blobs.get(kept);
-    const source = version ?? (await readPlaced(blobs, originalKey(image)));
-    if (source === null) throw notFound();
-    return source;
   }
 
   function remember(key: string, size: number): void {
