@@ -29,7 +29,7 @@ function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => ob
     dialect,
     async answer(call, host) {
       const inHeader = call.request.headers.get('x-api-key');
-      const judge = ({ key }: Fields) => call.context.judgeToken(inHeader ?? key ?? null);
+      const judge = ({ key }: Fields) => call.context.judgeToken(inHeader || key || null);
       const stored = await host.storeOne(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
       const form = stored.fields.format ?? new URL(call.request.url).searchParams.get('format');
       if (form === 'txt') return text(stored.links.raw_url);
