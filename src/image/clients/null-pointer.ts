@@ -1,28 +1,22 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import type { Received } from '../upload/upload.ts';
-import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
+import { type Client, type Fields, type Host, plainRefusal, text, uploading } from './client.ts';
 
 /** The upload API of 0x0 (The Null Pointer): the answer is the link, and `X-Token` manages it. */
-const upload: ClientRoute = {
-  method: 'POST',
-  path: '',
-  limit: 'upload',
-  dialect: plainRefusal,
-  async answer(call, host) {
-    const shape = { names: ['file'], most: 1, optional: true } as const;
-    const urlOf = ({ files, fields: { url } }: Received) => (files.length === 0 && url ? url : null);
-    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
-    const [stored] = shared;
-    if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
-    throw fields.shorten === undefined
-      ? invalidParameter(
-          'file',
-          inEnglish('The form has no file in the field file, and no URL in the field url.'),
-        )
-      : invalidParameter('shorten', inEnglish('URLs are not shortened here.'));
-  },
-};
+const upload = uploading('', plainRefusal, async (call, host) => {
+  const shape = { names: ['file'], most: 1, optional: true } as const;
+  const urlOf = ({ files, fields: { url } }: Received) => (files.length === 0 && url ? url : null);
+  const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
+  const [stored] = shared;
+  if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
+  throw fields.shorten === undefined
+    ? invalidParameter(
+        'file',
+        inEnglish('The form has no file in the field file, and no URL in the field url.'),
+      )
+    : invalidParameter('shorten', inEnglish('URLs are not shortened here.'));
+});
 
 const HOUR_MS = 3_600_000;
 /** `expires` above this is a time in ms since 1970, as in 0x0; otherwise hours. */
