@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Codec } from '../../codec/codec.ts';
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, invalidField, message } from '../../errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
@@ -59,7 +60,7 @@ export function createThumbnails({
   bytes,
 }: ThumbnailOptions): Thumbnails {
   /** Bytes by key; 0 if the stored file replaces the version. The store marks that with an empty file. */
-  const sizes = new Map<string, number>();
+  const sizes = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
   const making = new Map<string, Promise<number>>();
 
   async function make(
@@ -104,11 +105,6 @@ export function createThumbnails({
     }
   }
 
-  function remember(key: string, size: number): void {
-    if (sizes.size >= MAX_KNOWN_SIZES) sizes.clear();
-    sizes.set(key, size);
-  }
-
   return {
     async provide(image, shape, client) {
       const asStored = { width: null, format: image.format, size: image.size };
@@ -119,7 +115,7 @@ export function createThumbnails({
       making.set(key, running);
       try {
         const size = await running;
-        remember(key, size);
+        sizes.set(key, size);
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
         // A client that may see the picture gets one, also where the worker has failed, which the codec has logged.
