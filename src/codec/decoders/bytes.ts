@@ -33,3 +33,6 @@ const BIG: Integers = {
 export function integersOf(structure: Buffer): Integers {
   return structure.toString('latin1', 0, 2) === 'II' ? LITTLE : BIG;
 }
+
+/** Returns what decoders throw for a file that they cannot read; see `decoding`, which names its format. */
+export const damaged = () => new Error('The file is damaged or truncated.');

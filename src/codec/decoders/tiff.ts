@@ -2,7 +2,7 @@ import { inflateSync } from 'node:zlib';
 import { AppError } from '../../errors.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { type Integers, integersOf } from './bytes.ts';
+import { damaged, type Integers, integersOf } from './bytes.ts';
 import type { Pixels } from './png.ts';
 
 /** Tags of TIFF 6.0. */
@@ -69,7 +69,7 @@ interface Layout {
 /**
  * Decodes the forms of TIFF that libvips refuses: tiles with one sample each, 8-bit CIELab, and 12-bit samples. Returns
  * `null` for all others. Keeps the upper 8 bits of each sample.
- * @throws {AppError} `undecodable_image`, `image_limit`.
+ * @throws {AppError} `image_limit`, or `undecodable_image` with what to do instead; anything else if it is damaged.
  */
 export function decodeTiff(file: Buffer, limits: InputLimits): Pixels | null {
   const layout = readLayout(file);
@@ -294,10 +294,6 @@ function toRgb(pixels: Uint8ClampedArray, at: number): void {
     const coded = linear <= 0.0031308 ? 12.92 * linear : 1.055 * linear ** (1 / 2.4) - 0.055;
     pixels[at + channel] = coded * 255;
   }
-}
-
-function damaged(): AppError {
-  return new AppError('undecodable_image', 'The TIFF file is damaged or truncated.');
 }
 
 /** The codes that clear the table and that end the data. Entries follow them (TIFF 6.0, section 13). */
