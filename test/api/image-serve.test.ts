@@ -440,14 +440,3 @@ describe('the page of an image', () => {
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
   });
 });
-
-test('links and pages carry the base path', async () => {
-  const based = await hosts.start({ basePath: '/pictures' });
-  const one = await based.upload(new Uint8Array(await quarters().png().toBuffer()));
-  expect(one.raw_url).toBe(`http://img.example/pictures/i/${one.id}.webp`);
-  expect((await based.send(pathOf(one.raw_url, '/pictures'))).status).toBe(200);
-  const page = await (await based.send(`/i/${one.id}`)).text();
-  expect(page).toContain('href="/pictures/gallery"');
-  expect(page).toContain(`src="/pictures/i/${one.id}.webp"`);
-  await based.stop();
-});

@@ -131,6 +131,7 @@ const privateData: Sample[] = [
     (format): Sample => ({
       name: `${format} with metadata`,
       make: () => privatePhoto(format, 6),
+      ask: { format: 'auto' },
       ...PLAIN,
       tolerance: 8,
       hasNot: SECRET,
@@ -192,6 +193,7 @@ const animations: Sample[] = [
     (
       [
         ['GIF', () => animation('gif')],
+        ['WebP', () => animation('webp')],
         ['animated PNG', movingPng],
         ['animated JPEG XL', fixture('moving.jxl')],
       ] as const
@@ -201,6 +203,9 @@ const animations: Sample[] = [
         make,
         ask: { format },
         frames: 1,
+        // The colour of the first frame.
+        quarters: new Array<Colour>(4).fill(QUARTERS[0]),
+        tolerance: 8,
         warnings: ['frames_dropped'],
       }),
     ),
