@@ -63,11 +63,6 @@ describe('a direct link', () => {
     expect((await bodyOf(head)).length).toBe(0);
   });
 
-  test('gives a file to be saved with download=1', async () => {
-    const answer = await host.send(`${pathOf(image.raw_url)}?download=1`);
-    expect(answer.headers.get('content-disposition')).toStartWith('attachment; filename="______.webp"');
-  });
-
   test('is found however its extension is written', async () => {
     const jpeg = await host.upload(new Uint8Array(await quarters().png().toBuffer()), 'format=jpeg');
     for (const [{ id }, names] of [

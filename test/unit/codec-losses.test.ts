@@ -16,16 +16,6 @@ async function warningsOf(bytes: Buffer, job: Partial<ConvertJob> = {}): Promise
 }
 
 describe('no loss is silent', () => {
-  test.each([
-    ['a photo', () => privatePhoto('jpeg'), {}],
-    ['a photo that keeps its EXIF', () => privatePhoto('avif'), { stripExif: false, format: 'jpeg' }],
-    ['an animation that moves on', () => animation('gif'), {}],
-  ] as const)('%s gives no warning', async (_, make, job) => {
-    const lost = await warningsOf(await make(), job);
-    // The test's photos carry XMP, which only those who keep metadata are told of.
-    expect(lost.filter((code) => code !== 'metadata_dropped' || !('stripExif' in job))).toEqual([]);
-  });
-
   test.each(['gif', 'webp'] as const)('frames of a %s in a format of one frame are told', async (input) => {
     const { warnings, frames } = await bench.convert(await animation(input), { format: 'avif' });
     expect(frames).toBe(1);
