@@ -11,6 +11,7 @@ import { errorResponse, toAppError } from './http/errors.ts';
 import { Exchange, type Plan, type Step } from './http/exchange.ts';
 import { KeptHeaders } from './http/kept-headers.ts';
 import type { Count, InFlight, Limited, Limits, Patience } from './http/limits.ts';
+import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter, RequestFacts } from './http/request-facts.ts';
 import { below, type Route, route } from './http/route.ts';
 import { createRouteTable, type Matched } from './http/route-table.ts';
@@ -79,7 +80,7 @@ export function createApp(options: AppOptions): App {
     uploadNeedsToken: options.uploadNeedsToken ?? false,
   });
   const { routes, describe } = allRoutes(options, rights);
-  const router = createRouter(routes, (error, request, { id }) => failed(error, request, id));
+  const router = createRouter(routes, failed);
   const targets = createTargets();
   const table = createRouteTable(routes, createPlanner(options, rights, router));
 
@@ -122,20 +123,20 @@ export function createApp(options: AppOptions): App {
 
   function fail(exchange: Exchange, error: unknown): Response | Promise<Response> {
     const { request, context, route } = exchange;
-    const response = withCommonHeaders(failed(error, request, context.id));
+    const response = withCommonHeaders(failed(error, request, context));
     if (response.status === 405) response.headers.set('allow', route.allow);
     return finish(exchange, response);
   }
 
   /** Returns the error envelope, or a page for people, unless a password in a header was needed. */
-  function failed(thrown: unknown, request: Request, requestId: string): Response {
+  function failed(thrown: unknown, request: Request, { id: requestId, dialect }: RequestContext): Response {
     const error = toAppError(thrown);
     // A flood is not a fault. Logging each request would also fill the log.
     if (error.code === 'internal' || (error.code === 'unavailable' && !(error instanceof Overloaded))) {
       log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
     }
     const envelope = errorResponse(error, requestId);
-    const isForeign = table.at(request.url).of(request.method).route.dialect?.(request);
+    const isForeign = dialect ?? table.at(request.url).of(request.method).route.dialect?.(request);
     if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
     return errorPage(web.siteOf(request), error, envelope, requestId);
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { clientNetwork } from '../lib/address.ts';
 import { isSecret } from '../lib/secret.ts';
 import type { Clients } from './client/clients.ts';
+import { bearerOf } from './dialect.ts';
 import type { RequestContext } from './request-context.ts';
 
 interface ContextOptions {
@@ -42,6 +43,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     readonly #peerOf: PeerOf;
     holder: RequestContext['holder'] = null;
     judgeToken = judgeNothing;
+    dialect: RequestContext['dialect'] = null;
     #socketPeer: string | undefined;
     #peer: string | undefined;
     #bringsAdminToken: boolean | undefined;
@@ -115,11 +117,6 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
 /** Reports whether the host of a URL names this machine. */
 export function isLocal(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
-}
-
-/** Returns the token of `Authorization: Bearer`, or `null`. */
-export function bearerOf(authorization: string | null): string | null {
-  return authorization === null ? null : (/^Bearer (\S+)$/i.exec(authorization)?.[1] ?? null);
 }
 
 function requestOrigin(request: Request, trusted: boolean): string {

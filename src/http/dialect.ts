@@ -1,5 +1,3 @@
-import { bearerOf } from './context.ts';
-
 /** How a route answers the clients of another service. */
 export interface Dialect {
   /** True if the token is in the body, so that the route itself calls `judgeToken`. */
@@ -21,6 +19,11 @@ interface Refused {
 interface Spoken {
   status: number;
   body: string | object;
+}
+
+/** Returns the token of `Authorization: Bearer`, or `null`. */
+export function bearerOf(authorization: string | null): string | null {
+  return authorization === null ? null : (/^Bearer (\S+)$/i.exec(authorization)?.[1] ?? null);
 }
 
 /**

@@ -53,7 +53,7 @@ export class Exchange implements Asked {
 
   /** How to answer the client; `null`: in our own format. */
   get dialect(): Dialect | null {
-    return this.route.dialect?.(this.request) ?? null;
+    return this.context.dialect ?? this.route.dialect?.(this.request) ?? null;
   }
 
   /** The unverified token of the request, unless it is in the body. */

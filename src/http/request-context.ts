@@ -1,3 +1,5 @@
+import type { Dialect } from './dialect.ts';
+
 /** What the server knows about a request besides the request itself. */
 export interface RequestContext {
   /** True for HEAD, which routes see as GET. */
@@ -39,6 +41,8 @@ export interface RequestContext {
    * header.
    */
   judgeToken(token: string | null): Promise<void>;
+  /** How to refuse a client that only its form shows to be another service's. Default: as the route says. */
+  dialect: Dialect | null;
   /** Whose budget the request uses: the name of its token, or the client's network. */
   payer: string;
 }

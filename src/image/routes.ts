@@ -1,6 +1,5 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
-import { readForm } from '../http/read-body.ts';
 import { type Call, type Caller, form, json, type Route, route } from '../http/route.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import type { SiteOf } from '../web/site.ts';
@@ -13,7 +12,7 @@ import type { Host } from './clients/client.ts';
 import { CLIENTS, clientRoutes, sharexUploader } from './clients/clients.ts';
 import { createHost } from './clients/host.ts';
 import { lskyAtRoot } from './clients/lsky.ts';
-import { manageByForm, nullPointerAtLink } from './clients/null-pointer.ts';
+import { isManaging, manageByForm } from './clients/null-pointer.ts';
 import { details } from './descriptions.ts';
 import { integrationsRoute } from './pages/integrations-page.ts';
 import { createPages, type Pages } from './pages/pages.ts';
@@ -33,6 +32,7 @@ import {
 import { isPreview } from './serve/limited.ts';
 import { PRIVATE_CACHE, serveImage } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
+import { readFields } from './upload/body.ts';
 import type { FromUrl } from './upload/from-url.ts';
 import { createIntake, createUploads } from './upload/intake.ts';
 import { changeView, infoView, listView } from './views.ts';
@@ -84,7 +84,6 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
   const shared: Shared = { service, pages, host, basePath, cors };
   // For clients that expect the paths of their service at the root.
   const uploadingClient = (request: Request) => (clients.includes('lsky') ? lskyAtRoot(request) : null);
-  const linkClient = (request: Request) => (clients.includes('0x0') ? nullPointerAtLink(request) : null);
 
   return [
     ...clientRoutes(host, clients),
@@ -130,17 +129,11 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
       'POST /i/:file',
       async (call) => {
         const { file } = call.params;
-        const client = linkClient(call.request);
-        if (client) return client.answer(call, host, file);
-        const fields = await readForm(call.request);
-        const isManaged = clients.includes('0x0') && fields.has('token');
+        const fields = await readFields(call.request);
+        const isManaged = clients.includes('0x0') && isManaging(fields);
         return isManaged ? manageByForm(call, host, file, fields) : pages.unlock(call, file, fields);
       },
-      {
-        dialect: (request) => linkClient(request)?.dialect ?? null,
-        evenBlocked: true,
-        about: details.unlock,
-      },
+      { evenBlocked: true, about: details.unlock },
     ),
     route('POST /i/:file/view', (call) => view(shared, call), {
       limit: 'read',

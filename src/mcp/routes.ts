@@ -1,5 +1,6 @@
 import { AppError, inEnglish } from '../errors.ts';
-import { bearerOf, type PeerOf } from '../http/context.ts';
+import type { PeerOf } from '../http/context.ts';
+import { bearerOf } from '../http/dialect.ts';
 import { MAX_JSON_BYTES, readJson } from '../http/read-body.ts';
 import { type Call, type Route, route } from '../http/route.ts';
 import { isSecret } from '../lib/secret.ts';

@@ -116,7 +116,9 @@ describe('what docs/clients.md has for a shell', async () => {
 });
 
 test("ShareX does with the server's uploader what its rules say", async () => {
-  const uploader = (await (await fetch(`${server.url}/sharex.sxcu`)).json()) as Sxcu;
+  const file = await fetch(`${server.url}/sharex.sxcu`);
+  expect(file.headers.get('content-disposition')).toBe('attachment; filename="picpool.sxcu"');
+  const uploader = (await file.json()) as Sxcu;
   const shared = await asShareX(uploader, PNG);
   await expectPicture(shared.url);
   await expectPicture(shared.thumbnail);

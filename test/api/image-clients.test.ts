@@ -411,20 +411,25 @@ describe('0x0', () => {
     );
   });
 
-  for (const path of ['/0x0', '/0x0/']) {
-    test(`answers the link alone at ${path}, which takes the token to delete the picture`, async () => {
+  for (const [path, kind, formOf] of [
+    ['/0x0', 'with parts', form],
+    ['/0x0/', 'without', (fields: Record<string, string>) => new URLSearchParams(fields)],
+  ] as const) {
+    test(`answers the link alone at ${path}, which takes the token to delete the picture in a form ${kind}`, async () => {
       const answer = await post(path, form({ file: PNG }));
       const link = (await answer.text()).trim();
       const at = link.replace(/^http:\/\/[^/]+/, '');
       const token = answer.headers.get('x-token') ?? '';
       expect([answer.status, await status(link), token.length]).toEqual([200, 200, 32]);
       const manage = (fields: Record<string, string>) =>
-        server.send(at, { method: 'POST', body: form(fields), from: STRANGER });
+        server.send(at, { method: 'POST', body: formOf(fields), from: STRANGER });
       const wrong = await manage({ token: 'wrong', delete: '' });
       expect([wrong.status, await wrong.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
       expect((await manage({ token })).status).toBe(400);
-      const body = path === '/0x0' ? form({ token, delete: '' }) : new URLSearchParams({ token, delete: '' });
-      expect((await server.send(at, { method: 'POST', body, from: STRANGER })).status).toBe(200);
+      expect(await (await manage({ delete: '' })).text()).toBe(
+        'Send the X-Token of the upload in the field token.\n',
+      );
+      expect((await manage({ token, delete: '' })).status).toBe(200);
       expect(await status(link)).toBe(404);
     });
   }
@@ -494,6 +499,14 @@ describe('what holds for the own route holds for all of them', () => {
     ['/0x0', 'file'],
     ['/picgo/upload', 'list'],
   ];
+
+  test('a picture as the body is taken even if the client calls it a form, as curl does', async () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const [path] of uploads) {
+      const answer = await server.send(path, { method: 'POST', body: PNG, headers });
+      expect([path, answer.status, await answer.text()]).toEqual([path, 200, expect.stringContaining('/i/')]);
+    }
+  });
 
   test('pages of other sites may not use them', async () => {
     for (const [path, field] of uploads) {

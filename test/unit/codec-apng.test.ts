@@ -119,14 +119,11 @@ describe('an animated PNG', () => {
     expect((await seen(made)).frames[1]).toEqual([GREEN, RED]);
   });
 
-  test.each([
-    ['whose last frame is missing', (file: Buffer) => file.subarray(0, -60), 1],
-    ['whose last frame is damaged', (file: Buffer) => file.with(file.length - 20, 99) as Buffer, 1],
-  ])('%s is kept with a warning', async (_, damage, frames) => {
+  test('whose last frame is damaged is kept with a warning', async () => {
     const file = await apng([{ colour: RED }, { colour: GREEN }]);
-    const made = await bench.convert(Buffer.from(damage(file)), { format: 'png' });
-    expect(made.frames).toBe(frames);
-    expect(made.warnings.map(({ code }) => code)).toEqual(['truncated']);
+    file[file.length - 20] = 99;
+    const { frames, warnings } = await bench.convert(file, { format: 'png' });
+    expect([frames, warnings.map(({ code }) => code)]).toEqual([1, ['truncated']]);
   });
 
   test('counts with all its frames towards the limits of pixels and frames', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
-import { type BitmapForm, bitmap, bitmapOf, directory, icon } from '../support/images/bitmap-files.ts';
+import { type BitmapForm, bitmap, bitmapOf, icon } from '../support/images/bitmap-files.ts';
 import { QUARTERS, quarterColours, quarters } from '../support/images/images.ts';
 
 let bench: CodecBench;
@@ -18,25 +18,10 @@ async function alphaAt(picture: Buffer, x: number, y: number): Promise<number | 
 }
 
 describe('a BMP picture', () => {
-  const forms: [string, BitmapForm][] = [
-    ['of 24 bits', { depth: 24 }],
-    ['of 24 bits from top to bottom', { depth: 24, topDown: true }],
-    ['of 32 bits, whose fourth byte says nothing', { depth: 32 }],
-    ['of 32 bits with alpha', { depth: 32, alpha: true }],
-    ['of 8 bits', { depth: 8 }],
-    ['of 4 bits', { depth: 4 }],
-    ['of 8 bits in run lengths', { depth: 8, packed: true }],
-    ['of 4 bits in run lengths', { depth: 4, packed: true }],
-    ['of OS/2 with 8 bits', { depth: 8, core: true }],
-    ['of OS/2 with 24 bits', { depth: 24, core: true }],
-  ];
-  test.each(forms)('%s keeps its exact colours', async (_, form) => {
-    const { bytes, ...made } = await bench.convert(bitmap(form), { format: 'png' });
-    expect(made).toMatchObject({ format: 'png', width: 10, height: 6, frames: 1, warnings: [] });
-    expect(
-      await quarterColours(form.alpha ? await sharp(bytes).removeAlpha().png().toBuffer() : bytes),
-    ).toEqual(exact);
-    expect([await alphaAt(bytes, 1, 1), await alphaAt(bytes, 8, 1)]).toEqual([form.alpha ? 0 : 255, 255]);
+  test('of 32 bits may be transparent', async () => {
+    const { bytes } = await bench.convert(bitmap({ depth: 32, alpha: true }), { format: 'png' });
+    expect(await quarterColours(await sharp(bytes).removeAlpha().png().toBuffer())).toEqual(exact);
+    expect([await alphaAt(bytes, 1, 1), await alphaAt(bytes, 8, 1)]).toEqual([0, 255]);
   });
 
   test('of 16 bits has five bits per colour, over the whole range', async () => {
@@ -58,7 +43,6 @@ describe('a BMP picture', () => {
   });
 
   test.each([
-    ['is truncated', bitmap({ depth: 24 }).subarray(0, -20)],
     ['has truncated run lengths', bitmap({ depth: 8, packed: true }).subarray(0, -30)],
     ['has no pixels', bitmap({ depth: 8 }).subarray(0, 40)],
     ['ends in its header', bitmap({ depth: 8 }).subarray(0, 20)],
@@ -83,13 +67,6 @@ describe('an icon', () => {
     expect(made).toMatchObject({ width: 10, height: 6, frames: 1, warnings: [] });
     expect([await alphaAt(bytes, 3, 0), await alphaAt(bytes, 3, 1)]).toEqual([0, 255]);
     expect(await quarterColours(bytes)).toEqual(exact);
-  });
-
-  test('can contain a PNG', async () => {
-    const png = await quarters(256, 256).png().toBuffer();
-    const made = await bench.convert(directory([{ data: png, width: 256, height: 256 }]), { format: 'png' });
-    expect(made).toMatchObject({ width: 256, height: 256 });
-    expect(await quarterColours(made.bytes)).toEqual(exact);
   });
 
   test('without a picture is refused', async () => {

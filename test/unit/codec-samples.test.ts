@@ -22,10 +22,10 @@ async function convert({ make, ask }: Sample): Promise<Outcome> {
   }
 }
 
-// All of them, on Bun, on Deno and in the binary: `bun scripts/formats.ts`.
-test('every third sample of the documented formats converts as documented', async () => {
+// On Deno and in the binary, too: `bun scripts/formats.ts`.
+test('every sample of the documented formats converts as documented', async () => {
   const faults: Record<string, string[]> = {};
-  for (const sample of SAMPLES.filter((_, place) => place % 3 === 0)) {
+  for (const sample of SAMPLES) {
     const found = await judgeSample(sample, await convert(sample));
     if (found.length > 0) faults[sample.name] = found;
   }

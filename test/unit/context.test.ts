@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
-import { bearerOf, createContexts } from '../../src/http/context.ts';
+import { createContexts } from '../../src/http/context.ts';
+import { bearerOf } from '../../src/http/dialect.ts';
 
 /** A proxy in front that is trusted, and a client that is not. */
 const PROXY = '10.0.0.9';

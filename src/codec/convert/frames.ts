@@ -60,7 +60,7 @@ async function gifFrames(byte: Window, most: number): Promise<Frames> {
 }
 
 /** Returns the size of the colour table that packed fields announce, in bytes. */
-function tableBytes(packed: number): number {
+export function tableBytes(packed: number): number {
   return packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0;
 }
 

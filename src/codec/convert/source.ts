@@ -3,7 +3,6 @@ import { AppError, type Message, message } from '../../errors.ts';
 import { parseApng } from '../decoders/apng.ts';
 import { animationOf } from '../decoders/apng-frames.ts';
 import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
-import { withBytesOf } from '../decoders/bytes.ts';
 import { type Cicp, isPlain, toSrgb } from '../decoders/cicp.ts';
 import { heicAsPng } from '../decoders/heic.ts';
 import { readHeifParts } from '../decoders/heif-boxes.ts';
@@ -67,28 +66,23 @@ interface Decoded {
 
 const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
 
-type Decode<From> = (
-  from: From,
+type Decode = (
+  file: Buffer,
   limits: InputLimits,
   sharp: SharpConstructor,
 ) => Decoded | null | Promise<Decoded | null>;
 
-const ofWhole =
-  (decode: Decode<Buffer>): Decode<string> =>
-  async (path, ...rest) =>
-    decode(await readFile(path), ...rest);
-
-/** Those decoders, given a path. Each checks the limits before it allocates memory for the pixels. */
-const DECODERS = new Map<Header['kind'], Decode<string>>([
-  ['bmp', ofWhole((file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 })))],
-  ['ico', ofWhole((file, limits) => still(iconAsPng(file, limits)))],
-  ['jxl', ofWhole(decodeJxl)],
+/** Those decoders. Each checks the limits before it allocates memory for the pixels. */
+const DECODERS = new Map<Header['kind'], Decode>([
+  ['bmp', (file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 }))],
+  ['ico', (file, limits) => still(iconAsPng(file, limits))],
+  ['jxl', decodeJxl],
   ['tiff', tiffAsPng],
 ]);
 
 /** Returns `null` if sharp can read this form of TIFF itself. */
-function tiffAsPng(path: string, limits: InputLimits): Decoded | null {
-  const decoded = withBytesOf(path, (file) => decodeTiff(file, limits));
+function tiffAsPng(file: Buffer, limits: InputLimits): Decoded | null {
+  const decoded = decodeTiff(file, limits);
   return decoded && still(writePng({ ...decoded, level: 1 }));
 }
 
@@ -103,7 +97,7 @@ export async function openSource(
 ): Promise<Source> {
   const kind = (await readHeader(path))?.kind ?? 'jpeg';
   const decode = DECODERS.get(kind);
-  const decoded = decode && (await decoding(kind, async () => decode(path, limits, sharp)));
+  const decoded = decode && (await decoding(kind, async () => decode(await readFile(path), limits, sharp)));
   const input = decoded?.png ?? path;
   const heif = kind === 'heif' ? await readHeifParts(path) : null;
   const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {

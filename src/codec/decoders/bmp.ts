@@ -1,6 +1,6 @@
-import { AppError, message } from '../../errors.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { InputLimits } from '../workers/protocol.ts';
+import { damaged } from './bytes.ts';
 import { type Pixels, writePng } from './png.ts';
 import { PNG_SIGNATURE } from './png-chunks.ts';
 
@@ -39,7 +39,7 @@ interface Layout extends Bitmap {
 
 /**
  * Decodes a BMP file: 1 to 32 bits a pixel, palettes, bit fields, both run-length encodings, either row order.
- * @throws {AppError} `undecodable_image`, also for truncated files; `image_limit`.
+ * @throws {AppError} `image_limit`; anything else if it is damaged or truncated.
  */
 export function decodeBmp(file: Buffer, limits: InputLimits): Pixels {
   const dib = file.subarray(FILE_HEADER_BYTES);
@@ -239,15 +239,6 @@ function profileOf(dib: Buffer, { headerBytes }: Layout): Buffer | undefined {
   return size > 0 && at + size <= dib.length ? dib.subarray(at, at + size) : undefined;
 }
 
-function damaged(): AppError {
-  return new AppError(
-    'undecodable_image',
-    message('The {kind} file is damaged, truncated or of a kind that this server cannot read.', {
-      kind: 'BMP',
-    }),
-  );
-}
-
 /**
  * Codes after a zero: the row ends, the picture ends, the position moves. Any other is a number of literal pixels.
  */
@@ -255,7 +246,6 @@ const [END_OF_ROW, END, MOVE] = [0, 1, 2];
 
 /**
  * Unpacks the run lengths of a BMP (BI_RLE8 and BI_RLE4) to rows of `stride` bytes. Skipped pixels get index 0.
- * @throws {AppError} `undecodable_image` if the bytes end before the picture.
  */
 function unpackRunLengths(
   packed: Buffer,
@@ -278,7 +268,7 @@ function unpackRunLengths(
     if (at + 2 > packed.length) {
       // Some writers leave out the end mark.
       if (y >= height - 1) return rows;
-      throw unpackable();
+      throw damaged();
     }
     const count = packed[at++] ?? 0;
     const value = packed[at++] ?? 0;
@@ -295,7 +285,7 @@ function unpackRunLengths(
       y += packed[at++] ?? 0;
     } else {
       const bytes = Math.ceil((value * depth) / 8);
-      if (at + bytes > packed.length) throw unpackable();
+      if (at + bytes > packed.length) throw damaged();
       for (let pixel = 0; pixel < value; pixel++) {
         const byte = packed[at + Math.floor((pixel * depth) / 8)] ?? 0;
         paint(depth === 8 ? byte : pixel & 1 ? byte & 15 : byte >> 4);
@@ -306,22 +296,18 @@ function unpackRunLengths(
   return rows;
 }
 
-function unpackable(): AppError {
-  return new AppError('undecodable_image', 'The compressed data of the BMP file is damaged or truncated.');
-}
-
 const ENTRY_BYTES = 16;
 
 /**
  * Returns the largest picture of a Windows icon or cursor as a PNG; of several, the one with the most colours. The
  * others are the same picture in other sizes.
- * @throws {AppError} `undecodable_image`, `image_limit`.
+ * @throws {AppError} `image_limit`; anything else if it is damaged or empty.
  */
 export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
   const [largest] = entriesOf(file).sort(
     (a, b) => b.width * b.height - a.width * a.height || b.depth - a.depth,
   );
-  if (!largest) throw new AppError('undecodable_image', 'The icon is damaged, truncated or empty.');
+  if (!largest) throw damaged();
   const { data } = largest;
   if (data.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return data;
   return writePng({ ...decodeIconBitmap(data, limits), level: 1 });

@@ -1,27 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-
-/** A file that is read in parts, because it may be far larger than its picture. */
-export interface Bytes {
-  readonly length: number;
-  /** Returns fewer bytes than asked for at the end of the file. */
-  read(at: number, bytes: number): Buffer;
-}
-
-/** Opens a file while `work` runs. */
-export function withBytesOf<T>(path: string, work: (file: Bytes) => T): T {
-  const file = openSync(path, 'r');
-  try {
-    const { size: length } = fstatSync(file);
-    const read = (at: number, bytes: number) => {
-      const buffer = Buffer.alloc(Math.max(0, Math.min(bytes, length - at)));
-      return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, at));
-    };
-    return work({ length, read });
-  } finally {
-    closeSync(file);
-  }
-}
 
 /** Returns the first bytes of a file, fewer if it is shorter. */
 export async function readHead(path: string, bytes: number): Promise<Buffer> {
@@ -56,3 +33,6 @@ const BIG: Integers = {
 export function integersOf(structure: Buffer): Integers {
   return structure.toString('latin1', 0, 2) === 'II' ? LITTLE : BIG;
 }
+
+/** Returns what decoders throw for a file that they cannot read; see `decoding`, which names its format. */
+export const damaged = () => new Error('The file is damaged or truncated.');

@@ -31,15 +31,7 @@ interface Entry {
   at: number;
 }
 
-/** Reads values from EXIF data. Broken values and those of another type count as missing. */
-interface Reader {
-  directory(at: number): Map<number, Entry>;
-  text(entry: Entry | undefined): string | undefined;
-  /** An integer, such as ISO or an offset in the data. */
-  whole(entry: Entry | undefined): number | undefined;
-  /** A fraction above zero. */
-  fraction(entry: Entry | undefined): number | undefined;
-}
+type Reader = ReturnType<typeof readerOf>;
 
 /** Reports whether EXIF data contain coordinates. Broken data count as none. */
 export function hasCoordinates(exif: Buffer): boolean {
@@ -90,14 +82,17 @@ function clockOf(text: string | undefined): string | undefined {
   return Number.isNaN(Date.parse(`${clock}Z`)) ? undefined : clock;
 }
 
-/** Reads the directories of TIFF 6.0, after the six bytes that JPEG puts before them. */
-function readerOf(exif: Buffer): Reader {
+/**
+ * Reads the directories of TIFF 6.0, after the six bytes that JPEG puts before them. Broken values and those of another type count
+ * as missing.
+ */
+function readerOf(exif: Buffer) {
   const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
   const integers = integersOf(tiff);
   const short = (at: number) => integers.short(tiff, at);
   const long = (at: number) => integers.long(tiff, at);
   return {
-    directory(pointer) {
+    directory(pointer: number): Map<number, Entry> {
       const start = pointer === 0 ? long(4) : pointer;
       const entries = new Map<number, Entry>();
       const end = start + 2 + short(start) * 12;
@@ -106,7 +101,7 @@ function readerOf(exif: Buffer): Reader {
       }
       return entries;
     },
-    text(entry) {
+    text(entry: Entry | undefined): string | undefined {
       if (entry?.type !== ASCII) return undefined;
       const start = entry.count > 4 ? long(entry.at) : entry.at;
       const end = start + Math.min(entry.count, MOST_LETTERS);
@@ -114,12 +109,14 @@ function readerOf(exif: Buffer): Reader {
       // Removes invisible characters, and those that change the direction of text.
       return text.replace(/[\p{C}\ufffd]/gu, '').trim() || undefined;
     },
-    whole(entry) {
+    /** Returns an integer, such as ISO or an offset in the data. */
+    whole(entry: Entry | undefined): number | undefined {
       if (entry?.count !== 1) return undefined;
       if (entry.type === SHORT) return short(entry.at);
       return entry.type === LONG ? long(entry.at) : undefined;
     },
-    fraction(entry) {
+    /** Returns a fraction above zero. */
+    fraction(entry: Entry | undefined): number | undefined {
       if (entry?.type !== RATIONAL || entry.count !== 1) return undefined;
       const start = long(entry.at);
       const value = long(start) / long(start + 4);

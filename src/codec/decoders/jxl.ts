@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { initSync, JxlImage } from 'jxl-oxide-wasm';
 import { assetPath } from '../../assets.ts';
-import { AppError } from '../../errors.ts';
 import { once } from '../../lib/once.ts';
 import type { Animation } from '../convert/animation.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
+import { damaged } from './bytes.ts';
 import { withExif } from './png.ts';
 
 /** A decoded JPEG XL file. */
@@ -24,24 +24,21 @@ const HEAD_BYTES = 4096;
 /**
  * Decodes a JPEG XL file, because sharp's build has no decoder for it. Takes 0.6 to 0.9 s of a core for each
  * megapixel.
- * @throws {AppError} `undecodable_image`, also for truncated files; `image_limit`.
+ * @throws {AppError} `image_limit`; anything else if it is damaged or truncated.
  */
 export async function decodeJxl(file: Buffer, limits: InputLimits, sharp: SharpConstructor): Promise<Jxl> {
   await load();
   const image = new JxlImage();
   image.forceSrgb = true;
-  const { width, height } = await reading(() => {
-    image.feedBytes(file.subarray(0, HEAD_BYTES));
-    let { length: fed } = file.subarray(0, HEAD_BYTES);
-    while (!image.tryInit() && fed < file.length) {
-      image.feedBytes(file.subarray(fed, fed + HEAD_BYTES));
-      fed += HEAD_BYTES;
-    }
-    const { width = 0, height = 0 } = image;
-    checkLimits({ width, height, frames: 1 }, limits);
-    if (fed < file.length) image.feedBytes(file.subarray(fed));
-    return { width, height };
-  });
+  image.feedBytes(file.subarray(0, HEAD_BYTES));
+  let { length: fed } = file.subarray(0, HEAD_BYTES);
+  while (!image.tryInit() && fed < file.length) {
+    image.feedBytes(file.subarray(fed, fed + HEAD_BYTES));
+    fed += HEAD_BYTES;
+  }
+  const { width = 0, height = 0 } = image;
+  checkLimits({ width, height, frames: 1 }, limits);
+  if (fed < file.length) image.feedBytes(file.subarray(fed));
   const frames = image.numLoadedKeyframes;
   if (!image.loaded || frames === 0) throw damaged();
   checkLimits({ width, height, frames }, limits);
@@ -49,12 +46,12 @@ export async function decodeJxl(file: Buffer, limits: InputLimits, sharp: SharpC
 
   async function* seen() {
     for (let frame = 0; frame < frames; frame++) {
-      const { png, duration } = await reading(() => draw(image, frame));
+      const { png, duration } = draw(image, frame);
       const pixels = await sharp(png).toColourspace('srgb').ensureAlpha().raw().toBuffer();
       yield { pixels, delay: Math.round(duration) };
     }
   }
-  const { png } = await reading(() => draw(image, 0));
+  const { png } = draw(image, 0);
   const exif = exifOf(file);
   return {
     png: exif ? withExif(png, exif) : png,
@@ -73,18 +70,6 @@ function draw(image: JxlImage, frame: number): { png: Buffer; duration: number }
   // The next call frees it.
   const { duration } = result;
   return { png: Buffer.from(result.encodeToPng()), duration };
-}
-
-async function reading<T>(work: () => T): Promise<T> {
-  try {
-    return work();
-  } catch (cause) {
-    throw cause instanceof AppError ? cause : damaged(cause);
-  }
-}
-
-function damaged(cause?: unknown): AppError {
-  return new AppError('undecodable_image', 'The JPEG XL picture is damaged or truncated.', { cause });
 }
 
 /**

@@ -2,7 +2,7 @@ import { inflateSync } from 'node:zlib';
 import { AppError } from '../../errors.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { type Bytes, type Integers, integersOf } from './bytes.ts';
+import { damaged, type Integers, integersOf } from './bytes.ts';
 import type { Pixels } from './png.ts';
 
 /** Tags of TIFF 6.0. */
@@ -68,10 +68,10 @@ interface Layout {
 
 /**
  * Decodes the forms of TIFF that libvips refuses: tiles with one sample each, 8-bit CIELab, and 12-bit samples. Returns
- * `null` for all others. Keeps the upper 8 bits of each sample. Reads one block of the picture at a time.
- * @throws {AppError} `undecodable_image`, `image_limit`.
+ * `null` for all others. Keeps the upper 8 bits of each sample.
+ * @throws {AppError} `image_limit`, or `undecodable_image` with what to do instead; anything else if it is damaged.
  */
-export function decodeTiff(file: Bytes, limits: InputLimits): Pixels | null {
+export function decodeTiff(file: Buffer, limits: InputLimits): Pixels | null {
   const layout = readLayout(file);
   if (layout === null) return null;
   const { width, height, samples, isPlanar, tile } = layout;
@@ -99,8 +99,8 @@ const hasAlpha = ({ extra }: Layout) => extra === PREMULTIPLIED || extra === SEP
 const channelsOf = (layout: Layout) => coloursOf(layout) + (hasAlpha(layout) ? 1 : 0);
 
 /** Returns `null` if libvips can read it, or no decoder can. */
-function readLayout(file: Bytes): Layout | null {
-  const head = file.read(0, 4);
+function readLayout(file: Buffer): Layout | null {
+  const head = file.subarray(0, 4);
   const integers = integersOf(head);
   const { isLittle } = integers;
   if (head.toString('latin1') !== (isLittle ? 'II*\0' : 'MM\0*')) return null;
@@ -152,10 +152,10 @@ function readLayout(file: Bytes): Layout | null {
 /**
  * Returns the tags of the first directory with their values, without those that are not integers or not in the file.
  */
-function readEntries(file: Bytes, { short, long }: Integers): Map<number, number[]> {
+function readEntries(file: Buffer, { short, long }: Integers): Map<number, number[]> {
   const entries = new Map<number, number[]>();
-  const at = long(file.read(4, 4), 0);
-  const directory = file.read(at, 2 + MOST_ENTRIES * 12);
+  const at = long(file, 4);
+  const directory = file.subarray(at, at + 2 + MOST_ENTRIES * 12);
   if (directory.length < 2) throw damaged();
   const count = Math.min(short(directory, 0), MOST_ENTRIES);
   if (directory.length < 2 + count * 12) throw damaged();
@@ -166,7 +166,8 @@ function readEntries(file: Bytes, { short, long }: Integers): Map<number, number
     if (bytes === undefined || !TAGS.has(tag) || entries.has(tag)) continue;
     const size = length * bytes;
     if (size > MOST_VALUE_BYTES) continue;
-    const values = file.read(size > 4 ? long(directory, entry + 8) : at + entry + 8, size);
+    const start = size > 4 ? long(directory, entry + 8) : at + entry + 8;
+    const values = file.subarray(start, start + size);
     if (values.length < size) continue;
     const read = bytes === 4 ? long : bytes === 2 ? short : (from: Buffer, place: number) => from[place] ?? 0;
     entries.set(
@@ -181,7 +182,7 @@ function readEntries(file: Bytes, { short, long }: Integers): Map<number, number
  * Returns the samples of a block row by row, those of 16 bits in two bytes and all others in one. The last strip has
  * only the remaining rows.
  */
-function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer {
+function unpack(file: Buffer, layout: Layout, index: number, top: number): Buffer {
   const { tile, compression, depth, samples, isPlanar, height } = layout;
   const isStrip = tile.width === layout.width;
   const rows = isStrip ? Math.min(tile.height, height - top) : tile.height;
@@ -189,7 +190,8 @@ function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer
   const rowBytes = Math.ceil((rowSamples * depth) / 8);
   const bytes = rows * rowBytes;
   // Compressed data may be slightly larger than the result.
-  const packed = file.read(tile.at[index] ?? 0, Math.min(tile.bytes[index] ?? 0, 2 * bytes + 1024));
+  const start = tile.at[index] ?? 0;
+  const packed = file.subarray(start, start + Math.min(tile.bytes[index] ?? 0, 2 * bytes + 1024));
   const data =
     compression === RAW
       ? Buffer.from(packed)
@@ -292,10 +294,6 @@ function toRgb(pixels: Uint8ClampedArray, at: number): void {
     const coded = linear <= 0.0031308 ? 12.92 * linear : 1.055 * linear ** (1 / 2.4) - 0.055;
     pixels[at + channel] = coded * 255;
   }
-}
-
-function damaged(): AppError {
-  return new AppError('undecodable_image', 'The TIFF file is damaged or truncated.');
 }
 
 /** The codes that clear the table and that end the data. Entries follow them (TIFF 6.0, section 13). */

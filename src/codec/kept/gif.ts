@@ -1,3 +1,5 @@
+import { tableBytes } from '../convert/frames.ts';
+
 /** Blocks of GIF89a, sections 18 to 27. */
 const [IMAGE, EXTENSION, TRAILER, CONTROL, APPLICATION] = [0x2c, 0x21, 0x3b, 0xf9, 0xff];
 const MOST_CODES = 4096;
@@ -56,10 +58,6 @@ export function bareGif(file: Buffer): Buffer | null {
       at = end;
     } else return null;
   }
-}
-
-function tableBytes(packed: number): number {
-  return packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0;
 }
 
 /** Makes colours black that no pixel has, so that nothing is hidden in them. Returns false if a pixel has none of the table. */

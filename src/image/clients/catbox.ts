@@ -1,7 +1,7 @@
 import { inEnglish, invalidParameter } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import type { Received } from '../upload/upload.ts';
-import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
+import { type Client, type Fields, type Host, plainRefusal, text, uploading } from './client.ts';
 
 /** How long litterbox can keep a file, according to its clients. */
 const TIMES = ['1h', '12h', '24h', '72h'];
@@ -14,37 +14,25 @@ const MOST_DELETED = 20;
  * The API of catbox, which uploads and deletes files and fetches them from URLs. `userhash` is the token of an
  * uploader, or the token that deletes a file.
  */
-const api: ClientRoute = {
-  method: 'POST',
-  path: '/user/api.php',
-  limit: 'upload',
-  dialect: { ...plainRefusal, tokenInBody: true },
-  async answer(call, host) {
-    const judge = ({ userhash }: Fields) => call.context.judgeToken(userhash || null);
-    const { shared, fields } = await host.store(call, { shape: SHAPE, judge, urlOf });
-    const [stored] = shared;
-    if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
-    if (fields.reqtype === 'deletefiles') return removeAll(call, host, fields);
-    throw withoutFile(fields);
-  },
-};
+const api = uploading('/user/api.php', { ...plainRefusal, tokenInBody: true }, async (call, host) => {
+  const judge = ({ userhash }: Fields) => call.context.judgeToken(userhash || null);
+  const { shared, fields } = await host.store(call, { shape: SHAPE, judge, urlOf });
+  const [stored] = shared;
+  if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+  if (fields.reqtype === 'deletefiles') return removeAll(call, host, fields);
+  throw withoutFile(fields);
+});
 
 /**
  * The upload API of litterbox, which is catbox for temporary files. It cannot delete; the token for that is in the
  * header anyway.
  */
-const litterbox: ClientRoute = {
-  method: 'POST',
-  path: '/resources/internals/api.php',
-  limit: 'upload',
-  dialect: plainRefusal,
-  async answer(call, host) {
-    const { shared, fields } = await host.store(call, { shape: SHAPE, optionsOf: withTime });
-    const [stored] = shared;
-    if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
-    throw withoutFile(fields);
-  },
-};
+const litterbox = uploading('/resources/internals/api.php', plainRefusal, async (call, host) => {
+  const { shared, fields } = await host.store(call, { shape: SHAPE, optionsOf: withTime });
+  const [stored] = shared;
+  if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+  throw withoutFile(fields);
+});
 
 export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
 

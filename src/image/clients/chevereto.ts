@@ -1,7 +1,7 @@
 import { EXTENSIONS, MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
 import { readUrl } from '../upload/url-order.ts';
-import { type Client, type ClientRoute, type Fields, json, type Shared, text } from './client.ts';
+import { type Client, type ClientRoute, type Fields, json, type Shared, text, uploading } from './client.ts';
 
 /** Chevereto takes the picture as `source`, ImgBB as `image`. */
 const SHAPE = { names: ['source', 'image'], most: 1, base64: true } as const;
@@ -22,22 +22,16 @@ const dialect: Dialect = {
 
 /** Version 1 of the API of Chevereto and of ImgBB, which differ in the answer. `format` is that of the answer: json, txt or redirect. */
 function uploadAt(path: string, answerOf: (shared: Shared, fields: Fields) => object): ClientRoute {
-  return {
-    method: 'POST',
-    path,
-    limit: 'upload',
-    dialect,
-    async answer(call, host) {
-      const inHeader = call.request.headers.get('x-api-key');
-      const judge = ({ key }: Fields) => call.context.judgeToken(inHeader ?? key ?? null);
-      const stored = await host.storeOne(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
-      const form = stored.fields.format ?? new URL(call.request.url).searchParams.get('format');
-      if (form === 'txt') return text(stored.links.raw_url);
-      if (form === 'redirect')
-        return new Response(null, { status: 303, headers: { location: stored.links.url } });
-      return json(answerOf(stored, stored.fields));
-    },
-  };
+  return uploading(path, dialect, async (call, host) => {
+    const inHeader = call.request.headers.get('x-api-key');
+    const judge = ({ key }: Fields) => call.context.judgeToken(inHeader || key || null);
+    const stored = await host.storeOne(call, { shape: SHAPE, judge, optionsOf, urlOf: readUrl });
+    const form = stored.fields.format ?? new URL(call.request.url).searchParams.get('format');
+    if (form === 'txt') return text(stored.links.raw_url);
+    if (form === 'redirect')
+      return new Response(null, { status: 303, headers: { location: stored.links.url } });
+    return json(answerOf(stored, stored.fields));
+  });
 }
 
 export const chevereto: Client = {

@@ -27,6 +27,23 @@ export interface ClientRoute {
   answer(call: Caller, host: Host, rest: string): Promise<Response>;
 }
 
+type Answer = ClientRoute['answer'];
+
+/** Returns the route of an upload. */
+export function uploading(path: string, dialect: Dialect, answer: Answer): ClientRoute {
+  return { method: 'POST', path, limit: 'upload', dialect, answer };
+}
+
+/** Returns the route of a deletion, as a method and a path. */
+export function deleting(
+  where: `${ClientRoute['method']} /${string}`,
+  dialect: Dialect,
+  answer: Answer,
+): ClientRoute {
+  const [method, path] = where.split(' ') as [ClientRoute['method'], string];
+  return { method, path, limit: 'write', dialect, answer };
+}
+
 /** The image host as clients of other services use it. */
 export interface Host {
   /** Stores all pictures of a request, or none if one of them cannot be stored. Rejects like `Intake.take`. */

@@ -1,7 +1,7 @@
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import type { Dialect } from '../../http/dialect.ts';
 import { readUrl } from '../upload/url-order.ts';
-import { type Client, type ClientRoute, type Fields, json, type Shared } from './client.ts';
+import { type Client, deleting, type Fields, json, type Shared, uploading } from './client.ts';
 
 const dialect: Dialect = {
   refusal: ({ status, error, code }) => ({
@@ -11,28 +11,16 @@ const dialect: Dialect = {
 };
 
 /** The upload API of imgur, version 3: a file, Base64, a URL, or the body. */
-const upload: ClientRoute = {
-  method: 'POST',
-  path: '/3/image',
-  limit: 'upload',
-  dialect,
-  async answer(call, host) {
-    const shape = { names: ['image'], most: 1, base64: true } as const;
-    const stored = await host.storeOne(call, { shape, optionsOf, urlOf: readUrl });
-    return json({ data: dataOf(stored, stored.fields), success: true, status: 200 });
-  },
-};
+const upload = uploading('/3/image', dialect, async (call, host) => {
+  const shape = { names: ['image'], most: 1, base64: true } as const;
+  const stored = await host.storeOne(call, { shape, optionsOf, urlOf: readUrl });
+  return json({ data: dataOf(stored, stored.fields), success: true, status: 200 });
+});
 
-const remove: ClientRoute = {
-  method: 'DELETE',
-  path: '/3/image/:rest',
-  limit: 'write',
-  dialect,
-  async answer(call, host, deletehash) {
-    await host.remove(call, deletehash);
-    return json({ data: true, success: true, status: 200 });
-  },
-};
+const remove = deleting('DELETE /3/image/:rest', dialect, async (call, host, deletehash) => {
+  await host.remove(call, deletehash);
+  return json({ data: true, success: true, status: 200 });
+});
 
 export const imgur: Client = {
   name: 'imgur',

@@ -1,29 +1,22 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
-import { readFields } from '../upload/body.ts';
 import type { Received } from '../upload/upload.ts';
-import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
+import { type Client, type Fields, type Host, plainRefusal, text, uploading } from './client.ts';
 
 /** The upload API of 0x0 (The Null Pointer): the answer is the link, and `X-Token` manages it. */
-const upload: ClientRoute = {
-  method: 'POST',
-  path: '',
-  limit: 'upload',
-  dialect: plainRefusal,
-  async answer(call, host) {
-    const shape = { names: ['file'], most: 1, optional: true } as const;
-    const urlOf = ({ files, fields: { url } }: Received) => (files.length === 0 && url ? url : null);
-    const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
-    const [stored] = shared;
-    if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
-    throw fields.shorten === undefined
-      ? invalidParameter(
-          'file',
-          inEnglish('The form has no file in the field file, and no URL in the field url.'),
-        )
-      : invalidParameter('shorten', inEnglish('URLs are not shortened here.'));
-  },
-};
+const upload = uploading('', plainRefusal, async (call, host) => {
+  const shape = { names: ['file'], most: 1, optional: true } as const;
+  const urlOf = ({ files, fields: { url } }: Received) => (files.length === 0 && url ? url : null);
+  const { shared, fields } = await host.store(call, { shape, optionsOf, urlOf });
+  const [stored] = shared;
+  if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
+  throw fields.shorten === undefined
+    ? invalidParameter(
+        'file',
+        inEnglish('The form has no file in the field file, and no URL in the field url.'),
+      )
+    : invalidParameter('shorten', inEnglish('URLs are not shortened here.'));
+});
 
 const HOUR_MS = 3_600_000;
 /** `expires` above this is a time in ms since 1970, as in 0x0; otherwise hours. */
@@ -50,37 +43,23 @@ function optionsOf({ expires, secret, ...fields }: Fields): Record<string, strin
   return options;
 }
 
+/** Reports whether a form that was sent to the link of a picture is one of 0x0, and not that of the page. */
+export const isManaging = (fields: Fields) => 'token' in fields || 'delete' in fields;
+
 /** Carries out a form with `token` and `delete`, sent to the link of a picture. */
 export async function manageByForm(
   call: Caller,
   host: Host,
   file: string,
-  fields: URLSearchParams,
+  fields: Fields,
 ): Promise<Response> {
-  const token = fields.get('token');
-  if (!fields.has('delete'))
+  call.context.dialect = plainRefusal;
+  if (fields.delete === undefined)
     throw invalidParameter('delete', inEnglish('A picture can only be deleted here: send delete=.'));
-  if (!token)
+  if (!fields.token)
     throw new AppError('forbidden', inEnglish('Send the X-Token of the upload in the field token.'));
-  await host.remove(call, file, token);
+  await host.remove(call, file, fields.token);
   return text('The picture is deleted.');
 }
 
-const manage: ClientRoute = {
-  method: 'POST',
-  path: '/:rest',
-  limit: 'write',
-  dialect: plainRefusal,
-  answer: async (call, host, file) =>
-    manageByForm(call, host, file, new URLSearchParams(await readFields(call.request))),
-};
-
-export const nullPointer: Client = { name: '0x0', routes: [upload, manage] };
-
-/**
- * Returns the route for a request to the link of a picture that is certainly from a client of 0x0: a multipart form;
- * `null` for any other.
- */
-export function nullPointerAtLink({ headers }: Request): ClientRoute | null {
-  return /^multipart\/form-data\s*(;|$)/i.test(headers.get('content-type') ?? '') ? manage : null;
-}
+export const nullPointer: Client = { name: '0x0', routes: [upload] };

@@ -21,7 +21,7 @@ export interface PasswordPages {
    * Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form
    * again.
    */
-  unlock(call: Caller, id: string, form: URLSearchParams): Promise<Response>;
+  unlock(call: Caller, id: string, form: Record<string, string>): Promise<Response>;
   /** Removes the cookie of `unlock` from the browser, and redirects to the page, which asks for the password. */
   lock(call: Caller, id: string): Promise<Response>;
 }
@@ -36,7 +36,7 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
 
     async unlock({ request, context }, id, form) {
       const image = await service.find(id);
-      const [password, album] = [form.get('password') ?? '', form.get('album') ?? ''];
+      const { password = '', album = '' } = form;
       try {
         await service.open(
           image,

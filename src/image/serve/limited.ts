@@ -61,35 +61,11 @@ function headersOf(image: ImageRecord, download: boolean): Record<string, string
  * built-in browsers call themselves must not be among them.
  */
 const ROBOTS = [
-  ...['Twitterbot', 'Slackbot', 'Slackbot-LinkExpanding', 'Slack-ImgProxy', 'LinkedInBot', 'TelegramBot'],
-  ...[
-    'facebookexternalhit',
-    'Facebot',
-    'meta-externalagent',
-    'Discordbot',
-    'SkypeUriPreview',
-    'Pinterestbot',
-  ],
-  ...['redditbot', 'vkShare', 'Mastodon', 'Pleroma', 'Misskey', 'Akkoma', 'Embedly', 'Iframely', 'Bluesky'],
-  ...[
-    'Snap URL Preview Service',
-    'Viberbot',
-    'Google-Read-Aloud',
-    'BingPreview',
-    'HeadlessChrome',
-    'Googlebot',
-  ],
-  ...[
-    'Googlebot-Image',
-    'bingbot',
-    'Applebot',
-    'DuckDuckBot',
-    'YandexBot',
-    'Baiduspider',
-    'PetalBot',
-    'Bytespider',
-  ],
-  ...['GPTBot', 'ClaudeBot', 'Amazonbot', 'CCBot'],
+  'Twitterbot|Slackbot|Slackbot-LinkExpanding|Slack-ImgProxy|LinkedInBot|TelegramBot|facebookexternalhit|Facebot',
+  'meta-externalagent|Discordbot|SkypeUriPreview|Pinterestbot|redditbot|vkShare|Mastodon|Pleroma|Misskey|Akkoma',
+  'Embedly|Iframely|Bluesky|Snap URL Preview Service|Viberbot|Google-Read-Aloud|BingPreview|HeadlessChrome',
+  'Googlebot|Googlebot-Image|bingbot|Applebot|DuckDuckBot|YandexBot|Baiduspider|PetalBot|Bytespider',
+  'GPTBot|ClaudeBot|Amazonbot|CCBot',
 ];
 /** WhatsApp's built-in browser has the name elsewhere; addresses of instructions are given by robots alone. */
 const PREVIEWERS = new RegExp(

@@ -4,18 +4,17 @@ import { join } from 'node:path';
 import type { Codec } from '../../codec/codec.ts';
 import { MEDIA_TYPES } from '../../codec/format.ts';
 import { AppError, invalidField, message } from '../../errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
-import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../records/blob-keys.ts';
+import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
 import { notFound } from '../records/missing.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
-/** Only versions up to this width may be made from another version. */
-const SMALLEST = 160;
 
 /** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
@@ -61,7 +60,7 @@ export function createThumbnails({
   bytes,
 }: ThumbnailOptions): Thumbnails {
   /** Bytes by key; 0 if the stored file replaces the version. The store marks that with an empty file. */
-  const sizes = new Map<string, number>();
+  const sizes = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
   const making = new Map<string, Promise<number>>();
 
   async function make(
@@ -74,7 +73,8 @@ export function createThumbnails({
     if (stored) return stored.size;
     // Checked before the conversion, which would otherwise be wasted.
     (await quota?.reserve(1))?.();
-    const source = await sourceOf(image, width);
+    const source = await readPlaced(blobs, originalKey(image));
+    if (source === null) throw notFound();
     const name = randomUUID();
     const input = join(folder, `${name}.in`);
     const output = join(folder, `${name}.out`);
@@ -105,31 +105,6 @@ export function createThumbnails({
     }
   }
 
-  /**
-   * For the smallest versions, returns the next existing one that is at least four times as wide, otherwise the
-   * stored file. At a quarter of the size the loss of a second encoding is invisible (an SSIM of at least
-   * 0.98 to a single one); that of a palette would not be.
-   */
-  async function sourceOf(
-    image: ImageRecord,
-    width: number | null,
-  ): Promise<Blob | ReadableStream<Uint8Array>> {
-    const wider =
-      image.format === 'gif' || width === null || width > SMALLEST
-        ? []
-        : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
-    const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
-    const version = kept === undefined ? null : await blobs.get(kept);
-    const source = version ?? (await readPlaced(blobs, originalKey(image)));
-    if (source === null) throw notFound();
-    return source;
-  }
-
-  function remember(key: string, size: number): void {
-    if (sizes.size >= MAX_KNOWN_SIZES) sizes.clear();
-    sizes.set(key, size);
-  }
-
   return {
     async provide(image, shape, client) {
       const asStored = { width: null, format: image.format, size: image.size };
@@ -140,7 +115,7 @@ export function createThumbnails({
       making.set(key, running);
       try {
         const size = await running;
-        remember(key, size);
+        sizes.set(key, size);
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
         // A client that may see the picture gets one, also where the worker has failed, which the codec has logged.

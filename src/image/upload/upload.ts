@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
 import { parseJson } from '../../http/read-body.ts';
-import { decodeBase64, MOST_BASE64 } from './base64.ts';
+import { decodeBase64, MOST_BASE64, withLongHead } from './base64.ts';
 import { readBody, tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
@@ -100,11 +100,31 @@ async function readWithoutParts(
     beforePicture,
   }: { shape: UploadShape; store: Store; beforePicture?: BeforePicture | undefined },
 ): Promise<Form<Written>> {
-  if (ENCODED.test(contentType) && (shape.base64 || shape.optional))
-    return readEncodedForm(body, shape.base64 ? shape.names : null, store);
   if (shape.base64 && JSON_FORM.test(contentType)) return readJsonForm(body, shape.names, store);
-  await beforePicture?.({});
-  return { files: [{ filename: null, stored: await store(body) }], fields: {} };
+  const asPicture = async (sent: AsyncIterable<Uint8Array>) => {
+    await beforePicture?.({});
+    return { files: [{ filename: null, stored: await store(sent) }], fields: {} };
+  };
+  if (!ENCODED.test(contentType) || !(shape.base64 || shape.optional)) return asPicture(body);
+  const pieces = withLongHead(body, SNIFFED_BYTES);
+  try {
+    const { value: head = new Uint8Array() } = await pieces.next();
+    const sent = followedBy(head, pieces);
+    if (BINARY.test(Buffer.from(head).toString('latin1'))) return await asPicture(sent);
+    return await readEncodedForm(sent, shape.base64 ? shape.names : null, store);
+  } finally {
+    await pieces.return(undefined);
+  }
+}
+
+/** What curl and Qt call a form unless they are told otherwise may be a picture. In forms, these bytes are escaped. */
+const BINARY = /[\0-\x08\x0e-\x1f]/;
+/** The heads of all formats have such a byte among these. */
+const SNIFFED_BYTES = 64;
+
+async function* followedBy(head: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield head;
+  yield* rest;
 }
 
 /** Reads an object of texts, of which one is a picture. */

@@ -76,6 +76,7 @@ const stills: Sample[] = [
       [0, 255, 0],
     ],
     tolerance: 12,
+    hasNot: 'Phone',
   },
 ];
 
@@ -130,6 +131,7 @@ const privateData: Sample[] = [
     (format): Sample => ({
       name: `${format} with metadata`,
       make: () => privatePhoto(format, 6),
+      ask: { format: 'auto' },
       ...PLAIN,
       tolerance: 8,
       hasNot: SECRET,
@@ -191,6 +193,7 @@ const animations: Sample[] = [
     (
       [
         ['GIF', () => animation('gif')],
+        ['WebP', () => animation('webp')],
         ['animated PNG', movingPng],
         ['animated JPEG XL', fixture('moving.jxl')],
       ] as const
@@ -200,6 +203,9 @@ const animations: Sample[] = [
         make,
         ask: { format },
         frames: 1,
+        // The colour of the first frame.
+        quarters: new Array<Colour>(4).fill(QUARTERS[0]),
+        tolerance: 8,
         warnings: ['frames_dropped'],
       }),
     ),
@@ -303,7 +309,7 @@ const several: Sample[] = [
     name: 'gain map that is dropped',
     make: gainMapJpeg,
     size: [320, 240],
-    warnings: ['gain_map_dropped'],
+    warnings: ['gain_map_dropped', 'larger'],
     hasNot: 'urn:iso:std:iso:ts:21496',
   },
 ];

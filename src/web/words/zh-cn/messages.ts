@@ -32,13 +32,9 @@ export const messages = {
   'The image cannot be converted: the decoder crashes on it.': '无法转换该图片：解码器处理时出错。',
   'The {kind} file is damaged, truncated or of a kind that this server cannot read.':
     '该 {kind} 文件已损坏、不完整或属于本服务器无法读取的类型。',
-  'The compressed data of the BMP file is damaged or truncated.': 'BMP 文件的压缩数据已损坏或不完整。',
-  'The icon is damaged, truncated or empty.': '图标文件已损坏、不完整或为空。',
   'The HEIC picture is damaged or truncated.': 'HEIC 图片已损坏或不完整。',
-  'The JPEG XL picture is damaged or truncated.': 'JPEG XL 图片已损坏或不完整。',
   'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.':
     'TIFF 文件使用了旧式 JPEG 或 LZMA 压缩，本服务器无法读取；请改用 LZW 压缩，或保存为 PNG。',
-  'The TIFF file is damaged or truncated.': 'TIFF 文件已损坏或不完整。',
   'The file is a HEIC picture, which this server does not accept; send it as JPEG.':
     '该文件是 HEIC 图片，本服务器不接受，请改用 JPEG。',
   'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.':
