@@ -222,12 +222,17 @@ test('a backup that does not fit into DATA_DIR is refused before it fills that, 
   const { folder: DATA_DIR } = await installed('data-13');
   const target = await place('small');
   const { size } = await stat(join(DATA_DIR, 'picpool.db'));
-  const backup = async (space: number) => {
-    const mount = `mount -t tmpfs -o size=${space} tmpfs "$DATA_DIR/tmp" && exec "$@"`;
-    const words = ['--map-root-user', '--mount', 'sh', '-c', mount, 'sh', ...cliCommand(['backup', target])];
+  const within = async (space: string, ...command: string[]) => {
+    const mount = `mount -t tmpfs -o ${space} tmpfs "$DATA_DIR/tmp" && exec "$@"`;
+    const words = ['--map-root-user', '--mount', 'sh', '-c', mount, 'sh', ...cliCommand(command)];
     const child = Bun.spawn(['unshare', ...words], { env: cliEnvironment({ DATA_DIR }), stderr: 'pipe' });
     return [await child.exited, await child.stderr.text()];
   };
+  const backup = (bytes: number) => within(`size=${bytes}`, 'backup', target);
+  expect(await within('nr_inodes=2', 'migrate', '--to-blobs', `file:${scratch}/moved`)).toEqual([
+    1,
+    expect.stringMatching(/^picpool: There is no space left in \S+\/tmp\. \(ENOSPC.*\n$/),
+  ]);
   expect(await backup(size - 4096)).toEqual([
     1,
     expect.stringMatching(/needs .* while it is made; .* are free/),
@@ -341,6 +346,9 @@ test('a place that is empty, missing or within the data is refused, and so is a 
   const target = await place('empty');
   expect((await run('restore', target, '--list')).code).toBe(1);
   expect((await run('backup', target)).code).toBe(0);
+  const env = { DATA_DIR: await place('over-backups'), BLOBS_URL: `file:${target}` };
+  const over = await cli(['restore', target], { env });
+  expect([over.code, over.stderr]).toEqual([2, expect.stringContaining('BLOBS_URL is TARGET')]);
   const cwd = await place('elsewhere');
   const unset = await cli(['restore', target], { cwd });
   expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining('DATA_DIR is not set')]);
