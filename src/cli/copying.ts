@@ -36,7 +36,7 @@ interface Copied {
   done: string[];
   /** As sentences. */
   faults: string[];
-  /** For a backup, as sentences: what the old stores have lost, so that nothing is wrong with the copy. */
+  /** As sentences: what the old stores have lost, so that nothing is wrong with the copy. */
   lost: string[];
 }
 
@@ -63,7 +63,7 @@ export async function copyAll(
   const reviewed = await copyReviewed(
     source,
     { state: target.metadata?.state ?? null, blobs: target.blobs },
-    { verify, live, folder },
+    { verify, folder },
   );
   const faults = [...images.faults, ...reviewed.faults];
   if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
@@ -116,7 +116,7 @@ export async function conclude(
   for (const fault of [...faults, ...lost].slice(0, MOST_NAMED)) terminal.say(`picpool: ${fault}`);
   if (lost.length > 0)
     terminal.say(
-      `The stores have lost the files of ${countOf(lost.length, 'image')}, which no backup here has.`,
+      `The stores have lost the files of ${countOf(lost.length, 'image')}; only their records are copied.`,
     );
   if (faults.length > 0) {
     terminal.say(`${countOf(faults.length, 'fault')}. ${advice}`);

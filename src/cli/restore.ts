@@ -109,6 +109,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
           { metadata, blobs: target.blobs },
           { verify: options.verify, folder, terminal },
         );
+        // Another backup may have them.
+        copied.faults.push(...copied.lost.splice(0));
         for (const ids of isWhole ? [] : slices([...told.removed], BATCH)) {
           for (const id of await target.images.existing(ids))
             copied.faults.push(`image ${id} is there, although the log says that it was removed`);
