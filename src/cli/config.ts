@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
-import { type Environment, parseConfig, SECRETS, settings } from '../config.ts';
+import { type Environment, parseConfig, SECRETS, settings, withFolder } from '../config.ts';
 import { masked } from '../lib/masked.ts';
 import { nearest } from '../lib/nearest.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -35,10 +35,9 @@ masked. Exit code 2: a setting is invalid; all faults are listed.`,
     const rows = Object.entries(settings).map(([name, schema]): Row => {
       const given = env[name]?.trim();
       const text = given || schema.default;
-      const value = text?.replace('$DATA_DIR', config.DATA_DIR);
       return {
         name,
-        value: value === undefined ? null : masked(name, value),
+        value: text === undefined ? null : masked(name, withFolder(text, config)),
         source: given ? sourceOf(name, given) : 'default',
       };
     });
