@@ -428,7 +428,6 @@ const quiet = {
   say() {},
   status() {},
   print: async () => {},
-  paint: (_: unknown, text: string) => text,
 } as never;
 
 /** A copy of the data that a server with two pictures has left. */
