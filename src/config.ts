@@ -386,7 +386,13 @@ export function parseConfig(env: Environment): Config {
   }
   if (faults.length > 0) throw new ConfigError(faults);
   const config = decoded as Config;
-  config.METADATA_URL = config.METADATA_URL.replace('$DATA_DIR', config.DATA_DIR);
-  config.BLOBS_URL = config.BLOBS_URL.replace('$DATA_DIR', config.DATA_DIR);
+  config.METADATA_URL = withFolder(config.METADATA_URL, config);
+  config.BLOBS_URL = withFolder(config.BLOBS_URL, config);
   return config;
+}
+
+/** Returns the value of a setting with the data folder in it. */
+export function withFolder(value: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): string {
+  // As a function, because `$&` may be in the name of a folder.
+  return value.replace('$DATA_DIR', () => DATA_DIR);
 }

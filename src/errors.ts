@@ -141,6 +141,14 @@ export class ConfigError extends Error {
   }
 }
 
+/** Creates a function that throws for the file that a setting names: faults of its contents as they are. */
+export function unreadable(variable: string, path: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof AppError) throw error;
+    throw new ConfigError([{ variable, message: `names a file that cannot be read: ${path}` }]);
+  };
+}
+
 /** Returns the message with its cause, which the message for callers hides, and the operator needs. */
 export function withCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

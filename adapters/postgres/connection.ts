@@ -227,7 +227,7 @@ function createAsker(
   noteAnswer: () => void,
 ): Ask {
   return async <Row extends object>(text: string, values: readonly Value[] = []) => {
-    const statement = sql.unsafe<Row[]>(text, [...values], { prepare: true });
+    const statement = sql.unsafe<Row[]>(text, values.map(storable), { prepare: true });
     note(statement);
     try {
       const rows = await statement;
@@ -320,6 +320,11 @@ async function look(sql: Sql, server: Server, mustWrite: boolean): Promise<Probe
   }
   // A pooler gives its clients other process IDs.
   return { server, isDirect: found.state.pid === row?.pid };
+}
+
+/** Postgres stores no NUL: its picture takes its place, here and in every search for the text. */
+function storable(value: Value): Value {
+  return typeof value === 'string' ? value.replaceAll('\0', '\u2400') : value;
 }
 
 /** Returns an array as a literal of SQL. */

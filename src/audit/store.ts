@@ -21,6 +21,7 @@ export interface AuditEntry {
 export type StagedEntry = AuditEntry & { stage: Stage };
 
 interface AuditQuery {
+  /** At least 1. */
   limit: number;
   /** Only entries after that of this ID; of one that is gone, none. */
   after?: string | undefined;

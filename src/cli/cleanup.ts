@@ -24,7 +24,6 @@ server did not run never counts as idle.`,
   options: {
     ...serverOptions,
     confirm: flag('Says that the clock of the server is right.'),
-    json: flag('Prints the result as JSON.'),
   },
 
   async run({ options, env, terminal }) {
@@ -44,9 +43,7 @@ server did not run never counts as idle.`,
       if (!complete) terminal.say(`${countOf(sum.removed, 'image')} removed so far`);
     }
     await terminal.print(
-      options.json
-        ? `${JSON.stringify(sum)}\n`
-        : `${countOf(sum.removed, 'image')} removed, ${readableBytes(sum.freed_bytes)} freed\n`,
+      `${countOf(sum.removed, 'image')} removed, ${readableBytes(sum.freed_bytes)} freed\n`,
     );
     return EXIT.done;
   },

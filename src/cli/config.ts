@@ -1,45 +1,34 @@
-import { readFile } from 'node:fs/promises';
-import { parseEnv } from 'node:util';
-import { type Environment, parseConfig, SECRETS, settings } from '../config.ts';
+import { type Environment, parseConfig, SECRETS, settings, withFolder } from '../config.ts';
 import { masked } from '../lib/masked.ts';
 import { nearest } from '../lib/nearest.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { flag } from './options.ts';
 
-/** The files that Bun reads, in the order of precedence. */
-const FILES = ['.env.local', '.env.development', '.env.production', '.env.test', '.env'];
-
 interface Row {
   name: string;
   /** Secrets are masked; `null`: not set, and no default. */
   value: string | null;
-  /** `default`, `environment`, the name of a `.env` file, or of the variable that names the file of a secret. */
+  /** `default`, `set`, or the name of the variable that names the file of a secret. */
   source: string;
 }
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints every setting with its value and where it comes from: default, environment, or a .env file. Secrets are
-masked. Exit code 2: a setting is invalid; all faults are listed.`,
+  about: `Prints every setting with its value, and whether it is set or the default. Secrets are masked.
+Exit code 2: a setting is invalid; all faults are listed.`,
   options: { json: flag('Prints an array of objects with name, value and source.') },
 
   async run({ options, env, terminal }) {
     for (const hint of misspelled(env)) terminal.say(`picpool: ${hint}`);
     const config = parseConfig(env);
-    const files = await readFiles();
-    const sourceOf = (name: string, given: string) => {
-      if (env[`${name}_FILE`]?.trim()) return `${name}_FILE`;
-      return files.find(({ values }) => values[name]?.trim() === given)?.path ?? 'environment';
-    };
     const rows = Object.entries(settings).map(([name, schema]): Row => {
       const given = env[name]?.trim();
       const text = given || schema.default;
-      const value = text?.replace('$DATA_DIR', config.DATA_DIR);
       return {
         name,
-        value: value === undefined ? null : masked(name, value),
-        source: given ? sourceOf(name, given) : 'default',
+        value: text === undefined ? null : masked(name, withFolder(text, config)),
+        source: env[`${name}_FILE`]?.trim() ? `${name}_FILE` : given ? 'set' : 'default',
       };
     });
     await terminal.print(options.json ? `${JSON.stringify(rows)}\n` : table(rows));
@@ -60,15 +49,6 @@ function table(rows: readonly Row[]): string {
         `${name.padEnd(widths[0] ?? 0)}  ${value.padEnd(widths[1] ?? 0)}  ${source}\n`,
     )
     .join('');
-}
-
-/** The runtime has already read them, but does not report which value came from which file. */
-async function readFiles() {
-  const read = FILES.map(async (path) => {
-    const text = await readFile(path, 'utf8').catch(() => '');
-    return { path, values: parseEnv(text) as Environment };
-  });
-  return Promise.all(read);
 }
 
 /** Returns what a name without a known beginning must share with a setting: `SERVICE` means `SERVICES`, but `TERM` is not `TERMS`. */

@@ -26,7 +26,7 @@ interface ImagesCopied {
   bytes: number;
   /** As sentences. */
   faults: string[];
-  /** For a backup, as sentences: pictures that have no intact file in the stores, nor in the backup. */
+  /** As sentences: pictures that have no intact file in the old store, nor in the new one. */
   lost: string[];
 }
 
@@ -37,10 +37,10 @@ export interface ImageTarget {
 }
 
 /**
- * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
- * skipped; with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
- * `live`: all records are new there, so only files count as copied, and a file that had to be replaced is a fault. A
- * record without a file is copied then: the file may come back, as from a disk that was not mounted.
+ * Copies each file and then its record, so that a record in the new store has its file. If the old store has lost that,
+ * the record is copied alone: the file may come back, as from a disk that was not mounted. Existing files are skipped;
+ * with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
+ * `live`: all records are new there, so only files count as copied, and a file that had to be replaced is a fault.
  * `folder`: for temporary files.
  */
 export async function copyImages(
@@ -68,7 +68,7 @@ export async function copyImages(
         if (!(error instanceof CopyFault)) throw error;
         // It was deleted meanwhile.
         if (!wasThere && (await from.images.get(image.id)) === null) return;
-        const isLost = live && error instanceof LostFault;
+        const isLost = error instanceof LostFault;
         if (isLost) moved.set(image, 0);
         const also = wasThere ? 'is not intact in the backup, and cannot be replaced: it ' : '';
         (isLost ? result.lost : result.faults).push(`image ${image.id} ${also}${error.message}`);
@@ -92,7 +92,7 @@ export async function copyImages(
 export async function copyReviewed(
   from: Pick<Stores, 'state' | 'blobs'>,
   to: { state: Stores['state'] | null; blobs: BlobStore | null },
-  { verify, live, folder }: { verify: boolean; live: boolean; folder: string },
+  { verify, folder }: { verify: boolean; folder: string },
 ): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'>> {
   const held = await readReviews(from.state);
   const result = { seen: held.length, faults: [] as string[], lost: [] as string[] };
@@ -107,7 +107,7 @@ export async function copyReviewed(
     } catch (error) {
       if (!(error instanceof CopyFault)) throw error;
       const said = `image ${image.id}, in review, ${error.message}`;
-      (live && error instanceof LostFault ? result.lost : result.faults).push(said);
+      (error instanceof LostFault ? result.lost : result.faults).push(said);
     }
   }
   return result;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import type { Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
-import { AppError } from '../errors.ts';
+import { AppError, inEnglish } from '../errors.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
 import { readNote, writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
@@ -13,6 +13,7 @@ import { removeLeftovers } from '../image/maintenance/sweep.ts';
 import type { BlobStore } from '../image/store.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { countOf, formatCount, readableBytes } from '../lib/format.ts';
+import { storageFull } from '../lib/storage-full.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import { compareImages, copyImages, copyReviewed, type ImageTarget, removeDeleted } from './copy-images.ts';
 import { copyAlbums, copyAudit, copyProxies, copyState, TRIAL } from './copy-records.ts';
@@ -35,7 +36,7 @@ interface Copied {
   done: string[];
   /** As sentences. */
   faults: string[];
-  /** For a backup, as sentences: what the old stores have lost, so that nothing is wrong with the copy. */
+  /** As sentences: what the old stores have lost, so that nothing is wrong with the copy. */
   lost: string[];
 }
 
@@ -62,7 +63,7 @@ export async function copyAll(
   const reviewed = await copyReviewed(
     source,
     { state: target.metadata?.state ?? null, blobs: target.blobs },
-    { verify, live, folder },
+    { verify, folder },
   );
   const faults = [...images.faults, ...reviewed.faults];
   if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
@@ -115,7 +116,7 @@ export async function conclude(
   for (const fault of [...faults, ...lost].slice(0, MOST_NAMED)) terminal.say(`picpool: ${fault}`);
   if (lost.length > 0)
     terminal.say(
-      `The stores have lost the files of ${countOf(lost.length, 'image')}, which no backup here has.`,
+      `The stores have lost the files of ${countOf(lost.length, 'image')}; only their records are copied.`,
     );
   if (faults.length > 0) {
     terminal.say(`${countOf(faults.length, 'fault')}. ${advice}`);
@@ -156,6 +157,8 @@ export async function withWorkFolder<T>(dataDir: string, work: (folder: string) 
   for (const signal of SIGNALS) process.once(signal, end);
   try {
     return await work(folder);
+  } catch (error) {
+    throw storageFull(error, inEnglish(`There is no space left in ${parent}.`));
   } finally {
     clearInterval(touching);
     for (const signal of SIGNALS) process.off(signal, end);

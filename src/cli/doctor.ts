@@ -15,13 +15,7 @@ import { demandServer, EXPOSED_CHECKS, exposedUrl } from './exposed.ts';
 import { flag, value, valueOr } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-const MARKS = {
-  ok: ['green', 'ok  '],
-  open: ['yellow', 'open'],
-  unknown: ['yellow', 'skip'],
-  warn: ['yellow', 'warn'],
-  fail: ['red', 'FAIL'],
-} as const;
+const MARKS = { ok: 'ok  ', open: 'open', unknown: 'skip', warn: 'warn', fail: 'FAIL' };
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -98,8 +92,7 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
     for (const { level, text, advice } of findings) {
       if (level === 'fail') failures++;
       const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);
-      const [color, mark] = MARKS[level];
-      await terminal.print(`${terminal.paint(color, mark)}  ${name.padEnd(17)}  ${lines}\n`);
+      await terminal.print(`${MARKS[level]}  ${name.padEnd(17)}  ${lines}\n`);
     }
   }
   terminal.status('');

@@ -2,7 +2,7 @@ import { AppError, ConfigError } from '../errors.ts';
 
 /**
  * The exit codes of the program. `damaged`: the database is, or only a newer version can read it, so that starting again
- * would not help. `lost`: a backup is made, but the stores have lost files. `interrupted` and `unread`: what shells report
+ * would not help. `lost`: a copy is made, but the stores that it was made of have lost files. `interrupted` and `unread`: what shells report
  * for a program that SIGINT or SIGPIPE ended.
  */
 export const EXIT = {

@@ -23,7 +23,8 @@ longer ago, delete there. Then start the server with METADATA_URL and BLOBS_URL 
 Each image is compared with its SHA-256 when it is read, and again when it is read back from the new store.
 Proxies get new IDs; smaller versions of images are made again on request; links of images that have expired
 return 404 instead of 410. Credentials for S3 are those of the server.
-Exit code 0: everything is copied; 1: something is missing, and standard error says what.
+Exit code 0: everything is copied; 4: everything that there is, but the old stores have lost files, which
+standard error names; 1: something is missing, and standard error says what.
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
   options: {
@@ -81,7 +82,8 @@ Exit code 0: everything is copied; 1: something is missing, and standard error s
             await target.metadata.state.remove(MOVED);
             await source.state.set(MOVED, JSON.stringify({ at: Date.now(), to: masked('URL', to.metadata) }));
           }
-          return conclude(copied, { said: 'all there', advice: CONTINUE, terminal });
+          const said = copied.lost.length > 0 ? 'all there, but for what was lost' : 'all there';
+          return conclude(copied, { said, advice: CONTINUE, terminal });
         }),
       );
     } finally {

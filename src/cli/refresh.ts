@@ -3,7 +3,6 @@ import { countOf, formatCount } from '../lib/format.ts';
 import { type Client, createClient, ServerAway, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
-import { flag } from './options.ts';
 import { createProgress } from './progress.ts';
 
 const REASONS: Record<string, string> = {
@@ -20,19 +19,11 @@ export const command = defineCommand({
   about: `Starts a refresh of the server's pool, follows it and prints the result. If a refresh is already running, it
 follows that one. If the server has an ADMIN_TOKEN, set the same one here.
 Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
-  options: {
-    ...serverOptions,
-    detach: flag('Prints the ID of the refresh and does not wait for it.'),
-    json: flag('Prints the result as JSON.'),
-  },
+  options: serverOptions,
 
   async run({ options, env, terminal }) {
     const client = createClient(options.url, env);
     const { job: begun } = await client.ask<{ job: Job }>('POST', '/api/refresh', { job: 'object' });
-    if (options.detach) {
-      await terminal.print(`${options.json ? JSON.stringify(begun) : begun.id}\n`);
-      return EXIT.done;
-    }
     if (begun.state === 'done') {
       terminal.say(
         'The pool was refreshed less than 10 minutes ago. To refresh it again already, set ADMIN_TOKEN.',
@@ -43,12 +34,11 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
     progress.end();
     const failed = await failedLists(client);
     for (const { name, last_error } of failed) terminal.say(`list ${name}: ${last_error}`);
-    if (options.json) await terminal.print(`${JSON.stringify(job)}\n`);
     if (job.state === 'failed') {
       const again = job.retry_at ? ` The server tries again at ${job.retry_at} UTC.` : '';
       throw new CommandError(`The refresh failed: ${REASONS[job.error ?? ''] ?? job.error}.${again}`);
     }
-    if (!options.json) await terminal.print(`${describe(job, failed.length)}\n`);
+    await terminal.print(`${describe(job, failed.length)}\n`);
     return EXIT.done;
   },
 });

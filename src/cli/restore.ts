@@ -15,7 +15,15 @@ import { backupsIn, filesIn, openBackup, placeOf, timeOf } from './backups.ts';
 import { defineCommand } from './command.ts';
 import { removeDeleted } from './copy-images.ts';
 import { BEGAN } from './copy-records.ts';
-import { askPatiently, claim, conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
+import {
+  askPatiently,
+  claim,
+  conclude,
+  copyAll,
+  haveSameFiles,
+  makeFolder,
+  withWorkFolder,
+} from './copying.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, value, values } from './options.ts';
 import { readServerLogs, replay, type Told } from './server-log.ts';
@@ -74,6 +82,9 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         await makeFolder(config.METADATA_URL);
         const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
         closing.push(target);
+        // Written to the target, because the backup may be read-only.
+        if (await haveSameFiles(blobs, target.blobs, folder))
+          throw usageError('BLOBS_URL is TARGET: a server there would remove what only older backups need.');
         const { images } = await askPatiently(target.images.summary, systemClock);
         const unfinished = await target.state.get(UNFINISHED);
         if (unfinished !== null && unfinished !== backup.name) {
@@ -98,6 +109,8 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
           { metadata, blobs: target.blobs },
           { verify: options.verify, folder, terminal },
         );
+        // Another backup may have them.
+        copied.faults.push(...copied.lost.splice(0));
         for (const ids of isWhole ? [] : slices([...told.removed], BATCH)) {
           for (const id of await target.images.existing(ids))
             copied.faults.push(`image ${id} is there, although the log says that it was removed`);

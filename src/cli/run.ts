@@ -29,7 +29,7 @@ ${Object.entries(COMMANDS)
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
 standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
-line or settings, 3 damaged database, 4 a backup of stores that have lost files, 130 interrupted,
+line or settings, 3 damaged database, 4 a copy of stores that have lost files, 130 interrupted,
 141 nobody reads the output any more.
 `;
 

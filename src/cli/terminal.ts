@@ -25,13 +25,10 @@ export interface Terminal {
   status(line: string, front?: string): void;
   /** True if standard error is a terminal that can move its cursor. */
   readonly live: boolean;
-  /** Colours a text for standard output, unless that is not a terminal or `NO_COLOR` is set. */
-  paint(color: keyof typeof COLORS, text: string): string;
   /** Resolves when everything is written. */
   flush(): Promise<void>;
 }
 
-const COLORS = { red: 31, green: 32, yellow: 33 };
 const CLEAR_LINE = '\r\u001b[K';
 
 interface TerminalOptions {
@@ -43,9 +40,7 @@ interface TerminalOptions {
 }
 
 export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions): Terminal {
-  const smart = env.TERM !== 'dumb';
-  const live = stderr.isTTY === true && smart;
-  const colored = stdout.isTTY === true && smart && !env.NO_COLOR;
+  const live = stderr.isTTY === true && env.TERM !== 'dumb';
   let shown = '';
   let pending = '';
   let printing: Promise<void> = Promise.resolve();
@@ -100,7 +95,6 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
       tell(CLEAR_LINE + cut);
       shown = cut;
     },
-    paint: (color, text) => (colored ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text),
     async flush() {
       clear();
       await printing;

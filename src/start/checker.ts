@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import type { Config } from '../config.ts';
-import { ConfigError } from '../errors.ts';
+import { unreadable } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import { BUILT_IN_JUDGE_RATE, BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../proxy/check/built-in.ts';
 import { type Checker, createChecker } from '../proxy/check/checker.ts';
@@ -51,12 +51,7 @@ function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: CheckerConfig):
 
 /** Returns the text of the file; `undefined` without a path. Rejects with a `ConfigError` if it cannot be read. */
 export async function readAuthority(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  return readFile(path, 'utf8').catch(() => {
-    throw new ConfigError([
-      { variable: 'PROXY_JUDGE_CA', message: `names a file that cannot be read: ${path}` },
-    ]);
-  });
+  return path === undefined ? undefined : readFile(path, 'utf8').catch(unreadable('PROXY_JUDGE_CA', path));
 }
 
 /** Returns the addresses of this machine. */

@@ -3,6 +3,7 @@ import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { createTokens } from '../access/tokens.ts';
 import type { Codec } from '../codec/codec.ts';
 import type { Config } from '../config.ts';
+import { unreadable } from '../errors.ts';
 import { createAlbums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
 import { readStrayCount } from '../image/maintenance/quarantine.ts';
@@ -65,7 +66,9 @@ export async function openImageHost(
     log,
   };
   const paired = await pairStores(pair);
-  const blocked = config.BLOCK_HASHES === undefined ? null : await openHashBlocks(config.BLOCK_HASHES, log);
+  const { BLOCK_HASHES: hashes } = config;
+  const blocked =
+    hashes === undefined ? null : await openHashBlocks(hashes, log).catch(unreadable('BLOCK_HASHES', hashes));
   const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({
     ...stores,

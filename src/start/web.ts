@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.ts';
+import { unreadable } from '../errors.ts';
 import { type OpenSettings, openFindings } from '../findings/settings.ts';
 import type { Route } from '../http/route.ts';
 import { VERSION } from '../version.ts';
@@ -46,6 +47,6 @@ export async function openContact(
   { ABUSE_CONTACT: contact, TERMS }: Pick<Config, 'ABUSE_CONTACT' | 'TERMS'>,
   { siteOf, path }: Pick<Web, 'siteOf' | 'path'>,
 ): Promise<Route[]> {
-  const terms = TERMS === undefined ? '' : await readFile(TERMS, 'utf8');
+  const terms = TERMS === undefined ? '' : await readFile(TERMS, 'utf8').catch(unreadable('TERMS', TERMS));
   return contact === undefined ? [] : contactRoutes({ siteOf, path, contact, terms, now: Date.now });
 }

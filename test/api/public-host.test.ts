@@ -18,15 +18,12 @@ test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused', () =>
     }
   }));
 
-test('without its list of hashes the server does not start', async () => {
-  const error = await withServer(
-    { BLOCK_HASHES: '/nowhere/hashes.txt', SERVICES: 'image' },
-    async () => {},
-  ).then(
-    () => null,
-    (thrown: Error) => thrown.message,
-  );
-  expect(error).toContain('/nowhere/hashes.txt');
+test('without its list of hashes, or its rules, the server does not start, and names the setting', async () => {
+  for (const name of ['BLOCK_HASHES', 'TERMS']) {
+    const started = withServer({ [name]: '/nowhere/file.txt', SERVICES: 'image' }, async () => {});
+    const fault = { variable: name, message: 'names a file that cannot be read: /nowhere/file.txt' };
+    expect(await started.catch((thrown: Error) => thrown)).toMatchObject({ faults: [fault] });
+  }
 });
 
 test('the contact leads to a page with the rules of the operator, which are only text', () =>

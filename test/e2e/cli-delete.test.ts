@@ -112,7 +112,7 @@ test.each([
       const image = { server: url, id: 'abcdefghijkl' };
       await openKeptTokens(env).keep(image, 'token');
       const commands = [
-        ...[['delete', image.id], ['cleanup'], ['refresh', '--detach'], ['upload', PICTURE]],
+        ...[['delete', image.id], ['cleanup'], ['refresh'], ['upload', PICTURE]],
         ['upload', '--album', 'title', PICTURE],
         ...(answer === page ? [['export'], ['export', '--format', 'json']] : []),
       ];

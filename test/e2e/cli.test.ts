@@ -203,12 +203,11 @@ test('check fails if no proxy works, if no judge answers, and if it is used wron
 });
 
 test('a refresh is followed to its end; another program may follow the same', async () => {
-  const detached = await cli(['refresh', '--detach'], { env });
-  expect(detached.code).toBe(0);
-  const [told, machine] = await Promise.all([cli(['refresh'], { env }), cli(['refresh', '--json'], { env })]);
-  expect([told.code, told.stdout]).toEqual([0, '9 of 13 alive, 1 list failed\n']);
-  expect(told.stderr).toContain(`list ${world.failingList}: an HTML page instead of a list`);
-  expect(JSON.parse(machine.stdout)).toMatchObject({ state: 'done', alive: 9, id: detached.stdout.trim() });
+  const both = await Promise.all([cli(['refresh'], { env }), cli(['refresh'], { env })]);
+  for (const { code, stdout, stderr } of both) {
+    expect([code, stdout]).toEqual([0, '9 of 13 alive, 1 list failed\n']);
+    expect(stderr).toContain(`list ${world.failingList}: an HTML page instead of a list`);
+  }
 });
 
 test('the export has what lives, filtered as asked', async () => {
@@ -354,9 +353,8 @@ test('upload has the server fetch what is a URL', async () => {
 });
 
 test('a cleanup tells what it removed', async () => {
-  const [told, machine] = await Promise.all([cli(['cleanup'], { env }), cli(['cleanup', '--json'], { env })]);
-  expect([told.code, told.stdout]).toEqual([0, '0 images removed, 0 B freed\n']);
-  expect(JSON.parse(machine.stdout)).toEqual({ removed: 0, freed_bytes: 0 });
+  const { code, stdout } = await cli(['cleanup'], { env });
+  expect([code, stdout]).toEqual([0, '0 images removed, 0 B freed\n']);
 });
 
 test('a server that is away, refuses, or is not picpool is reported in a sentence', async () => {
@@ -380,7 +378,7 @@ test('a server that is away, refuses, or is not picpool is reported in a sentenc
 });
 
 test.each(['bun', 'deno'] as const)(
-  'config on %s shows each current setting, and where it came from',
+  'config on %s shows each current setting, and whether it is set',
   async (runtime) => {
     const cwd = await mkdtemp(join(folder, 'config-'));
     await writeFile(join(cwd, '.env'), 'PORT=4000\nIMAGE_RETENTION=30d\n');
@@ -394,10 +392,10 @@ test.each(['bun', 'deno'] as const)(
     const { code, stdout } = await cli(['config', '--json'], { runtime, cwd, env: given });
     const rows = new Map((JSON.parse(stdout) as { name: string }[]).map((row) => [row.name, row]));
     expect(code).toBe(0);
-    expect(rows.get('PORT')).toMatchObject({ value: '4000', source: '.env' });
+    expect(rows.get('PORT')).toMatchObject({ value: '4000', source: 'set' });
     expect(rows.get('HOST')).toMatchObject({ value: '0.0.0.0', source: 'default' });
-    expect(rows.get('ADMIN_TOKEN')).toMatchObject({ value: '***', source: 'environment' });
-    expect(rows.get('METADATA_URL')).toMatchObject({ value: 'redis://***@db:6379', source: 'environment' });
+    expect(rows.get('ADMIN_TOKEN')).toMatchObject({ value: '***', source: 'set' });
+    expect(rows.get('METADATA_URL')).toMatchObject({ value: 'redis://***@db:6379', source: 'set' });
     expect(rows.get('BLOBS_URL')).toMatchObject({ value: 'file:/srv/data/images', source: 'default' });
     const faulty = await cli(['config'], { runtime, cwd, env: { PORT: 'x', HOST: '', IMAGE_WORKERS: '0' } });
     expect([faulty.code, faulty.stdout]).toEqual([2, '']);

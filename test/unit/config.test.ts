@@ -65,6 +65,7 @@ describe('parseConfig', () => {
     const config = parseConfig({ DATA_DIR: '/var/lib/picpool', BLOBS_URL: 's3://bucket/prefix' });
     expect(config.METADATA_URL).toBe('sqlite:/var/lib/picpool/picpool.db');
     expect(config.BLOBS_URL).toBe('s3://bucket/prefix');
+    expect(parseConfig({ DATA_DIR: '/a $& b' }).METADATA_URL).toBe('sqlite:/a $& b/picpool.db');
   });
 
   test('all faults are reported at once, by variable', () => {
