@@ -185,16 +185,22 @@ test('an uploader whose address was blocked reads why, and answers', async () =>
   expect(answered.status).toBe(303);
 });
 
-test('a decision in the log does not keep owners from a picture that is there', async () => {
+test('a decision in the log does not keep owners from a picture that is there, and nobody is told of one that was refused', async () => {
   const image = await upload();
   const database = await openDatabase(bunRuntime.openSqlite, `${server.folder}/picpool.db`);
   // As after the restore of a backup from before, or of two moderators of whom the other was first.
   const details = { statement: 'Bad.', tokenHash: sha256(image.delete_token) };
   const text = JSON.stringify({ what: 'review.block', who: 'mod', details });
   const entry = { id: 'b', at: Date.now(), day: 0, subject: `image ${image.id}`, text };
-  await createSqliteAudit(database).append(entry, DONE);
-  database.close();
+  const audit = createSqliteAudit(database);
+  await audit.append(entry, DONE);
   expect(await deletePage(image)).toContain('Delete this picture?');
+  const refused = JSON.stringify({ what: 'refused', who: 'server', details: { of: 'b' } });
+  await audit.append({ ...entry, id: 'c', text: refused }, DONE);
+  database.close();
+  const headers = { 'x-delete-token': image.delete_token };
+  expect((await server.send(`/api/delete/${image.id}`, { method: 'DELETE', headers })).status).toBe(200);
+  expect(await deletePage(image)).not.toContain('Bad.');
 });
 
 /** Cases over a database in memory. `around`: what stands between them and the parts that they use. */

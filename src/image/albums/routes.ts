@@ -12,11 +12,12 @@ import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
 import type { ImageService } from '../service.ts';
 import { readFields } from '../upload/body.ts';
 import type { Intake } from '../upload/intake.ts';
+import { keeperOf } from '../upload/joining.ts';
 import type { AlbumRecord } from './album.ts';
 import type { Albums } from './albums.ts';
 import { albumDetails } from './descriptions.ts';
 import { type CountReads, createDownloads } from './download.ts';
-import { guestRoutes, keeperOf } from './guest-routes.ts';
+import { guestRoutes } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
 import {

@@ -116,7 +116,8 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
   }
 
   return {
-    async take({ request, context }, { shape, optionsOf, urlOf, judge, guest } = {}) {
+    async take(call, { shape, optionsOf, urlOf, judge, guest } = {}) {
+      const { request, context } = call;
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
       const { peer, identity, payer, admin } = context;
@@ -126,7 +127,7 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         return parseUploadOptions(guest ? OF_GUESTS : (optionsOf?.(sent) ?? sent));
       };
       // Report faults in the query before the body arrives.
-      const joining = guest ?? createJoining(albums, request, admin);
+      const joining = guest ?? createJoining(albums, call);
       await joining.look(optionsIn({}));
       // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
