@@ -252,15 +252,6 @@ export const details = {
     errors: [401, 404, 410, 429],
   },
 
-  lock: {
-    id: 'lockImage',
-    summary: 'Lock a protected image again in this browser',
-    answers: {
-      303: { description: 'Removes the cookie that opened the image and sends the browser to its page.' },
-    },
-    errors: [403, 404],
-  },
-
   askDelete: {
     id: 'askToDeleteImage',
     summary: 'Get the page that confirms a deletion',

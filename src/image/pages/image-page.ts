@@ -192,22 +192,15 @@ ${snippet(site, 'copy-delete', pictures.deleteLink, deleteLink)}
 </section>`;
 }
 
-/** Returns what a visitor can do with an image: `first`, deletion, and locking it again. */
+/** Returns what a visitor can do with an image: `first`, deletion and a report. */
 function actions(
   { path, words: { pictures, reports } }: Site,
   { image, basePath, deletable }: ImagePage,
   first: Html | null = null,
 ): Html {
   const { id } = image;
-  const isProtected = visibilityOf(image) === 'protected';
   return html`<p class="actions">
-${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet plain" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a>${
-    isProtected &&
-    html`
-<button class="quiet" form="lock">${icon('lock')}${pictures.lockAgain}</button>`
-  }
-</p>
-${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}`;
+${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet plain" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a></p>`;
 }
 
 /** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */

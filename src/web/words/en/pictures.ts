@@ -50,7 +50,6 @@ export const pictures = {
   newPassword: 'New password',
   viewsOf: (left: number, most: number) => `${formats.number(left)} of ${formats.number(most)} views left`,
   download: 'Download',
-  lockAgain: 'Lock again',
   share: 'Share',
   page: 'Page',
   directLink: 'Direct link',

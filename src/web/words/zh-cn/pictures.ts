@@ -48,7 +48,6 @@ export const pictures: Words['pictures'] = {
   newPassword: '新密码',
   viewsOf: (left, most) => `还可查看 ${formats.number(left)} 次，共 ${formats.number(most)} 次`,
   download: '下载',
-  lockAgain: '重新锁定',
   share: '分享',
   page: '页面链接',
   directLink: '图片直链',
