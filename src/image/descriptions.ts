@@ -70,18 +70,21 @@ export const details = {
     ],
     answers: {
       201: {
-        description: 'The image is stored, or at least one of several. `Location` is its page.',
-        schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
-        example: uploadAnswer.example,
+        description:
+          'The image is stored, or at least one of several. `Location` is its page. A form with `text/html` in `Accept` ' +
+          'gets a page of links.',
+        content: {
+          'application/json': {
+            schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
+            example: uploadAnswer.example,
+          },
+          'text/html': { schema: text },
+        },
         headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
       202: {
         description: 'The image is hidden until the administrator approves it: `review` is true.',
         ...uploadAnswer,
-      },
-      303: {
-        description: 'The response to a form sent by a browser, with `text/html` in `Accept`.',
-        headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
     },
     errors: [400, 401, 403, 404, 409, 413, 415, 422, 507],

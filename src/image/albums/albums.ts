@@ -84,7 +84,7 @@ interface AlbumsOptions {
   log: Log;
 }
 
-/** Who deletes pictures that the caller may delete. Whoever has the token of their album need not be their uploader. */
+/** Who deletes pictures that the caller may delete. The holder of the token of an album need not be their uploader. */
 const asKeeper = (id: string, log: Deleter['log']): Deleter => ({
   ...{ peer: null, token: null, admin: true },
   log: log && { ...log, who: log.who === 'uploader' ? `album ${id}` : log.who },

@@ -21,7 +21,7 @@ interface GuestRoutesOptions {
   albums: Pick<Albums, 'invites'>;
   service: Pick<ImageService, 'limits' | 'takeBack'>;
   intake: Intake;
-  pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;
+  pages: Pick<Pages, 'uploaded'>;
   siteOf: SiteOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
