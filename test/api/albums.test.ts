@@ -257,21 +257,6 @@ test('an album tells nothing of protected pictures but their links, and no previ
   expect(images[2]).toMatchObject({ locked: false, id: limited, thumbhash: null, views_left: 2 });
 });
 
-test('a picture that is deleted or expired is in its album no more', async () => {
-  const album = await make();
-  const [gone, stays] = [await uploadInto(album), await uploadInto(album)];
-  const { id: brief } = await json<UploadAnswer>(
-    await host.send('/api/upload', {
-      method: 'POST',
-      body: formOf({ expires_in: '10m', album: album.id, album_token: album.token }),
-    }),
-  );
-  expect(await idsIn(album)).toContain(brief);
-  await host.send(`/api/delete/${gone.id}`, { method: 'DELETE' });
-  host.clock.ms += 11 * 60_000;
-  expect(await idsIn(album)).toEqual([stays.id]);
-});
-
 test('a picture that no longer exists can still be taken out, whatever token comes with it', async () => {
   const album = await make();
   const { id } = await uploadInto(album);
