@@ -34,8 +34,9 @@ const idsIn = async ({ id }: Album) => {
   const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
   return images.map((one) => one.id);
 };
-const uploadInto = async (album: Album) => {
-  const answer = await host.send(`/api/upload?album=${album.id}`, {
+const uploadInto = async (album: Album, fields: Headers = {}) => {
+  const query = new URLSearchParams({ album: album.id, ...fields });
+  const answer = await host.send(`/api/upload?${query}`, {
     method: 'POST',
     body: picture,
     headers: withToken(album),
@@ -232,18 +233,8 @@ test('a deleted album leaves its pictures, unless someone who may delete them as
 test('an album tells nothing of protected pictures but their links, and no preview of such as may be seen a few times', async () => {
   const album = await make();
   const open = await uploadInto(album);
-  const { id: secret } = await json<UploadAnswer>(
-    await host.send('/api/upload', {
-      method: 'POST',
-      body: formOf({ password: 'x', album: album.id, album_token: album.token }),
-    }),
-  );
-  const { id: limited } = await json<UploadAnswer>(
-    await host.send('/api/upload', {
-      method: 'POST',
-      body: formOf({ max_views: '2', album: album.id, album_token: album.token }),
-    }),
-  );
+  const { id: secret } = await uploadInto(album, { password: 'x' });
+  const { id: limited } = await uploadInto(album, { max_views: '2' });
   const { images } = await json<{ images: Record<string, unknown>[] }>(
     await host.send(`/api/albums/${album.id}`),
   );
@@ -473,8 +464,7 @@ test('the page of a picture in an album leads to its neighbours there and back t
 test('the page of a picture in an album does not name the protected pictures beside it', async () => {
   const album = await make();
   const { id } = await uploadInto(album);
-  const fields = { filename: 'secret-plan.jpg', password: 'x', album: album.id, album_token: album.token };
-  await host.send('/api/upload', { method: 'POST', body: formOf(fields) });
+  await uploadInto(album, { filename: 'secret-plan.jpg', password: 'x' });
   const page = await (await host.send(`/a/${album.id}/${id}`)).text();
   expect(page).toContain('rel="next"');
   expect(page).not.toContain('secret-plan');
@@ -482,10 +472,7 @@ test('the page of a picture in an album does not name the protected pictures bes
 
 test('a password that is entered in an album leads back into it', async () => {
   const album = await make();
-  const fields = { password: 'x', album: album.id, album_token: album.token };
-  const { id } = await json<UploadAnswer>(
-    await host.send('/api/upload', { method: 'POST', body: formOf(fields) }),
-  );
+  const { id } = await uploadInto(album, { password: 'x' });
   const headers = { accept: 'text/html' };
   const ask = async (path: string, init: RequestInit = {}) => {
     const answer = await host.send(path, { headers, ...init });
