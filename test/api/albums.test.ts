@@ -55,7 +55,7 @@ const refused = async (answer: Response) => {
   return [answer.status, code, error];
 };
 
-test('an album is made with JSON, with a form and with nothing, and has a link and a token', async () => {
+test('an album is made with JSON and with nothing, and has a link and a token', async () => {
   const answer = await send('POST', '/api/albums', { title: ' Harbour\nin winter ', visibility: 'unlisted' });
   expect(answer.status).toBe(201);
   const album = await json<Album>(answer);
@@ -70,12 +70,6 @@ test('an album is made with JSON, with a form and with nothing, and has a link a
     token: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
   });
   expect(answer.headers.get('location')).toBe(`http://img.example/a/${id}`);
-  const form = new FormData();
-  form.set('title', 'Quay');
-  for (const body of [form, new URLSearchParams({ title: 'Quay', visibility: '' })]) {
-    const made = await json(await host.send('/api/albums', { method: 'POST', body }));
-    expect(made).toMatchObject({ title: 'Quay', visibility: 'public' });
-  }
   const bare = await json(await host.send('/api/albums', { method: 'POST' }));
   expect(bare).toMatchObject({ title: '', visibility: 'public' });
 });
@@ -86,10 +80,16 @@ test('a title that is too long, an unknown field and an unknown visibility are r
     'invalid_parameter',
     'title must be at most 200 characters.',
   ]);
-  for (const body of [{ visibility: 'protected' }, { name: 'x' }, [], 'x', { title: 3 }]) {
+  const wrong = [
+    [{ visibility: 'protected' }, 'visibility'],
+    [{ name: 'x' }, 'name'],
+    [[], 'a JSON object'],
+    ['x', 'a JSON object'],
+    [{ title: 3 }, 'title'],
+  ];
+  for (const [body, named] of wrong) {
     const [status, code, error] = await refused(await send('POST', '/api/albums', body));
-    expect([status, code]).toEqual([400, 'invalid_body']);
-    expect(error).toContain('"title", "visibility": "public" | "unlisted"');
+    expect([status, code, error]).toEqual([400, 'invalid_body', expect.stringContaining(String(named))]);
   }
   expect((await send('POST', '/api/albums', { title: '猫'.repeat(200) })).status).toBe(201);
 });
