@@ -98,6 +98,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       }
       const page = imagePage(site, view, near ?? (await beside(image)));
       const isPublic = image.passwordHash === null;
+      // Caches of others must not keep it: it may contain a button that only this visitor may see.
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
     },
   };
