@@ -87,7 +87,16 @@ export async function openImageHost(
     log,
   });
   const albums = createAlbums({
-    ...stores,
+    albums: stores.albums,
+    images: {
+      getMany: (ids) => stores.images.getMany(ids),
+      // A picture in review is in its album once it is allowed.
+      async existing(ids) {
+        const held = (await reviews.list()).map(({ id }) => id);
+        const known = (await stores.images.existing(ids)).union(new Set(held));
+        return known.intersection(new Set(ids));
+      },
+    },
     audit,
     service,
     rules: limits,

@@ -137,7 +137,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
     },
 
     pictures,
-    append: (id, pictures, by) => append(id, pictures, by),
+    append,
 
     async demandRoom(id, by) {
       const album = await findFor(id, by);
