@@ -88,15 +88,7 @@ export async function openImageHost(
   });
   const albums = createAlbums({
     albums: stores.albums,
-    images: {
-      getMany: (ids) => stores.images.getMany(ids),
-      // A picture in review is in its album once it is allowed.
-      async existing(ids) {
-        const held = (await reviews.list()).map(({ id }) => id);
-        const known = (await stores.images.existing(ids)).union(new Set(held));
-        return known.intersection(new Set(ids));
-      },
-    },
+    images: inAlbums(stores.images, reviews),
     audit,
     service,
     rules: limits,
@@ -127,6 +119,17 @@ export async function openImageHost(
       await blocked?.stop();
       await service.stop();
       await codec.close();
+    },
+  };
+}
+
+/** Returns the images for albums: a picture in review is in its album once it is allowed. */
+function inAlbums(images: Parts['stores']['images'], reviews: Pick<Reviews, 'list'>) {
+  return {
+    getMany: (ids: readonly string[]) => images.getMany(ids),
+    async existing(ids: readonly string[]) {
+      const held = (await reviews.list()).map(({ id }) => id);
+      return (await images.existing(ids)).union(new Set(held)).intersection(new Set(ids));
     },
   };
 }
