@@ -37,8 +37,8 @@ export function createPostgresState({ table, ask }: PostgresConnection): StateSt
       return set.length === 1;
     },
 
-    async remove(key) {
-      await ask('safe', `DELETE FROM ${values} WHERE key = $1`, [key]);
+    async remove(key, token = Number.MAX_SAFE_INTEGER) {
+      await ask('safe', `DELETE FROM ${values} WHERE key = $1 AND coalesce(token, 0) <= $2`, [key, token]);
     },
 
     keys: async () => (await ask<{ key: string }>('safe', `SELECT key FROM ${values}`)).map(({ key }) => key),

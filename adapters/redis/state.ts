@@ -18,6 +18,10 @@ redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2], fence, ARGV[3])
 return 1`);
 
+const REMOVE = script(`
+local fence = ARGV[1] .. '#token'
+if tonumber(redis.call('HGET', KEYS[1], fence) or 0) <= tonumber(ARGV[2]) then redis.call('HDEL', KEYS[1], ARGV[1], fence) end`);
+
 /** A `StateStore` in one hash. */
 export function createRedisState(redis: RedisConnection): StateStore {
   const values = redis.key('state', 'values');
@@ -29,8 +33,8 @@ export function createRedisState(redis: RedisConnection): StateStore {
     getOrSet: async (key, value) => (await redis.run('safe', GET_OR_SET, [values], [key, value])) as string,
     setFenced: async (key, value, token) =>
       (await redis.run('safe', SET_FENCED, [values], [key, value, token])) === 1,
-    async remove(key) {
-      await redis.call('safe', 'HDEL', values, key, `${key}#token`);
+    async remove(key, token = Number.MAX_SAFE_INTEGER) {
+      await redis.run('safe', REMOVE, [values], [key, token]);
     },
     async keys() {
       const fields = (await redis.call('safe', 'HKEYS', values)) as string[];

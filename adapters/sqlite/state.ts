@@ -31,8 +31,10 @@ export function createSqliteState(database: Database): StateStore {
         upsert.run(key, value);
         return true;
       }),
-    async remove(key) {
-      database.freeing(() => erase.run(key, tokenKey(key)));
+    async remove(key, token = Number.MAX_SAFE_INTEGER) {
+      database.freeing(() => {
+        if (Number(read(tokenKey(key)) ?? 0) <= token) erase.run(key, tokenKey(key));
+      });
       await database.onDisk();
     },
     keys: async () => names.all().map(({ key }) => key),

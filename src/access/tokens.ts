@@ -68,6 +68,9 @@ const BELIEVED_MS = 500;
 const MAX_BELIEVED = 10_000;
 const MAX_TOKENS = 1000;
 
+/** What the audit log calls those who act without a token that was issued. */
+const OTHERS = ['administrator', 'uploader', 'server'];
+
 const GRANTS: Record<Role, readonly Role[]> = {
   upload: ['upload'],
   admin: ['admin', 'moderator', 'upload'],
@@ -112,6 +115,8 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     byHash: read,
 
     async create({ name, role, rate, quota }) {
+      if (OTHERS.includes(name))
+        throw new AppError('conflict', inEnglish(`${name} means somebody else in the audit log.`));
       const standing = await all();
       if (standing.some(({ token }) => token.name === name)) {
         throw new AppError('conflict', inEnglish(`There is already a token named ${name}.`));

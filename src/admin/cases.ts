@@ -96,9 +96,9 @@ export function createCases(options: CasesOptions): Cases {
       const token = demandHeld();
       const decided = new Set(details?.receipts as string[]);
       const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
-      if (known === null || receipts.length === 0) return state.remove(KEY + subject);
-      // Reported again meanwhile: nobody has looked at that.
-      const reports = known.reports.slice(decided.size);
+      if (known === null || receipts.length === 0) return state.remove(KEY + subject, token);
+      // Reported again meanwhile: nobody has looked at that. The decision may have been carried out before.
+      const reports = known.reports.slice(known.receipts.length - receipts.length);
       return write({ ...known, reports, receipts, count: receipts.length }, token);
     }),
   );

@@ -14,7 +14,7 @@ export interface Act {
   what: string;
   /** What it is about, such as `image <id>`. */
   subject: string;
-  /** The name of a token, `administrator`, or `uploader`. */
+  /** The name of a token, `administrator`, `uploader`, or `album <id>` for the holder of its token. */
   who: string;
   /** The address of the client. */
   peer?: string | undefined;

@@ -70,18 +70,21 @@ export const details = {
     ],
     answers: {
       201: {
-        description: 'The image is stored, or at least one of several. `Location` is its page.',
-        schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
-        example: uploadAnswer.example,
+        description:
+          'The image is stored, or at least one of several. `Location` is its page. A form with `text/html` in `Accept` ' +
+          'gets a page of links.',
+        content: {
+          'application/json': {
+            schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
+            example: uploadAnswer.example,
+          },
+          'text/html': { schema: text },
+        },
         headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
       202: {
         description: 'The image is hidden until the administrator approves it: `review` is true.',
         ...uploadAnswer,
-      },
-      303: {
-        description: 'The response to a form sent by a browser, with `text/html` in `Accept`.',
-        headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
     },
     errors: [400, 401, 403, 404, 409, 413, 415, 422, 507],
@@ -250,15 +253,6 @@ export const details = {
       'Like `GET /i/<id>.<extension>`, but also sends an image with limited views to programs that look like previews of links.',
     answers: { 200: { description: 'The file.', content: { 'image/*': { schema: text } } } },
     errors: [401, 404, 410, 429],
-  },
-
-  lock: {
-    id: 'lockImage',
-    summary: 'Lock a protected image again in this browser',
-    answers: {
-      303: { description: 'Removes the cookie that opened the image and sends the browser to its page.' },
-    },
-    errors: [403, 404],
   },
 
   askDelete: {

@@ -166,9 +166,12 @@ export function createOwnerActions({
 function createDecisions(audit: Pick<Audit, 'about' | 'once'>): Pick<OwnerActions, 'decision' | 'answer'> {
   async function decision(id: string, token: string): Promise<Decision | null> {
     const acts = ID_PATTERN.test(id) ? await audit.about(SUBJECT + id) : [];
+    const refused = new Set(acts.map(({ details }) => details?.of));
     const told = acts.find(
-      ({ details }) =>
-        typeof details?.statement === 'string' && sameHash(sha256(token), String(details.tokenHash)),
+      ({ id, details }) =>
+        typeof details?.statement === 'string' &&
+        sameHash(sha256(token), String(details.tokenHash)) &&
+        !refused.has(id),
     );
     if (told === undefined) return null;
     const answered = acts.some(({ what }) => what === ANSWER);

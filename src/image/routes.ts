@@ -142,10 +142,6 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
     }),
     route('GET /i/:file/qr.svg', (call) => showQrCode(shared, call), { about: details.qrCode }),
     route('GET /i/:file/preview.jpg', (call) => showPreview(shared, call), { about: details.preview }),
-    route('POST /i/:file/lock', (call) => pages.lock(call, call.params.file), {
-      evenBlocked: true,
-      about: details.lock,
-    }),
     route('GET /i/:file/delete', (call) => pages.askDelete(call, call.params.file), {
       about: details.askDelete,
     }),

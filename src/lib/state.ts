@@ -13,8 +13,8 @@ export interface StateStore {
    * set it before. Atomic.
    */
   setFenced(key: string, value: string, token: number): Promise<boolean>;
-  /** Removes the value and its token, if there are any. */
-  remove(key: string): Promise<void>;
+  /** Removes the value and its token, if there are any; for the holder of a lease only if none with a larger token has set it. */
+  remove(key: string, token?: number): Promise<void>;
   /** Returns the names of all values, in any order. */
   keys(): Promise<string[]>;
 }

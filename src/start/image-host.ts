@@ -90,7 +90,8 @@ export async function openImageHost(
     log,
   });
   const albums = createAlbums({
-    ...stores,
+    albums: stores.albums,
+    images: inAlbums(stores.images, reviews),
     audit,
     service,
     rules: limits,
@@ -121,6 +122,17 @@ export async function openImageHost(
       await blocked?.stop();
       await service.stop();
       await codec.close();
+    },
+  };
+}
+
+/** Returns the images for albums: a picture in review is in its album once it is allowed. */
+function inAlbums(images: Parts['stores']['images'], reviews: Pick<Reviews, 'list'>) {
+  return {
+    getMany: (ids: readonly string[]) => images.getMany(ids),
+    async existing(ids: readonly string[]) {
+      const held = (await reviews.list()).map(({ id }) => id);
+      return (await images.existing(ids)).union(new Set(held)).intersection(new Set(ids));
     },
   };
 }

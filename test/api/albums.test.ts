@@ -34,8 +34,9 @@ const idsIn = async ({ id }: Album) => {
   const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
   return images.map((one) => one.id);
 };
-const uploadInto = async (album: Album) => {
-  const answer = await host.send(`/api/upload?album=${album.id}`, {
+const uploadInto = async (album: Album, fields: Headers = {}) => {
+  const query = new URLSearchParams({ album: album.id, ...fields });
+  const answer = await host.send(`/api/upload?${query}`, {
     method: 'POST',
     body: picture,
     headers: withToken(album),
@@ -54,7 +55,7 @@ const refused = async (answer: Response) => {
   return [answer.status, code, error];
 };
 
-test('an album is made with JSON, with a form and with nothing, and has a link and a token', async () => {
+test('an album is made with JSON and with nothing, and has a link and a token', async () => {
   const answer = await send('POST', '/api/albums', { title: ' Harbour\nin winter ', visibility: 'unlisted' });
   expect(answer.status).toBe(201);
   const album = await json<Album>(answer);
@@ -69,12 +70,6 @@ test('an album is made with JSON, with a form and with nothing, and has a link a
     token: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
   });
   expect(answer.headers.get('location')).toBe(`http://img.example/a/${id}`);
-  const form = new FormData();
-  form.set('title', 'Quay');
-  for (const body of [form, new URLSearchParams({ title: 'Quay', visibility: '' })]) {
-    const made = await json(await host.send('/api/albums', { method: 'POST', body }));
-    expect(made).toMatchObject({ title: 'Quay', visibility: 'public' });
-  }
   const bare = await json(await host.send('/api/albums', { method: 'POST' }));
   expect(bare).toMatchObject({ title: '', visibility: 'public' });
 });
@@ -85,10 +80,16 @@ test('a title that is too long, an unknown field and an unknown visibility are r
     'invalid_parameter',
     'title must be at most 200 characters.',
   ]);
-  for (const body of [{ visibility: 'protected' }, { name: 'x' }, [], 'x', { title: 3 }]) {
+  const wrong = [
+    [{ visibility: 'protected' }, 'visibility'],
+    [{ name: 'x' }, 'name'],
+    [[], 'a JSON object'],
+    ['x', 'a JSON object'],
+    [{ title: 3 }, 'title'],
+  ];
+  for (const [body, named] of wrong) {
     const [status, code, error] = await refused(await send('POST', '/api/albums', body));
-    expect([status, code]).toEqual([400, 'invalid_body']);
-    expect(error).toContain('"title", "visibility": "public" | "unlisted"');
+    expect([status, code, error]).toEqual([400, 'invalid_body', expect.stringContaining(String(named))]);
   }
   expect((await send('POST', '/api/albums', { title: '猫'.repeat(200) })).status).toBe(201);
 });
@@ -232,18 +233,8 @@ test('a deleted album leaves its pictures, unless someone who may delete them as
 test('an album tells nothing of protected pictures but their links, and no preview of such as may be seen a few times', async () => {
   const album = await make();
   const open = await uploadInto(album);
-  const { id: secret } = await json<UploadAnswer>(
-    await host.send('/api/upload', {
-      method: 'POST',
-      body: formOf({ password: 'x', album: album.id, album_token: album.token }),
-    }),
-  );
-  const { id: limited } = await json<UploadAnswer>(
-    await host.send('/api/upload', {
-      method: 'POST',
-      body: formOf({ max_views: '2', album: album.id, album_token: album.token }),
-    }),
-  );
+  const { id: secret } = await uploadInto(album, { password: 'x' });
+  const { id: limited } = await uploadInto(album, { max_views: '2' });
   const { images } = await json<{ images: Record<string, unknown>[] }>(
     await host.send(`/api/albums/${album.id}`),
   );
@@ -255,21 +246,6 @@ test('an album tells nothing of protected pictures but their links, and no previ
     visibility: 'protected',
   });
   expect(images[2]).toMatchObject({ locked: false, id: limited, thumbhash: null, views_left: 2 });
-});
-
-test('a picture that is deleted or expired is in its album no more', async () => {
-  const album = await make();
-  const [gone, stays] = [await uploadInto(album), await uploadInto(album)];
-  const { id: brief } = await json<UploadAnswer>(
-    await host.send('/api/upload', {
-      method: 'POST',
-      body: formOf({ expires_in: '10m', album: album.id, album_token: album.token }),
-    }),
-  );
-  expect(await idsIn(album)).toContain(brief);
-  await host.send(`/api/delete/${gone.id}`, { method: 'DELETE' });
-  host.clock.ms += 11 * 60_000;
-  expect(await idsIn(album)).toEqual([stays.id]);
 });
 
 test('a picture that no longer exists can still be taken out, whatever token comes with it', async () => {
@@ -297,7 +273,7 @@ test('an album whose pictures cannot all be deleted stays, so that its deletion 
   });
   const album = await json<Album>(await failing.send('/api/albums', { method: 'POST' }));
   const { id } = await failing.upload(picture);
-  await failing.albums.append(album.id, [id]);
+  await failing.albums.append(album.id, [id], { token: null, admin: true });
   const remove = () =>
     failing.send(`/api/albums/${album.id}?images=delete`, { method: 'DELETE', headers: withToken(album) });
   expect((await remove()).status).toBe(503);
@@ -309,7 +285,7 @@ test('an album whose pictures cannot all be deleted stays, so that its deletion 
 
 test('a picture that comes through a review later is in its album then', async () => {
   const album = await make();
-  await host.albums.append(album.id, ['Reviewed0001']);
+  await host.albums.append(album.id, ['Reviewed0001'], { token: null, admin: true });
   expect(await idsIn(album)).toEqual([]);
   await host.images.insert(image({ id: 'Reviewed0001' }));
   expect(await idsIn(album)).toEqual(['Reviewed0001']);
@@ -356,7 +332,7 @@ test(`an album has at most ${MOST_PICTURES} pictures, not counting deleted ones`
   const album = await make();
   const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${100_000_000_000 + index}`);
   await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
-  await host.albums.append(album.id, ids);
+  await host.albums.append(album.id, ids, { token: null, admin: true });
   const upload = () =>
     host.send(`/api/upload?album=${album.id}`, { method: 'POST', body: picture, headers: withToken(album) });
   expect(await refused(await upload())).toEqual([
@@ -373,7 +349,7 @@ test('a form whose pictures do not all fit into its album puts in those that do'
   const album = await make();
   const ids = Array.from({ length: MOST_PICTURES - 2 }, (_, index) => `${200_000_000_000 + index}`);
   await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
-  await host.albums.append(album.id, ids);
+  await host.albums.append(album.id, ids, { token: null, admin: true });
   const body = new FormData();
   for (let n = 0; n < 4; n++) body.append('image', new File([picture], `${n}.png`));
   const answer = await host.send(`/api/upload?album=${album.id}`, {
@@ -488,8 +464,7 @@ test('the page of a picture in an album leads to its neighbours there and back t
 test('the page of a picture in an album does not name the protected pictures beside it', async () => {
   const album = await make();
   const { id } = await uploadInto(album);
-  const fields = { filename: 'secret-plan.jpg', password: 'x', album: album.id, album_token: album.token };
-  await host.send('/api/upload', { method: 'POST', body: formOf(fields) });
+  await uploadInto(album, { filename: 'secret-plan.jpg', password: 'x' });
   const page = await (await host.send(`/a/${album.id}/${id}`)).text();
   expect(page).toContain('rel="next"');
   expect(page).not.toContain('secret-plan');
@@ -497,10 +472,7 @@ test('the page of a picture in an album does not name the protected pictures bes
 
 test('a password that is entered in an album leads back into it', async () => {
   const album = await make();
-  const fields = { password: 'x', album: album.id, album_token: album.token };
-  const { id } = await json<UploadAnswer>(
-    await host.send('/api/upload', { method: 'POST', body: formOf(fields) }),
-  );
+  const { id } = await uploadInto(album, { password: 'x' });
   const headers = { accept: 'text/html' };
   const ask = async (path: string, init: RequestInit = {}) => {
     const answer = await host.send(path, { headers, ...init });

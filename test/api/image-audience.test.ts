@@ -374,14 +374,6 @@ describe('a limit of views', () => {
     expect((await host.send(pathOf(raw_url))).status).toBe(404);
     expect((await host.images.get(id))?.viewsLeft).toBe(1);
   });
-
-  test('also holds for a protected picture', async () => {
-    const { raw_url, size } = await upload('max_views=1&password=secret');
-    expect((await host.send(pathOf(raw_url))).status).toBe(401);
-    const headers = { 'x-image-password': 'secret' };
-    expect((await read(pathOf(raw_url), { headers })).bytes).toBe(size);
-    expect((await host.send(pathOf(raw_url), { headers })).status).toBe(410);
-  });
 });
 
 describe('a direct link to a protected picture', () => {

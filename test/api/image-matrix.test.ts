@@ -10,32 +10,33 @@ import { json } from '../support/json.ts';
 /**
  * Who finds what of a picture, whose link is known to everybody: `all`; `pass`: who has the password; `-`: nobody. The uploader, with the
  * delete token, finds no more than others do. It is in an album, too: `album` is the page of that, where a `card` tells of the picture
- * without showing it, `zip` its file, and `preview` what other sites show of the album. Under `stats` it is counted as what it says; under
+ * without showing it, `zip` its file, `preview` what other sites show of the album, and `json` how the API lists it; `robots` and `kept`
+ * tell whether search engines and caches may have that page. Under `stats` it is counted as what it says; under
  * `hook` stand the URLs that the operator is told of when it is stored.
  */
 const WHO_SEES_WHAT = `
-                               page name og  file save ?w=  chat auto info oembed list search gallery album zip  preview stats     hook
-public                         all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
-unlisted                       all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
-protected                      pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
-public, expires                all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
-unlisted, expires              all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
-protected, expires             pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
-public, expired                -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       public    urls
-unlisted, expired              -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       unlisted  urls
-protected, expired             -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       protected urls
-public, removed                -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -         urls
-few views                      all  all  -   all  all  -    -    all  all  -      -    -      -       card  -    -       unlisted  none
-few views, protected           pass pass -   pass pass -    -    pass pass -      -    -      -       -     -    -       protected none
-few views, expires             all  all  -   all  all  -    -    all  all  -      -    -      -       card  -    -       unlisted  none
-few views, protected, expires  pass pass -   pass pass -    -    pass pass -      -    -      -       -     -    -       protected none
-few views, expired             -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       unlisted  none
-few views, protected, expired  -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       protected none
-few views, burnt               -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -         none
-few views, protected, burnt    -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -         none
-public, now unlisted           all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
-public, now protected          pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
-protected, now public          all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
+                               page name og  file save ?w=  chat auto info oembed list search gallery album zip  preview json    robots kept stats     hook
+public                         all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     shown   all    all  public    urls
+unlisted                       all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     shown   -      all  unlisted  urls
+protected                      pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       locked  -      -    protected urls
+public, expires                all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     shown   all    all  public    urls
+unlisted, expires              all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     shown   -      all  unlisted  urls
+protected, expires             pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       locked  -      -    protected urls
+public, expired                -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  public    urls
+unlisted, expired              -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  unlisted  urls
+protected, expired             -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  protected urls
+public, removed                -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  -         urls
+few views                      all  all  -   all  all  -    -    all  all  -      -    -      -       card  -    -       limited -      -    unlisted  none
+few views, protected           pass pass -   pass pass -    -    pass pass -      -    -      -       -     -    -       locked  -      -    protected none
+few views, expires             all  all  -   all  all  -    -    all  all  -      -    -      -       card  -    -       limited -      -    unlisted  none
+few views, protected, expires  pass pass -   pass pass -    -    pass pass -      -    -      -       -     -    -       locked  -      -    protected none
+few views, expired             -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  unlisted  none
+few views, protected, expired  -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  protected none
+few views, burnt               -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  -         none
+few views, protected, burnt    -    -    -   -    -    -    -    -    -    -      -    -      -       -     -    -       -       all    all  -         none
+public, now unlisted           all  all  all all  all  all  all  all  all  all    -    -      -       all   all  all     shown   -      all  unlisted  urls
+public, now protected          pass pass -   pass pass pass pass pass pass pass   -    -      -       pass  pass -       locked  -      -    protected urls
+protected, now public          all  all  all all  all  all  all  all  all  all    all  all    all     all   all  all     shown   all    all  public    urls
 `;
 
 const hosts = imageHosts();
@@ -131,6 +132,9 @@ async function seenInAlbum(host: ImageHost, image: Placed): Promise<Record<strin
     album: stranger.page === 'limited' ? 'card' : who(({ page }) => page === 'shown'),
     zip: who(({ zip }) => zip),
     preview: who(({ preview }) => preview),
+    json: stranger.json === 'absent' ? '-' : stranger.json,
+    robots: who(({ indexed }) => indexed),
+    kept: who(({ kept }) => kept),
   };
 }
 

@@ -79,36 +79,6 @@ describe('without its password a protected image', () => {
   });
 });
 
-describe('who locks an image again', () => {
-  const lock = (headers: Record<string, string> = {}) =>
-    host.send(`${page}/lock`, { method: 'POST', headers, redirect: 'manual' }, newPeer());
-
-  test('has the cookies taken away for page, file and albums, and finds the button on the page', async () => {
-    const cookies = (await submit(PASSWORD)).headers.getSetCookie();
-    const cookie = cookies[0]?.split(';')[0] ?? '';
-    const shown = await (await host.send(page, { headers: { cookie } })).text();
-    expect(shown).toContain(`action="/i/${image.id}/lock"`);
-    const answer = await lock({ cookie });
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, page]);
-    const cleared = answer.headers.getSetCookie();
-    expect(cleared.map((one) => /Path=[^;]+; Max-Age=\d+/.exec(one)?.[0])).toEqual([
-      `Path=${page}; Max-Age=0`,
-      `Path=${file}; Max-Age=0`,
-      'Path=/a; Max-Age=0',
-    ]);
-    expect(cleared.map((one) => one.split(';')[0])).toEqual([
-      'picpool_image=',
-      'picpool_image=',
-      `picpool_image_${image.id}=`,
-    ]);
-  });
-
-  test('learns nothing of the picture without having opened it', async () => {
-    const answer = await lock();
-    expect([answer.status, answer.headers.getSetCookie()]).toEqual([303, []]);
-  });
-});
-
 describe('the password opens an image', () => {
   test.each([
     ['as a header', '', { 'x-image-password': latin1(PASSWORD) }],

@@ -4,9 +4,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { openRecords } from '../../adapters/open.ts';
+import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
@@ -209,6 +212,29 @@ describe('a picture in review', () => {
       const gone = await json(await server.send(`/api/albums/${id}?images=delete`, removal));
       expect(gone).toMatchObject({ removed_images: 1, kept_images: [] });
       expect((await json(await admin(server, '/api/admin/reviews'))).images).toEqual([]);
+    }));
+
+  test('stays in an album that makes room by leaving out what is gone', () =>
+    withScan({}, async (server) => {
+      const album = (await json(await server.post('/api/albums', {}))) as { id: string; token: string };
+      const add = async (verdict: string) => {
+        const body = new Uint8Array(await quarters(90, 60).png().toBuffer());
+        const path = `/api/upload?album=${album.id}&filename=${verdict}.png`;
+        const headers = { 'x-album-token': album.token };
+        return (await json(await server.send(path, { method: 'POST', body, headers }))) as { id: string };
+      };
+      const held = await add('review');
+      const records = await openRecords(`sqlite:${server.folder}/picpool.db`, { runtime: bunRuntime });
+      const record = await records.albums.get(album.id);
+      if (record === null) throw new Error('there is no album');
+      const gone = Array.from({ length: MOST_PICTURES - 1 }, (_, n) => `${100_000_000_000 + n}`);
+      const pictures = [...gone, record.pictures].join(' ');
+      await records.albums.replace({ ...record, pictures, revision: record.revision + 1 });
+      await records.close();
+      const allowed = await add('allow');
+      await server.post('/api/admin/reviews', { id: held.id, verdict: 'allow' }, ADMIN);
+      const shown = await json(await server.send(`/api/albums/${album.id}`));
+      expect(shown).toMatchObject({ images: [{ id: held.id }, { id: allowed.id }] });
     }));
 
   test('counts for the room that there is', () =>

@@ -132,7 +132,6 @@ describe('a blocked network', () => {
     const hidden = (await json(await server.upload('password=tea', '198.51.100.200'))) as { id: string };
     const posts = [
       [`/i/${hidden.id}`, new URLSearchParams({ password: 'tea' })],
-      [`/i/${hidden.id}/lock`, new URLSearchParams()],
       ['/preferences', new URLSearchParams({ language: 'en' })],
       ['/report', new URLSearchParams({ image: hidden.id })],
     ] as const;

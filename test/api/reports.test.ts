@@ -6,7 +6,9 @@ import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createCases } from '../../src/admin/cases.ts';
+import type { Act, Logged } from '../../src/audit/audit.ts';
 import { DONE } from '../../src/audit/store.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -183,69 +185,87 @@ test('an uploader whose address was blocked reads why, and answers', async () =>
   expect(answered.status).toBe(303);
 });
 
-test('a decision in the log does not keep owners from a picture that is there', async () => {
+test('a decision in the log does not keep owners from a picture that is there, and nobody is told of one that was refused', async () => {
   const image = await upload();
   const database = await openDatabase(bunRuntime.openSqlite, `${server.folder}/picpool.db`);
   // As after the restore of a backup from before, or of two moderators of whom the other was first.
   const details = { statement: 'Bad.', tokenHash: sha256(image.delete_token) };
   const text = JSON.stringify({ what: 'review.block', who: 'mod', details });
   const entry = { id: 'b', at: Date.now(), day: 0, subject: `image ${image.id}`, text };
-  await createSqliteAudit(database).append(entry, DONE);
-  database.close();
+  const audit = createSqliteAudit(database);
+  await audit.append(entry, DONE);
   expect(await deletePage(image)).toContain('Delete this picture?');
+  const refused = JSON.stringify({ what: 'refused', who: 'server', details: { of: 'b' } });
+  await audit.append({ ...entry, id: 'c', text: refused }, DONE);
+  database.close();
+  const headers = { 'x-delete-token': image.delete_token };
+  expect((await server.send(`/api/delete/${image.id}`, { method: 'DELETE', headers })).status).toBe(200);
+  expect(await deletePage(image)).not.toContain('Bad.');
 });
 
-test('a report that comes while its case is being decided is a case of its own', async () => {
+/** Cases over a database in memory. `around`: what stands between them and the parts that they use. */
+async function casesWith(around: (parts: Pick<CasesOptions, 'state' | 'audit'>) => object) {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const parts = { state: createSqliteState(database), locks: createLocalLocks() };
-  const audit = testAudit(database, { ...parts, now: Date.now });
+  const [state, locks] = [createSqliteState(database), createLocalLocks()];
+  const audit = testAudit(database, { state, locks, now: Date.now });
+  const parts = { state, audit, ...around({ state, audit }) };
   const limiter = createLocalRateLimiter({ now: Date.now });
-  const one = { reason: 'spam', text: '', contact: '' } as const;
+  return createCases({ ...parts, locks, limiter, clock: systemClock, random: randomBytes, onOpened() {} });
+}
+type CasesOptions = Parameters<typeof createCases>[0];
+
+const SUBJECT = 'image aaaaaaaaaaaa';
+const one = { reason: 'spam', text: '', contact: '' } as const;
+const kept = { subject: SUBJECT, verdict: 'keep', by: { who: 'mod', peer: '192.0.2.3' } } as const;
+
+test('a report that comes while its case is being decided is a case of its own, also if the decision is carried out again', async () => {
   let late = '';
-  const cases = createCases({
-    ...{ ...parts, limiter, clock: systemClock, random: randomBytes, onOpened() {} },
+  let carryOut: (act: Logged) => Promise<void> = async () => {};
+  let decision: Act | undefined;
+  const cases = await casesWith(({ audit }) => ({
     audit: {
       ...audit,
-      async act(act) {
-        late = await cases.report('image aaaaaaaaaaaa', { ...one, text: 'later' }, '192.0.2.2');
+      carry(what: string, work: typeof carryOut) {
+        carryOut = work;
+        audit.carry(what, work);
+      },
+      async act(act: Act) {
+        decision = act;
+        late = await cases.report(SUBJECT, { ...one, text: 'later' }, '192.0.2.2');
         await audit.act(act);
       },
     },
-  });
-  const early = await cases.report('image aaaaaaaaaaaa', one, '192.0.2.1');
-  const by = { who: 'mod', peer: '192.0.2.3' };
-  await cases.decide({ subject: 'image aaaaaaaaaaaa', verdict: 'keep', by }, async () => {});
+  }));
+  const early = await cases.report(SUBJECT, one, '192.0.2.1');
+  await cases.decide(kept, async () => {});
+  // As another copy does that believes this one dead.
+  if (decision) await carryOut({ ...decision, id: 'x', at: 0 });
   expect([await cases.stateOf(early), await cases.stateOf(late)]).toEqual(['keep', 'open']);
   expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
-  database.close();
 });
 
-test('a report is not undone by an earlier one that the store carries out late', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const [real, locks] = [createSqliteState(database), createLocalLocks()];
-  let late: (() => Promise<unknown>) | undefined;
-  const first = (work: () => Promise<unknown>): Promise<never> | null => {
-    if (late) return null;
-    late = work;
-    return Promise.reject(new Error('no answer'));
-  };
-  const state: typeof real = {
-    ...real,
-    set: (...args) => first(() => real.set(...args)) ?? real.set(...args),
-    setFenced: (...args) => first(() => real.setFenced(...args)) ?? real.setFenced(...args),
-  };
-  const cases = createCases({
-    ...{ state, locks, clock: systemClock, random: randomBytes, onOpened() {} },
-    audit: testAudit(database, { state: real, locks, now: Date.now }),
-    limiter: createLocalRateLimiter({ now: Date.now }),
-  });
-  const one = { reason: 'spam', text: '', contact: '' } as const;
-  await expect(cases.report('image aaaaaaaaaaaa', one, '192.0.2.1')).rejects.toThrow('no answer');
-  const receipt = await cases.report('image aaaaaaaaaaaa', one, '192.0.2.2');
-  await late?.();
-  expect(await cases.stateOf(receipt)).toBe('open');
-  database.close();
-});
+test.each(['setFenced', 'remove'] as const)(
+  'a report is not undone by a %s before it that the store carries out late',
+  async (call) => {
+    let late: (() => Promise<unknown>) | undefined;
+    const cases = await casesWith(({ state }) => ({
+      state: {
+        ...state,
+        [call](...args: never[]) {
+          const work = () => (state[call] as (...args: never[]) => Promise<unknown>)(...args);
+          if (late) return work();
+          late = work;
+          return Promise.reject(new AppError('unavailable', inEnglish('no answer')));
+        },
+      },
+    }));
+    const first = cases.report(SUBJECT, one, '192.0.2.1').then(() => cases.decide(kept, async () => {}));
+    await expect(first).rejects.toThrow('no answer');
+    const receipt = await cases.report(SUBJECT, one, '192.0.2.2');
+    await late?.();
+    expect(await cases.stateOf(receipt)).toBe('open');
+  },
+);
 
 test('a picture that stays is told so, and can be reported again', async () => {
   const image = await upload();

@@ -38,6 +38,18 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     assert.equal(await store.setFenced('case', 'another', 1), true);
   });
 
+  test('a removal of a holder that comes late removes nothing of its successor', async (store) => {
+    const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
+    await store.setFenced('case', 'value', young);
+    await store.remove('case', old);
+    assert.equal(await store.get('case'), 'value');
+    await store.remove('case', young);
+    assert.equal(await store.get('case'), null);
+    await store.set('plain', 'value');
+    await store.remove('plain', old);
+    assert.equal(await store.get('plain'), null);
+  });
+
   test('all names are listed', async (store) => {
     assert.deepEqual(await store.keys(), []);
     for (const key of ['a', 'A', 'a:b', '']) await store.set(key, 'value');

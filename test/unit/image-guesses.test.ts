@@ -27,7 +27,7 @@ function createGuard() {
         return right;
       },
     },
-    cookies: { accepts: (header) => header === 'valid' },
+    cookies: { opener: (header) => () => header === 'valid' },
     guesses: createGuessLimits({ limiter: createLocalRateLimiter({ now: clock.now }), sleep: clock.sleep }),
     random: randomBytes,
     now: clock.now,

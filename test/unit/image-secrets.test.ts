@@ -97,30 +97,30 @@ describe('the cookie of a protected image', () => {
 
   test('opens its image for a day, also among other cookies', () => {
     const header = `a=b; ${pairOf(pageCookie)}; c=d`;
-    expect(at(1).accepts(header, image)).toBe(true);
-    expect(at(86_399_999).accepts(header, image)).toBe(true);
-    expect(at(86_400_000).accepts(header, image)).toBe(false);
+    expect(at(1).opener(header)(image)).toBe(true);
+    expect(at(86_399_999).opener(header)(image)).toBe(true);
+    expect(at(86_400_000).opener(header)(image)).toBe(false);
   });
 
   test('opens no other image or password, and is not valid with another key', () => {
     const header = pairOf(pageCookie);
-    expect(at(1).accepts(header, { ...image, id: 'abcDEF123457' })).toBe(false);
-    expect(at(1).accepts(header, { ...image, passwordHash: 'scrypt$2' })).toBe(false);
-    expect(at(1, 'other').accepts(header, image)).toBe(false);
-    expect(at(1).accepts(null, image)).toBe(false);
+    expect(at(1).opener(header)({ ...image, id: 'abcDEF123457' })).toBe(false);
+    expect(at(1).opener(header)({ ...image, passwordHash: 'scrypt$2' })).toBe(false);
+    expect(at(1, 'other').opener(header)(image)).toBe(false);
+    expect(at(1).opener(null)(image)).toBe(false);
   });
 
   test('is valid with older keys, and signed with the newest', () => {
     const header = pairOf(pageCookie);
-    expect(at(1, 'new', 'key').accepts(header, image)).toBe(true);
+    expect(at(1, 'new', 'key').opener(header)(image)).toBe(true);
     const newest = at(1, 'new', 'key').issue(image, { origin: 'https://img.example', basePath: '' })[0];
-    expect(at(1, 'new').accepts(pairOf(newest), image)).toBe(true);
-    expect(at(1, 'key').accepts(pairOf(newest), image)).toBe(false);
+    expect(at(1, 'new').opener(pairOf(newest))(image)).toBe(true);
+    expect(at(1, 'key').opener(pairOf(newest))(image)).toBe(false);
   });
 
   test('cannot be extended', () => {
     const forged = pairOf(pageCookie).replace('86400000.', '99999999.');
     expect(forged).not.toBe(pairOf(pageCookie));
-    expect(at(1).accepts(forged, image)).toBe(false);
+    expect(at(1).opener(forged)(image)).toBe(false);
   });
 });

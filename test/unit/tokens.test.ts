@@ -89,11 +89,13 @@ test('of two tokens that are created at once with one name, at most one stays', 
   expect(await one.list()).toHaveLength(made.length);
 });
 
-test('names are unique, and free again after a revocation', async () => {
+test('names are unique, none is that of somebody else in the audit log, and they are free again after a revocation', async () => {
   const { one } = await world();
   const create = () => one.create({ name: 'laptop', role: 'upload', ...plain });
   const first = await create();
   await expect(create()).rejects.toThrow('There is already a token named laptop.');
+  for (const name of ['administrator', 'uploader', 'server'])
+    await expect(one.create({ name, role: 'moderator', ...plain })).rejects.toThrow('means somebody else');
   await one.revoke('laptop');
   expect(await create()).not.toBe(first);
   expect((await one.list()).map(({ name }) => name)).toEqual(['laptop']);

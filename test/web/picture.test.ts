@@ -114,8 +114,9 @@ describe('the page of an album', () => {
   }
 
   beforeAll(async () => {
-    const body = new URLSearchParams({ title: 'Harbour in winter' });
-    album = await json(await fetch(`${server.url}/api/albums`, { method: 'POST', body }));
+    const body = JSON.stringify({ title: 'Harbour in winter' });
+    const headers = { 'content-type': 'application/json' };
+    album = await json(await fetch(`${server.url}/api/albums`, { method: 'POST', body, headers }));
     await put('quay.jpg', {});
     await put('a very long name of a picture that nobody would ever type.jpg', {});
     await put('secret.jpg', { password: PASSWORD });

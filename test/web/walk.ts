@@ -248,8 +248,9 @@ async function upload(options: string, name = 'walk.jpg'): Promise<string> {
 }
 
 async function makeAlbum() {
-  const body = new URLSearchParams({ title: 'Harbour in winter' });
-  const made = await fetch(`${server.url}/api/albums`, { method: 'POST', body });
+  const body = JSON.stringify({ title: 'Harbour in winter' });
+  const type = { 'content-type': 'application/json' };
+  const made = await fetch(`${server.url}/api/albums`, { method: 'POST', body, headers: type });
   const { id, token, url } = (await made.json()) as { id: string; token: string; url: string };
   const pictures: string[] = [];
   for (let number = 1; number <= 5; number++) {

@@ -355,7 +355,8 @@ function createState(data: () => Data): StateStore {
       data().state.set(key, value);
       return true;
     },
-    async remove(key) {
+    async remove(key, token = Number.MAX_SAFE_INTEGER) {
+      if ((data().tokens.get(key) ?? 0) > token) return;
       data().state.delete(key);
       data().tokens.delete(key);
     },

@@ -40,7 +40,7 @@ interface PasswordGuard {
 
 interface PasswordGuardOptions {
   hasher: PasswordHasher;
-  cookies: Pick<CookieSigner, 'accepts'>;
+  cookies: Pick<CookieSigner, 'opener'>;
   guesses: GuessLimits;
   random: RandomBytes;
   now: () => number;
@@ -68,7 +68,7 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
     async open(image, { passwords, cookie }, peer) {
       const { passwordHash } = image;
       if (passwordHash === null) return { byPassword: false };
-      if (cookies.accepts(cookie, image)) return { byPassword: false };
+      if (cookies.opener(cookie)(image)) return { byPassword: false };
       const [password] = passwords;
       if (password === undefined) {
         throw new AppError('password_required', 'This image needs a password.');
@@ -92,7 +92,7 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
 /** Passwords of images, and the cookies that stand for them. */
 export interface Protection extends PasswordGuard {
   /** The signer of the cookies that `open` accepts. */
-  readonly cookies: Pick<CookieSigner, 'issue' | 'clear' | 'opener'>;
+  readonly cookies: CookieSigner;
 }
 
 interface ProtectionOptions {

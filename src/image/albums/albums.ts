@@ -31,10 +31,10 @@ export interface Albums {
   /** Rejects with `not_found`, `forbidden`, or `conflict` if the album is full. */
   demandRoom(id: string, by: AlbumKeeper): Promise<void>;
   /**
-   * Appends pictures to an album, for a caller that passed `demandRoom`. Pictures already in it stay where they are.
-   * Rejects with `not_found` or `conflict`.
+   * Appends the caller's own pictures to an album. Pictures already in it stay where they are. Rejects with `not_found`,
+   * `forbidden` or `conflict`.
    */
-  append(id: string, pictures: readonly string[]): Promise<AlbumRecord>;
+  append(id: string, pictures: readonly string[], by: AlbumKeeper): Promise<AlbumRecord>;
   /** Appends pictures that were uploaded earlier, each authorised by its own token. Also rejects with `forbidden`. */
   add(id: string, additions: readonly Addition[], by: AlbumKeeper): Promise<AlbumRecord>;
   /**
@@ -84,8 +84,11 @@ interface AlbumsOptions {
   log: Log;
 }
 
-/** Who deletes pictures that the caller may delete. */
-const asKeeper = (log: Deleter['log']): Deleter => ({ peer: null, token: null, admin: true, log });
+/** Who deletes pictures that the caller may delete. The holder of the token of an album need not be their uploader. */
+const asKeeper = (id: string, log: Deleter['log']): Deleter => ({
+  ...{ peer: null, token: null, admin: true },
+  log: log && { ...log, who: log.who === 'uploader' ? `album ${id}` : log.who },
+});
 /** Placeholder for a picture without an ID yet. */
 const NEXT = '';
 /** Number of pictures that are checked or removed concurrently. */
@@ -103,11 +106,19 @@ export function createAlbums(options: AlbumsOptions): Albums {
     return ids.flatMap((id) => found.get(id) ?? []).filter((image) => !isOver(image, now));
   }
 
-  const append = (id: string, pictures: readonly string[]) =>
-    update(id, async (album) => {
-      const next = (await extended(album, pictures)).join(' ');
-      if (next === album.pictures) return null;
-      return { pictures: next, empty: 0, dueAt: clock.now() + retentionMs };
+  const append = (
+    id: string,
+    pictures: readonly string[],
+    by: AlbumKeeper,
+    demandRight = async (): Promise<void> => {},
+  ) =>
+    act('album.change', id, by, async () => {
+      await demandRight();
+      return update(id, async (album) => {
+        const next = (await extended(album, pictures)).join(' ');
+        if (next === album.pictures) return null;
+        return { pictures: next, empty: 0, dueAt: clock.now() + retentionMs };
+      });
     });
 
   return {
@@ -133,15 +144,13 @@ export function createAlbums(options: AlbumsOptions): Albums {
       await extended(album, [NEXT]);
     },
 
-    async add(id, additions, by) {
-      return act('album.change', id, by, async () => {
-        await authorise(service, additions, by.admin);
-        return append(
-          id,
-          additions.map((addition) => addition.id),
-        );
-      });
-    },
+    add: (id, additions, by) =>
+      append(
+        id,
+        additions.map((addition) => addition.id),
+        by,
+        () => authorise(service, additions, by.admin),
+      ),
 
     async takeOut(id, picture, { deleteToken, deletes, ...by }) {
       const album = await find(id);
@@ -163,7 +172,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
         if (deletes) {
           if (!guestsIn(album).includes(picture))
             throw new AppError('forbidden', 'No guest has added this image.');
-          await removePictures(service, [picture], asKeeper(by.log));
+          await removePictures(service, [picture], asKeeper(id, by.log));
         }
         return takeOut();
       });
@@ -215,7 +224,7 @@ async function removeAll(
             ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
           ],
     );
-    removed += await removePictures(service, [...mine], asKeeper(by.log));
+    removed += await removePictures(service, [...mine], asKeeper(id, by.log));
     kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
     // A guest may have added more meanwhile.
     album = (await albums.remove(id, album.revision)) ? null : await albums.get(id);

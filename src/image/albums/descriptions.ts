@@ -32,8 +32,6 @@ export const albumDetails = {
     requestBody: {
       content: {
         'application/json': { schema: albumBody, example: { title: 'Harbour in winter' } },
-        'application/x-www-form-urlencoded': { schema: albumBody },
-        'multipart/form-data': { schema: albumBody },
       },
     },
     answers: {

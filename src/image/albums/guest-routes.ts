@@ -2,13 +2,12 @@ import { Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { SiteOf } from '../../web/site.ts';
-import { deleterOf } from '../access/deletion-rights.ts';
 import type { Pages } from '../pages/pages.ts';
 import { guestPage } from '../pages/upload-form.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import { createUploads, type Intake } from '../upload/intake.ts';
-import { albumTokenOf, createGuestJoining } from '../upload/joining.ts';
+import { createGuestJoining, keeperOf } from '../upload/joining.ts';
 import type { Albums } from './albums.ts';
 import { albumDetails } from './descriptions.ts';
 import { invitesView, inviteView } from './views.ts';
@@ -22,7 +21,7 @@ interface GuestRoutesOptions {
   albums: Pick<Albums, 'invites'>;
   service: Pick<ImageService, 'limits' | 'takeBack'>;
   intake: Intake;
-  pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;
+  pages: Pick<Pages, 'uploaded'>;
   siteOf: SiteOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
@@ -105,8 +104,3 @@ const NOT_KEPT = { 'cache-control': 'no-store' };
 
 const listed = (guests: Parameters<typeof invitesView>[0]) =>
   Response.json(invitesView(guests), { headers: NOT_KEPT });
-
-/** Returns who asks to change an album. */
-export function keeperOf({ request, context }: Caller) {
-  return { token: albumTokenOf(request), admin: context.admin, log: deleterOf(request, context).log };
-}

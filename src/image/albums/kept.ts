@@ -29,7 +29,7 @@ const PAUSE_MS = 2;
 export function createKept({ albums, images, audit, clock, random }: KeptOptions) {
   async function find(id: string): Promise<AlbumRecord> {
     const album = ID_PATTERN.test(id) ? await albums.get(id) : null;
-    if (album === null) throw notFound();
+    if (album === null) throw new AppError('not_found', 'There is no such album.');
     return album;
   }
 
@@ -37,7 +37,7 @@ export function createKept({ albums, images, audit, clock, random }: KeptOptions
   async function findFor(id: string, by: AlbumKeeper): Promise<AlbumRecord> {
     const album = await find(id);
     if (mayKeep(album, by)) return album;
-    throw notKeeper();
+    throw new AppError('forbidden', 'This needs the token of the album.');
   }
 
   /** As `findFor`, and does the work. What the administrator does to the album of others is in the audit log. */
@@ -92,10 +92,6 @@ export function mayKeep({ tokenHash }: AlbumRecord, { token, admin }: AlbumKeepe
   return admin || (token !== null && sameHash(sha256(token), tokenHash));
 }
 
-export function notKeeper(): AppError {
-  return new AppError('forbidden', 'This needs the token of the album.');
-}
-
 function full(): AppError {
   return new AppError(
     'conflict',
@@ -103,8 +99,4 @@ function full(): AppError {
       most: MOST_PICTURES.toLocaleString('en-US'),
     }),
   );
-}
-
-export function notFound(): AppError {
-  return new AppError('not_found', 'There is no such album.');
 }

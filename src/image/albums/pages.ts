@@ -92,7 +92,9 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
     },
 
     async zip({ request, context: { peer, payer, head } }, id) {
-      const album: AlbumRecord = await albums.find(id);
+      const album = await albums.find(id);
+      // Also where no file is sent: its records are read all the same.
+      await countLook(peer, album);
       const { isHidden } = hidingFrom(request);
       return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
     },

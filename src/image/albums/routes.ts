@@ -1,7 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
-import { AppError, inEnglish } from '../../errors.ts';
-import { readJson } from '../../http/read-body.ts';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
@@ -10,13 +7,13 @@ import type { Pages } from '../pages/pages.ts';
 import { ID_PATTERN } from '../records/ids.ts';
 import { listQuery, MAX_PER_PAGE } from '../schemas.ts';
 import type { ImageService } from '../service.ts';
-import { readFields } from '../upload/body.ts';
 import type { Intake } from '../upload/intake.ts';
+import { keeperOf } from '../upload/joining.ts';
 import type { AlbumRecord } from './album.ts';
 import type { Albums } from './albums.ts';
 import { albumDetails } from './descriptions.ts';
 import { type CountReads, createDownloads } from './download.ts';
-import { guestRoutes, keeperOf } from './guest-routes.ts';
+import { guestRoutes } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
 import {
@@ -86,6 +83,13 @@ interface Shared extends Pick<AlbumRoutesOptions, 'albums' | 'basePath'> {
   pages: ReturnType<typeof createAlbumPages>;
 }
 
+/** An album without options needs no body. */
+const newAlbum = {
+  schema: albumBody,
+  read: async (request: Request): Promise<AlbumWish> =>
+    request.body || request.headers.has('content-type') ? json(albumBody).read(request) : {},
+};
+
 /** Counts as an upload, but what is changed brings a token of its own. */
 const CHANGE = { limit: 'upload', ownToken: true } as const;
 
@@ -99,7 +103,7 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
   return [
     ...guestRoutes(options),
     route('POST /api/albums', (call) => create(shared, call), {
-      body: { read: readWish },
+      body: newAlbum,
       limit: 'upload',
       about: albumDetails.create,
     }),
@@ -209,23 +213,4 @@ async function facts(
   const { length } = await albums.pictures(album);
   const headers = { 'cache-control': 'no-store' };
   return Response.json(albumFactsView(context.origin + basePath, album, length), { headers });
-}
-
-/** Reads the options of a new album: JSON, a form of either type, or no body at all. */
-async function readWish(request: Request): Promise<AlbumWish> {
-  const type = request.headers.get('content-type');
-  if (type === null && !request.body) return {};
-  const wish = type?.startsWith('application/json') ? await readJson(request) : await wishIn(request);
-  if (Value.Check(albumBody, wish)) return wish;
-  throw new AppError(
-    'invalid_body',
-    inEnglish(
-      'The body must be { "title", "visibility": "public" | "unlisted", "images": [{ "id", "delete_token" }] }, all optional.',
-    ),
-  );
-}
-
-async function wishIn(form: Request): Promise<object> {
-  const { title, visibility } = await readFields(form);
-  return { ...(title && { title }), ...(visibility && { visibility: visibility.toLowerCase() }) };
 }

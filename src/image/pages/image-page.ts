@@ -25,10 +25,6 @@ export interface ImagePage {
   basePath: string;
   /** True if the visitor may delete it without a token. */
   deletable: boolean;
-  /** Shown once, to the uploader. */
-  deleteLink: string | null;
-  /** What the picture has lost, shown with that link. */
-  notes: readonly string[];
   /** What its uploader may choose. */
   limits: Pick<ImageLimits, 'listing' | 'retentionMs' | 'maxExpiryMs'>;
 }
@@ -60,7 +56,7 @@ export function imagePage(site: Site, page: ImagePage, beside: Neighbours): stri
   const visibility = visibilityOf(page.image);
   const widths = frames === 1 ? PAGE_WIDTHS.filter((one) => one < width) : [];
   const shown = { path, width, height, placeholder: placeholderOf(thumbhash), widths };
-  const content = html`${created(site, page)}<article class="picture-page">
+  const content = html`<article class="picture-page">
 <figure class="picture">
 <a href="${path}" class="frame${width / height < TALL && ' tall'}" id="picture-shown" title="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(shown, { alt: altOf(page.image), sizes: sizesOf(shown), eager: true })}</a>
 ${neighbours(site, page, beside)}
@@ -175,39 +171,15 @@ function exposureText(seconds: number): string {
   return seconds < 0.3 ? `1/${Math.round(1 / seconds)} s` : `${Number(seconds.toFixed(1))} s`;
 }
 
-/**
- * Tells the uploader once how to delete the picture, and what it has lost. A script adds it to the browser's list.
- */
-function created(site: Site, page: ImagePage): Html | null {
-  const { image, deleteLink, notes } = page;
-  if (deleteLink === null) return null;
-  const { pictures } = site.words;
-  const token = new URL(deleteLink).searchParams.get('token') ?? '';
-  const mine = mineOf(page.origin + page.basePath, image, token);
-  return html`<section class="banner good" aria-labelledby="created" data-mine="${mine}">
-<h2 id="created">${icon('check')}${pictures.online}</h2>
-${notes.map((note) => html`<p>${note}</p>`)}
-<p>${pictures.keepDeleteLink}</p>
-${snippet(site, 'copy-delete', pictures.deleteLink, deleteLink)}
-</section>`;
-}
-
-/** Returns what a visitor can do with an image: `first`, deletion, and locking it again. */
+/** Returns what a visitor can do with an image: `first`, deletion and a report. */
 function actions(
   { path, words: { pictures, reports } }: Site,
   { image, basePath, deletable }: ImagePage,
   first: Html | null = null,
 ): Html {
   const { id } = image;
-  const isProtected = visibilityOf(image) === 'protected';
   return html`<p class="actions">
-${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet plain" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a>${
-    isProtected &&
-    html`
-<button class="quiet" form="lock">${icon('lock')}${pictures.lockAgain}</button>`
-  }
-</p>
-${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}`;
+${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet plain" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a></p>`;
 }
 
 /** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
@@ -243,7 +215,7 @@ export function limitedPage(site: Site, page: ImagePage, beside: Neighbours): st
   return site.render({
     title: name,
     scripts: SCRIPTS,
-    content: html`${created(site, page)}<article class="picture-page">
+    content: html`<article class="picture-page">
 <div class="notice-page">
 <p class="notice-icon">${icon('picture')}</p>
 <p>${pictures.viewsLeft(viewsLeft ?? 0)}</p>

@@ -9,26 +9,23 @@ import type { Site } from '../../web/site.ts';
 import { snippet } from '../../web/snippet.ts';
 import { credentialsOf } from '../access/credentials.ts';
 import { deleterOf } from '../access/deletion-rights.ts';
-import { createFlashCookie } from '../access/flash-cookie.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
 import { deleteUrl, linksOf } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
-import type { Outcome, Uploaded } from '../upload/storing.ts';
+import type { Outcome } from '../upload/storing.ts';
 import { createDeletePages, type DeletePages } from './delete-pages.ts';
 import { imagePage, limitedPage, mineOf, type Neighbours } from './image-page.ts';
-import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
+import { asCookie, type PagesOptions } from './page-parts.ts';
 import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
 
 /** The pages of single images. */
 export interface Pages extends PasswordPages, DeletePages {
-  /** Redirects a browser that has uploaded an image by form to its page, which shows the delete link once. */
-  uploaded(call: Caller, uploaded: Uploaded): Response;
   /**
-   * Answers a browser that has uploaded several images by form with a page that shows their delete links once. `back`: the
-   * path of the form. Default: the home page.
+   * Answers a browser that has uploaded images by form with a page that shows their links, what they have lost, and once
+   * their delete links. `back`: the path of the form. Default: the home page.
    */
-  uploadedSeveral(call: Caller, outcomes: readonly Outcome[], back?: string): Response;
+  uploaded(call: Caller, outcomes: readonly Outcome[], back?: string): Response;
   /**
    * Shows the page of an image, or the password form with status 401. `beside`: its neighbours, if they are not those of
    * the gallery.
@@ -37,7 +34,6 @@ export interface Pages extends PasswordPages, DeletePages {
 }
 
 export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
-  const flashCookie = createFlashCookie(basePath);
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
     service.cookies.issue(image, { origin, basePath }).map(asCookie);
 
@@ -53,32 +49,19 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     ...createPasswordPages({ service, siteOf, basePath }),
     ...createDeletePages({ service, siteOf, basePath }),
 
-    uploaded(call, uploaded) {
-      const { request, context } = call;
-      const { image, deleteToken, warnings } = uploaded;
-      if (uploaded.inReview) return this.uploadedSeveral(call, [{ uploaded }]);
-      const { pictures } = siteOf(request).words;
-      const flash = { token: deleteToken, notes: warnings.map(({ code }) => pictures.losses[code]) };
-      const headers = [
-        ...redirectTo(`${basePath}/i/${image.id}`),
-        asCookie(flashCookie.write(image.id, flash, context.origin)),
-      ];
-      if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
-      return new Response(null, { status: 303, headers });
-    },
-
-    uploadedSeveral({ request, context }, outcomes, back) {
+    uploaded({ request, context }, outcomes, back) {
       const site = siteOf(request);
       const base = context.origin + basePath;
       const items = outcomes.map((outcome) => {
         if (!('uploaded' in outcome))
           return { filename: outcome.filename, fault: reasonOf(site, outcome.fault) };
-        const { image, deleteToken, inReview = false } = outcome.uploaded;
+        const { image, deleteToken, warnings, inReview = false } = outcome.uploaded;
         return {
           filename: image.filename,
           url: linksOf(base, image).url,
           deleteLink: deleteUrl(base, image.id, deleteToken),
           inReview,
+          notes: warnings.map(({ code }) => site.words.pictures.losses[code]),
           mine: mineOf(base, image, deleteToken, inReview),
         };
       });
@@ -100,17 +83,12 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         return formAgain(error, site, basePath, id, context.id, near?.album?.id);
       }
       if (!context.head) service.accessed(image);
-      const flash = flashCookie.read(request);
-      const token = flash?.token ?? null;
-      if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
       const view = {
         image,
         now: service.now(),
         origin: context.origin,
         basePath,
-        deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,
-        deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
-        notes: flash?.notes ?? [],
+        deletable: service.mayRemove(image, deleterOf(request, context)),
         limits: service.limits,
       };
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
@@ -119,8 +97,8 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
       const page = imagePage(site, view, near ?? (await beside(image)));
-      // Other pages may contain a link or a button that only this visitor may see.
-      const isPublic = image.passwordHash === null && token === null;
+      const isPublic = image.passwordHash === null;
+      // Caches of others must not keep it: it may contain a button that only this visitor may see.
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
     },
   };
@@ -128,7 +106,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
 
 /** The result of one of several files: its links, or what was wrong. */
 type UploadedItem =
-  | { filename: string; url: string; deleteLink: string; inReview: boolean; mine: string }
+  | { filename: string; url: string; deleteLink: string; inReview: boolean; notes: string[]; mine: string }
   | { filename: string | null; fault: string };
 
 /** Renders the answer to a form with several files. A script adds them to the browser's list. */
@@ -154,6 +132,7 @@ function itemOf(site: Site, item: UploadedItem, index: number): Html {
   }
   return html`<section class="banner good" data-mine="${item.mine}"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
 ${item.inReview && html`<p>${words.inReview}</p>`}
+${item.notes.map((note) => html`<p>${note}</p>`)}
 ${snippet(site, `page-${index}`, words.page, item.url)}
 ${snippet(site, `delete-${index}`, words.deleteLink, item.deleteLink)}
 </section>

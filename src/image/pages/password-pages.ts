@@ -5,12 +5,11 @@ import { html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
 import { acceptsHtml, pageResponse } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';
-import { credentialsOf } from '../access/credentials.ts';
 import { ID_PATTERN } from '../records/ids.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 
-/** How a browser gets the cookie that opens a protected image, and removes it again. */
+/** How a browser gets the cookie that opens a protected image. */
 export interface PasswordPages {
   /**
    * Redirects a browser that has opened a direct link without the password to the form on the page. Rethrows any
@@ -22,8 +21,6 @@ export interface PasswordPages {
    * again.
    */
   unlock(call: Caller, id: string, form: Record<string, string>): Promise<Response>;
-  /** Removes the cookie of `unlock` from the browser, and redirects to the page, which asks for the password. */
-  lock(call: Caller, id: string): Promise<Response>;
 }
 
 export function createPasswordPages({ service, siteOf, basePath }: PagesOptions): PasswordPages {
@@ -59,19 +56,6 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
         { success: true, id },
         { headers: [['cache-control', PRIVATE_CACHE], ...cookies] },
       );
-    },
-
-    async lock({ request, context: { origin, peer } }, id) {
-      const image = await service.find(id);
-      const { cookie } = credentialsOf(request);
-      const opens = await service.open(image, { passwords: [], cookie }, peer).then(
-        () => image.passwordHash !== null,
-        () => false,
-      );
-      // The path of a cookie reveals the format, which is secret without the password.
-      const cookies = opens ? service.cookies.clear(image, { origin, basePath }).map(asCookie) : [];
-      const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
-      return new Response(null, { status: 303, headers });
     },
   };
 }

@@ -116,7 +116,8 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
   }
 
   return {
-    async take({ request, context }, { shape, optionsOf, urlOf, judge, guest } = {}) {
+    async take(call, { shape, optionsOf, urlOf, judge, guest } = {}) {
+      const { request, context } = call;
       const { maxUploadBytes: maxBytes } = service.limits;
       // Read now, because the address is only available while the connection is open.
       const { peer, identity, payer, admin } = context;
@@ -126,7 +127,7 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
         return parseUploadOptions(guest ? OF_GUESTS : (optionsOf?.(sent) ?? sent));
       };
       // Report faults in the query before the body arrives.
-      const joining = guest ?? createJoining(albums, request, admin);
+      const joining = guest ?? createJoining(albums, call);
       await joining.look(optionsIn({}));
       // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
@@ -193,7 +194,7 @@ function onlyOnce(judge: Taking['judge']): Taking['judge'] {
 
 interface UploadsOptions {
   intake: Intake;
-  pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;
+  pages: Pick<Pages, 'uploaded'>;
   /** Path under which browsers reach the image host. */
   basePath: string;
   /** How pictures of guests join, and the path of the page that they come from. */
@@ -202,30 +203,24 @@ interface UploadsOptions {
 
 /** Creates the handler of `POST /api/upload`, of the page of an invitation, and of forms that differ from it only in how they are taken. */
 export function createUploads({ intake, pages, basePath, guest }: UploadsOptions) {
-  function answerOne(call: Caller, uploaded: Uploaded): Response {
+  function answered(call: Call, outcomes: readonly Outcome[]): Response {
     // The form of a page, sent by a browser without scripts.
-    if (acceptsHtml(call.request) && !guest) return pages.uploaded(call, uploaded);
-    if (acceptsHtml(call.request)) return answerSeveral(call, [{ uploaded }]);
+    if (acceptsHtml(call.request)) return pages.uploaded(call, outcomes, guest?.back);
     const base = call.context.origin + basePath;
+    const [only, ...others] = outcomes;
+    const uploaded = only && 'uploaded' in only && others.length === 0 ? only.uploaded : null;
+    if (uploaded === null) {
+      const headers = { 'cache-control': 'no-store' };
+      return Response.json(uploadsView(base, outcomes), { status: 201, headers });
+    }
     return Response.json(uploadView(base, uploaded), {
       status: uploaded.inReview ? 202 : 201,
       headers: { location: linksOf(base, uploaded.image).url, 'cache-control': 'no-store' },
     });
   }
 
-  function answerSeveral(call: Caller, outcomes: readonly Outcome[]): Response {
-    if (acceptsHtml(call.request)) return pages.uploadedSeveral(call, outcomes, guest?.back);
-    return Response.json(uploadsView(call.context.origin + basePath, outcomes), {
-      status: 201,
-      headers: { 'cache-control': 'no-store' },
-    });
-  }
-
   return async function upload(call: Call, taking?: Taking): Promise<Response> {
     const own = guest && { shape: OWN_SHAPE, guest: guest.joining };
-    const { outcomes } = await intake.take(call, taking ?? own);
-    const [only, ...others] = outcomes;
-    if (only && 'uploaded' in only && others.length === 0) return answerOne(call, only.uploaded);
-    return answerSeveral(call, outcomes);
+    return answered(call, (await intake.take(call, taking ?? own)).outcomes);
   };
 }

@@ -1,6 +1,9 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import type { Caller } from '../../http/route.ts';
+import { deleterOf } from '../access/deletion-rights.ts';
 import type { Albums } from '../albums/albums.ts';
 import { usedUp } from '../albums/invites.ts';
+import type { AlbumKeeper } from '../albums/kept.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome, Uploaded } from './storing.ts';
 import type { ParsedOptions } from './upload-options.ts';
@@ -22,18 +25,15 @@ export interface Joining {
   undo?(pictures: readonly string[]): Promise<void>;
 }
 
-/** Returns the token of an album from a header. */
-export function albumTokenOf({ headers }: Request): string | null {
-  return headers.get('x-album-token') || null;
+/** Returns who asks to change an album. */
+export function keeperOf({ request, context }: Caller) {
+  const token = request.headers.get('x-album-token') || null;
+  return { token, admin: context.admin, log: deleterOf(request, context).log };
 }
 
 /** @throws {AppError} `invalid_parameter` if the token of an album is in the URL. */
-export function createJoining(
-  albums: Pick<Albums, 'demandRoom' | 'append'>,
-  request: Request,
-  admin: boolean,
-): Joining {
-  if (new URL(request.url).searchParams.has('album_token')) {
+export function createJoining(albums: Pick<Albums, 'demandRoom' | 'append'>, call: Caller): Joining {
+  if (new URL(call.request.url).searchParams.has('album_token')) {
     throw invalidParameter(
       'album_token',
       inEnglish(
@@ -41,13 +41,13 @@ export function createJoining(
       ),
     );
   }
-  const inHeader = albumTokenOf(request);
+  let by: AlbumKeeper = keeperOf(call);
   let asked: string | null = null;
 
   /** Returns why the pictures are not in the album, or `null`. */
   async function faultOf(album: string, pictures: readonly string[]): Promise<AppError | null> {
     try {
-      await albums.append(album, pictures);
+      await albums.append(album, pictures, by);
       return null;
     } catch (error) {
       if (error instanceof AppError) return error;
@@ -66,15 +66,15 @@ export function createJoining(
 
   async function demand({ album, albumToken }: Named): Promise<void> {
     if (album === null) return;
-    const token = albumToken ?? inHeader;
-    if (token === null && !admin) {
+    by = { ...by, token: albumToken ?? by.token };
+    if (by.token === null && !by.admin) {
       throw invalidParameter(
         'album_token',
         inEnglish('album needs its token: send the header X-Album-Token or the field album_token.'),
       );
     }
-    const known = `${album} ${token}`;
-    if (asked !== known) await albums.demandRoom(album, { token, admin });
+    const known = `${album} ${by.token}`;
+    if (asked !== known) await albums.demandRoom(album, by);
     asked = known;
   }
 
@@ -82,7 +82,7 @@ export function createJoining(
     demand,
 
     async look(options) {
-      if (options.albumToken !== null || inHeader !== null) await demand(options);
+      if (options.albumToken !== null || by.token !== null) await demand(options);
     },
 
     async join(outcomes, album) {

@@ -5,8 +5,6 @@ import { formats } from './formats.ts';
 /** The pages of single pictures, and their deletion. */
 export const pictures = {
   summary: (name: string, width: number, height: number) => `${name}, ${width} × ${height} pixels.`,
-  online: 'Your picture is online',
-  keepDeleteLink: 'Save this link to delete the picture later from any device. It is shown only once.',
   /** By code of the warning. */
   losses: {
     frames_dropped: 'Only the first frame was kept: this format does not support animation.',
@@ -50,14 +48,12 @@ export const pictures = {
   newPassword: 'New password',
   viewsOf: (left: number, most: number) => `${formats.number(left)} of ${formats.number(most)} views left`,
   download: 'Download',
-  lockAgain: 'Lock again',
   share: 'Share',
   page: 'Page',
   directLink: 'Direct link',
   markdown: 'Markdown',
   html: 'HTML',
   bbcode: 'BBCode',
-  deleteLink: 'Delete link',
   embedProtected:
     'Other sites cannot show this picture: it opens only for visitors who enter its password here.',
   embedExpires: 'Other sites can show it until it expires.',

@@ -4,8 +4,6 @@ import { formats } from './formats.ts';
 
 export const pictures: Words['pictures'] = {
   summary: (name, width, height) => `${name}，${width} × ${height} 像素。`,
-  online: '图片已上传',
-  keepDeleteLink: '请保存此链接，以便日后在任何设备上删除图片。链接仅显示这一次。',
   losses: {
     frames_dropped: '只保留了第一帧：该格式不支持动画。',
     gain_map_dropped: '未保留用于 HDR 屏幕的增亮信息。',
@@ -48,14 +46,12 @@ export const pictures: Words['pictures'] = {
   newPassword: '新密码',
   viewsOf: (left, most) => `还可查看 ${formats.number(left)} 次，共 ${formats.number(most)} 次`,
   download: '下载',
-  lockAgain: '重新锁定',
   share: '分享',
   page: '页面链接',
   directLink: '图片直链',
   markdown: 'Markdown',
   html: 'HTML',
   bbcode: 'BBCode',
-  deleteLink: '删除链接',
   embedProtected: '其他网站无法显示这张图片：访问者必须在此处输入密码才能查看。',
   embedExpires: '图片到期后，其他网站将无法再显示它。',
   around: '更多图片',
