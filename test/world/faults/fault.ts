@@ -12,11 +12,17 @@ export const WORLDS = {
   images: ['images'],
   /** Over the real adapters for SQLite and folders. */
   real: ['images', '--with', '{"real":true}'],
-  /** Over stores that often hang, or answer late. */
+  /** Over stores that often hang, answer late, or lose an answer. */
   hanging: [
     'images',
     '--with',
-    '{"trouble":{"refused":0,"lost":0,"late":0.02,"hangs":0.06,"death":0},"disaster":false,"full":null}',
+    '{"trouble":{"refused":0,"lost":0.04,"late":0.02,"hangs":0.06,"death":0},"disaster":false,"full":null}',
+  ],
+  /** The same, and copies die every few minutes. */
+  dying: [
+    'images',
+    '--with',
+    '{"deathEveryMs":400000,"trouble":{"refused":0,"lost":0.04,"late":0.02,"hangs":0.06,"death":0.003},"disaster":false,"full":null}',
   ],
   pool: ['pool'],
   bytes: ['bytes'],

@@ -202,6 +202,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
         '      await finishBusiness(key, business).catch(() => {});\n      if (open.has(key)) await note(key, business);\n',
       ),
     ],
+    proof: 'dying',
   },
   {
     name: 'a picture that was deleted can still be allowed',
@@ -212,6 +213,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
         'const isHeld = !stored && (await inReview(id)) !== null',
       ),
     ],
+    proof: 'hanging',
   },
   {
     name: 'an album is swept although it has pictures',
