@@ -155,7 +155,8 @@ export function createUser(name: string, around: Surroundings) {
       if (begun - picture.notedAt >= HOUR) picture.notedAt = begun;
       // Other copies learn some seconds later that what seemed to be idle is not.
       const isKnown = answer.copy.isAlone || mustStay(picture, begun + NOTED_MS, ledger);
-      if (isKnown) noteView(picture, begun, { by: answer.copy, isFirst: begun - askedAt > HOUR + MINUTE });
+      if (isKnown && !wasRemovedSince(picture, begun))
+        noteView(picture, begun, { by: answer.copy, isFirst: begun - askedAt > HOUR + MINUTE });
     }
     if (picture.maxViews !== null && picture.shown > picture.maxViews && !picture.isDoubtful)
       breaks(`${picture.name} (${picture.id}) was shown ${picture.shown} times of ${picture.maxViews}`);
@@ -178,8 +179,8 @@ export function createUser(name: string, around: Surroundings) {
     later(NOTED_MS, () => {
       if (!by.isAlive && !by.hasEnded) return;
       if (by.isAlive && trueTime() - by.unwrittenAt < NOTED_MS) return noteView(picture, at, how);
-      // What was idle may have been on its way out of the store already.
-      if (wasRemovedSince(picture, at)) return;
+      // What was idle may have been on its way out of a store that was late.
+      if (!ledger.isCalm && wasRemovedSince(picture, at)) return;
       picture.seenAt = Math.max(picture.seenAt, at);
       if (isFirst) picture.writtenAt = Math.max(picture.writtenAt, at);
     });

@@ -192,6 +192,7 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
         '      await finishBusiness(key, business).catch(() => {});\n',
       ),
     ],
+    proof: 'dying',
   },
   {
     name: 'what is to be taken back is noted only when it could not be at once',
@@ -260,5 +261,6 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
     changes: [
       change(`${IMAGE}/review/reviews.ts`, 'if ((await images.get(id)) !== null)', 'if (false as boolean)'),
     ],
+    proof: 'hanging',
   },
 ];

@@ -57,6 +57,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
       ),
       change(`${IMAGE}/maintenance/unfinished.ts`, 'return isDone || isSettled;', 'return true;'),
     ],
+    proof: 'hanging',
   },
   {
     name: 'deleting frees no space for a copy that did not make the smaller versions',
@@ -249,9 +250,9 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
     name: 'a clock that is ahead by days ends pictures before their time',
     changes: [
       change(
-        `${IMAGE}/maintenance/upkeep.ts`,
-        'const isDoubtful = (await serviceTime.doubt()) !== null;',
-        'const isDoubtful = false;',
+        `${IMAGE}/maintenance/service-time.ts`,
+        'return doubt === null ? at : 0;',
+        'return doubt === null ? at : at;',
       ),
     ],
   },
