@@ -144,7 +144,7 @@ export class ConfigError extends Error {
 /** Creates a function that throws for the file that a setting names: faults of its contents as they are. */
 export function unreadable(variable: string, path: string): (error: unknown) => never {
   return (error) => {
-    if (error instanceof AppError) throw error;
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
     throw new ConfigError([{ variable, message: `names a file that cannot be read: ${path}` }]);
   };
 }

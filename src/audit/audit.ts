@@ -25,15 +25,18 @@ export interface Act {
 
 export type Logged = Act & Pick<AuditEntry, 'id' | 'at'>;
 
+type Order = 'yields' | 'final';
+
 /**
  * The log of acts. It is written before an act is carried out, so that none is missing, and what crashes is finished.
  */
 export interface Audit {
   /**
    * Says how acts of a kind are carried out. It may be called again for the same act, also by other copies.
-   * `yields`: an interrupted one is not finished if somebody then acts otherwise on the same subject.
+   * `yields`: an interrupted one is not finished if somebody then acts otherwise on the same subject. `final`: nothing that
+   * is finished after it undoes it, so that it need not wait in a full store, which cannot note what was finished.
    */
-  carry(what: string, carryOut: (act: Logged) => Promise<void>, yields?: 'yields'): void;
+  carry(what: string, carryOut: (act: Logged) => Promise<void>, order?: Order): void;
   /**
    * Logs an act and carries it out; in a full store, carries it out and logs it then. Rejects as its carrying out does:
    * after `unavailable` it is finished later, after any other error the log says that it was refused.
@@ -90,8 +93,10 @@ const MOST_ABOUT = 50;
 const UNCLEAR = new Set(['unavailable', 'storage_full', 'internal', 'busy', 'rate_limited']);
 const isUnclear = (error: unknown) => !(error instanceof AppError) || UNCLEAR.has(error.code);
 
-/** How acts of each kind are carried out, and which of them yield to later ones. */
-type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; yields: boolean }>;
+const isFull = (error: unknown) => error instanceof AppError && error.code === 'storage_full';
+
+/** How acts of each kind are carried out, and in which order to others on the same subject. */
+type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; order: Order | undefined }>;
 
 /** Writes entries, and moves them through their stages. */
 function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Days, 'today'>) {
@@ -182,13 +187,12 @@ function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Da
     } catch (error) {
       if (isUnclear(error)) throw error;
       if ((error as AppError).code !== 'not_found') {
-        await refuse(entry, error as AppError).catch(onError);
+        await refuse(entry, error as AppError);
         return false;
       }
       isDone = false;
     }
-    if (entry.stage === OPEN) await awhile(settle(entry));
-    else await settle(entry);
+    await settle(entry);
     return isDone;
   }
 
@@ -230,7 +234,7 @@ export function createAudit(options: AuditOptions): Audit {
 
   async function begin(act: Act, id: string): Promise<void> {
     const entry = await append(act, false, id).catch((error) => {
-      if (error instanceof AppError && error.code === 'storage_full') return null;
+      if (isFull(error)) return null;
       throw error;
     });
     return entry === null ? inFullStore(act) : work(entry, () => carryOutOnce(entry));
@@ -251,17 +255,24 @@ export function createAudit(options: AuditOptions): Audit {
   }
 
   return {
-    carry: (what, carryOut, yields) => void carriers.set(what, { carryOut, yields: yields !== undefined }),
+    carry: (what, carryOut, order) => void carriers.set(what, { carryOut, order }),
     async act(act) {
       // In the order in which they were asked for.
       const before = await store.list({ subject: act.subject, limit: MOST_ABOUT });
       for (const entry of before.reverse().filter(({ stage }) => stage === OPEN)) {
         const { what } = readEntry(entry);
         const other = running.get(entry.id);
-        if (other) await other.catch(() => {});
-        else if (what !== act.what && carriers.get(what)?.yields) await refuse(entry, superseded());
+        if (other) {
+          await other.catch(() => {});
+          continue;
+        }
+        const yields = what !== act.what && carriers.get(what)?.order === 'yields';
+        const ending = yields ? refuse(entry, superseded()) : track(entry.id, settleOthers(entry));
+        const isDone = await ending.catch((error) => {
+          if (carriers.get(act.what)?.order !== 'final' || !isFull(error)) throw error;
+        });
         // This is the same act, repeated because its answer was lost.
-        else if ((await track(entry.id, settleOthers(entry))) && what === act.what) return;
+        if (isDone && what === act.what) return;
       }
       const id = newId();
       // Before its entry can be read: others wait for what this process is at.

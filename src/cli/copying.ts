@@ -38,6 +38,8 @@ interface Copied {
   faults: string[];
   /** As sentences: what the old stores have lost, so that nothing is wrong with the copy. */
   lost: string[];
+  /** Number of images that have their files. */
+  intact: number;
 }
 
 /** Copies everything. */
@@ -102,7 +104,8 @@ export async function copyAll(
     faults.push(
       `${countOf(unreadable, 'record')} cannot be read: a newer picpool wrote them, or they are damaged`,
     );
-  return { done, faults, lost: [...images.lost, ...reviewed.lost] };
+  const lost = [...images.lost, ...reviewed.lost];
+  return { done, faults, lost, intact: images.seen + reviewed.seen - lost.length };
 }
 
 /** Further faults are only counted. */
@@ -114,10 +117,7 @@ export async function conclude(
   { said, advice, terminal }: { said: string; advice: string; terminal: Terminal },
 ): Promise<ExitCode> {
   for (const fault of [...faults, ...lost].slice(0, MOST_NAMED)) terminal.say(`picpool: ${fault}`);
-  if (lost.length > 0)
-    terminal.say(
-      `The stores have lost the files of ${countOf(lost.length, 'image')}; only their records are copied.`,
-    );
+  if (lost.length > 0) terminal.say(`The stores have lost the files of ${countOf(lost.length, 'image')}.`);
   if (faults.length > 0) {
     terminal.say(`${countOf(faults.length, 'fault')}. ${advice}`);
     return EXIT.failed;

@@ -78,6 +78,8 @@ standard error names; 1: something is missing, and standard error says what.
       }
       return await withWorkFolder(config.DATA_DIR, (folder) =>
         copyAll(source, target, { verify: options.verify, folder, terminal }).then(async (copied) => {
+          // Rather than that all files are lost, they are elsewhere.
+          if (copied.intact === 0) copied.faults.push(...copied.lost.splice(0));
           if (target.metadata !== null && to.metadata !== undefined && copied.faults.length === 0) {
             await target.metadata.state.remove(MOVED);
             await source.state.set(MOVED, JSON.stringify({ at: Date.now(), to: masked('URL', to.metadata) }));

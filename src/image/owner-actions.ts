@@ -1,4 +1,4 @@
-import type { Audit } from '../audit/audit.ts';
+import type { Audit, Logged } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import { sha256 } from '../lib/secret.ts';
@@ -93,14 +93,15 @@ export function createOwnerActions({
       await onRemoved(image);
     });
 
-  audit.carry(DELETE, async ({ subject }) => {
+  const removeEverywhere = async ({ subject }: Pick<Logged, 'subject'>) => {
     const id = subject.slice(SUBJECT.length);
     const stored = await images.get(id);
     if (stored) await removeStored(stored);
     // An interrupted approval leaves it in both places.
     const isHeld = (await inReview(id)) !== null && (await reviews?.withdraw(id));
     if (!isHeld && !stored) throw notFound();
-  });
+  };
+  audit.carry(DELETE, removeEverywhere, 'final');
 
   return {
     inReview,

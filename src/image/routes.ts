@@ -8,7 +8,7 @@ import type { Albums } from './albums/albums.ts';
 import type { CountReads } from './albums/download.ts';
 import { albumRoutes } from './albums/routes.ts';
 import { type ChangeWish, changeBody } from './change.ts';
-import type { Host } from './clients/client.ts';
+import { type Host, plainRefusal } from './clients/client.ts';
 import { CLIENTS, clientRoutes, sharexUploader } from './clients/clients.ts';
 import { createHost } from './clients/host.ts';
 import { lskyAtRoot } from './clients/lsky.ts';
@@ -133,7 +133,15 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
         const isManaged = clients.includes('0x0') && isManaging(fields);
         return isManaged ? manageByForm(call, host, file, fields) : pages.unlock(call, file, fields);
       },
-      { evenBlocked: true, about: details.unlock },
+      {
+        // Who sends it like that, of the clients, and never a browser, is known before it is read.
+        dialect: ({ headers }) =>
+          clients.includes('0x0') && headers.get('content-type')?.startsWith('multipart/')
+            ? plainRefusal
+            : null,
+        evenBlocked: true,
+        about: details.unlock,
+      },
     ),
     route('POST /i/:file/view', (call) => view(shared, call), {
       limit: 'read',

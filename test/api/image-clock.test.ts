@@ -225,4 +225,14 @@ describe('a clock', () => {
       await run(host, 90 * DAY_MS - 5 * HOUR_MS);
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 0 });
     }));
+
+  test('that is behind dates no upload later for the views meanwhile', () =>
+    withHost(async (host) => {
+      const image = await host.upload(png);
+      host.clock.ms -= 5;
+      const begun = host.clock.ms;
+      for (let views = 0; views < 50; views++) expect(await statusOf(host, image.raw_url)).toBe(200);
+      const { id } = await host.upload(png);
+      expect((await host.images.get(id))?.createdAt).toBeLessThan(begun + 20);
+    }));
 });

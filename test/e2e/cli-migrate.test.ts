@@ -200,6 +200,9 @@ test('a damaged and a missing file are named, and all that there is is copied, w
     '--from-blobs',
     `file:${join(folder, 'damaged')}/files`,
   ];
+  // Rather than that all are lost, they are elsewhere.
+  const elsewhere = [...from.slice(0, 3), `file:${join(folder, 'not-mounted')}`];
+  expect((await cli([...toNew('unmounted'), ...elsewhere], { env: {} })).code).toBe(1);
   const { code, stdout, stderr } = await cli([...toNew('rest'), ...from], { env: {} });
   expect([code, stdout]).toEqual([4, expect.stringContaining('all there, but for what was lost')]);
   expect(stderr).toContain(

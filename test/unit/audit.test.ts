@@ -124,6 +124,33 @@ test('an act whose answer was lost is finished before a later one on the same su
   expect([...blocked]).toEqual([]);
 });
 
+test('in a full store only an act that nothing undoes overtakes one that cannot be noted', async () => {
+  const { store, start } = await open();
+  let isFull = false;
+  const unlessFull =
+    <Args extends unknown[]>(call: (...args: Args) => Promise<void>) =>
+    async (...args: Args): Promise<void> => {
+      if (isFull) throw new AppError('storage_full', inEnglish('The store is full.'));
+      await call(...args);
+    };
+  const audit = start({
+    audit: { ...store, append: unlessFull(store.append), advance: unlessFull(store.advance) },
+  });
+  const done: string[] = [];
+  const doIt = async ({ what, subject }: Act) => {
+    done.push(`${what} ${subject}`);
+    isFull = true;
+  };
+  audit.carry('block.add', doIt);
+  audit.carry('block.remove', doIt);
+  audit.carry('image.delete', doIt, 'final');
+  await audit.act(act('a', 'block.add'));
+  await expect(audit.act(act('a', 'block.remove'))).rejects.toMatchObject({ code: 'storage_full' });
+  await audit.act(act('a', 'image.delete'));
+  expect(done).not.toContain('block.remove a');
+  expect(done).toContain('image.delete a');
+});
+
 test('of acts at once on one subject, one is carried out, and those that find nothing are refused', async () => {
   const { store, start } = await open();
   const pictures = new Set(['image a']);

@@ -62,6 +62,8 @@ export interface ServiceTime {
    * than the server was last known to run.
    */
   stamp(): number;
+  /** Returns the time of a view, which counts while the clock is behind, too: rather too late by up to a day. */
+  viewed(): number;
 }
 
 interface ServiceTimeOptions {
@@ -77,6 +79,8 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
   const { state, locks, limits, now, log } = options;
   const rememberMs = Math.max(limits.retentionMs, limits.strayRetentionMs);
   let noted = Number.NEGATIVE_INFINITY;
+  /** When a copy was last known to run, whichever clock was right. */
+  let latest = 0;
   /** The last stamp. */
   let stamped = 0;
   /** What could not be stored, perhaps because the disk is full: this process ran all the same. */
@@ -103,8 +107,9 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
       if (account.doubt && account.doubt.since !== known?.doubt?.since) {
         log('error', 'idle and expired images are not removed', { reason: account.doubt.reason });
       }
-      const wasAhead = (known?.at ?? 0) - account.at > DOUBT_MS;
-      noted = wasAhead ? account.at : Math.max(noted, known?.at ?? 0, account.at);
+      noted = account.at;
+      const before = Math.max(latest, known?.at ?? 0);
+      latest = before - account.at > DOUBT_MS ? account.at : Math.max(before, account.at);
       unstored = account;
       const done = await state.setFenced(SERVICE_STATE, JSON.stringify(account), lease.token);
       unstored = null;
@@ -146,6 +151,10 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
       // A clock that was ahead by more is not followed once it is right.
       stamped = now() < floor && floor - now() <= DOUBT_MS ? floor + 1 : now();
       return stamped;
+    },
+    viewed() {
+      const floor = Math.max(latest, stamped);
+      return floor - now() <= DOUBT_MS ? Math.max(floor, now()) : now();
     },
   };
 }

@@ -70,8 +70,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   const now = () => clock.now();
   const accesses = createAccessLog({
     images,
-    // Also while the clock is behind, a view counts.
-    now: serviceTime.stamp,
+    now: serviceTime.viewed,
     log,
     onWritten(ids) {
       for (const id of ids) records.forget(id);

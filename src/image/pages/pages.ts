@@ -65,9 +65,18 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
           mine: mineOf(base, image, deleteToken, inReview),
         };
       });
+      const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
+      const seen = stored.filter(({ inReview }) => !inReview);
+      // Who has set a password need not type it again.
+      const headers = seen.flatMap(({ image }) =>
+        image.passwordHash === null ? [] : cookiesFor(image, context),
+      );
+      const [one] = outcomes.length === 1 ? stored : [];
+      if (one) headers.push(['location', linksOf(base, one.image).url]);
       return pageResponse(site, uploadedPage(site, items, back ?? `${site.path}/`), {
-        status: 201,
+        status: seen.length === 0 ? 202 : 201,
         cache: PRIVATE_CACHE,
+        headers,
       });
     },
 
