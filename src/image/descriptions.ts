@@ -73,13 +73,8 @@ export const details = {
         description:
           'The image is stored, or at least one of several. `Location` is its page. A form with `text/html` in `Accept` ' +
           'gets a page of links.',
-        content: {
-          'application/json': {
-            schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
-            example: uploadAnswer.example,
-          },
-          'text/html': { schema: text },
-        },
+        schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
+        example: uploadAnswer.example,
         headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
       202: {

@@ -124,7 +124,8 @@ describe('the search', () => {
   test('finds ids and formats', async () => {
     const [{ id } = { id: '' }] = uploaded;
     expect(names(await search(id))).toEqual(['Harbour.png']);
-    expect(names(await search('gif'))).toEqual(['last.png']);
+    // These letters may be in an ID as well.
+    expect(names(await search('gif'))).toContain('last.png');
   });
 
   test('takes wildcards and quotes as plain text', async () => {

@@ -753,7 +753,7 @@ describe('as an app', () => {
     );
   });
 
-  test('it takes what is shared with it, and leads to the page of the picture', async () => {
+  test('it takes what is shared with it, and shows its links', async () => {
     const { share_target: target } = await json<{
       share_target: { action: string; params: { files: [{ name: string }] } };
     }>(await fetch(`${server.url}/manifest.webmanifest`));
@@ -766,8 +766,8 @@ describe('as an app', () => {
       redirect: 'manual',
     });
     expect([answer.status, answer.headers.get('location')]).toEqual([
-      303,
-      expect.stringMatching(/^\/i\/\w{12}$/),
+      201,
+      expect.stringMatching(/\/i\/\w{12}$/),
     ]);
   });
 });
