@@ -225,6 +225,9 @@ test('a picture that is pasted into the gallery is uploaded for those with the l
       clipboardData.items.add(new File([bytes], 'pasted.jpg', { type: 'image/jpeg' }));
       document.body.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, clipboardData }));
     }, base64);
+    await page.getByRole('heading', { name: 'pasted.jpg' }).waitFor();
+    // Its script keeps the token of deletion.
+    await page.waitForLoadState('load');
     await page.getByRole('heading', { name: 'pasted.jpg' }).getByRole('link').click();
     await page.getByText('Anyone with the link').first().waitFor();
     await page.goto(`${server.url}/`);
