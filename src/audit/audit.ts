@@ -5,6 +5,7 @@ import type { Locks } from '../lib/locks.ts';
 import type { Facts, Log } from '../lib/logger.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
 import type { StateStore } from '../lib/state.ts';
+import { isStorageFull } from '../lib/storage-full.ts';
 import { SKEW_MS } from '../lib/stored-time.ts';
 import { type AuditEntry, type AuditStore, CARRIED_OUT, DONE, OPEN, type StagedEntry } from './store.ts';
 
@@ -92,8 +93,6 @@ const MOST_ABOUT = 50;
 /** The store may have done it all the same, or will be able to. */
 const UNCLEAR = new Set(['unavailable', 'storage_full', 'internal', 'busy', 'rate_limited']);
 const isUnclear = (error: unknown) => !(error instanceof AppError) || UNCLEAR.has(error.code);
-
-const isFull = (error: unknown) => error instanceof AppError && error.code === 'storage_full';
 
 /** How acts of each kind are carried out, and in which order to others on the same subject. */
 type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; order: Order | undefined }>;
@@ -234,7 +233,7 @@ export function createAudit(options: AuditOptions): Audit {
 
   async function begin(act: Act, id: string): Promise<void> {
     const entry = await append(act, false, id).catch((error) => {
-      if (isFull(error)) return null;
+      if (isStorageFull(error)) return null;
       throw error;
     });
     return entry === null ? inFullStore(act) : work(entry, () => carryOutOnce(entry));
@@ -269,7 +268,7 @@ export function createAudit(options: AuditOptions): Audit {
         const yields = what !== act.what && carriers.get(what)?.order === 'yields';
         const ending = yields ? refuse(entry, superseded()) : track(entry.id, settleOthers(entry));
         const isDone = await ending.catch((error) => {
-          if (carriers.get(act.what)?.order !== 'final' || !isFull(error)) throw error;
+          if (carriers.get(act.what)?.order !== 'final' || !isStorageFull(error)) throw error;
         });
         // This is the same act, repeated because its answer was lost.
         if (isDone && what === act.what) return;

@@ -3,12 +3,11 @@ import { join } from 'node:path';
 import { openStores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
-import { AppError } from '../errors.ts';
 import type { BlobInfo } from '../image/store.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { UNFINISHED } from '../lib/state.ts';
-import { freeBytesOf } from '../lib/storage-full.ts';
+import { freeBytesOf, isStorageFull } from '../lib/storage-full.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { backupsIn, filesIn, openBackup, placeOf, prune, refuseWithin, storeBackup } from './backups.ts';
 import { defineCommand } from './command.ts';
@@ -96,7 +95,7 @@ standard error names; 1: it is incomplete, or was not made; 3: the database is d
         const advice = `All else is in backup ${backup.name}; no older one was removed.`;
         return conclude(copied, { said, advice, terminal });
       }).catch((error: unknown) => {
-        if (!(error instanceof AppError && error.code === 'storage_full')) throw error;
+        if (!isStorageFull(error)) throw error;
         throw new CommandError(
           `No space is left in TARGET or in DATA_DIR (${config.DATA_DIR}), where the records are copied first.`,
         );

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { findingsOf, type OpenOptions, openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
-import { AppError, withCause } from '../errors.ts';
+import { withCause } from '../errors.ts';
 import { createDoubts } from '../image/maintenance/doubts.ts';
 import { IDENTITY_STATE, readMark } from '../image/maintenance/store-identity.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -12,6 +12,7 @@ import { within } from '../lib/deadline.ts';
 import { countOf } from '../lib/format.ts';
 import type { Log } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
+import { isStorageFull } from '../lib/storage-full.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { mayBeMade, type Patient, withFolder } from './system.ts';
@@ -163,7 +164,7 @@ async function examineStores(
       await stores.close();
     }
   } catch (error) {
-    const isFull = error instanceof AppError && error.code === 'storage_full';
+    const isFull = isStorageFull(error);
     return [
       fail(`${shown}: ${withCause(error)}`, isFull ? 'Give it more space, or delete something.' : advice),
     ];

@@ -134,7 +134,7 @@ export function imageRoutes(options: ImageRoutesOptions): Route[] {
         return isManaged ? manageByForm(call, host, file, fields) : pages.unlock(call, file, fields);
       },
       {
-        // Who sends it like that, of the clients, and never a browser, is known before it is read.
+        // No page sends this form in parts, so that the client is known before its form is read.
         dialect: ({ headers }) =>
           clients.includes('0x0') && headers.get('content-type')?.startsWith('multipart/')
             ? plainRefusal

@@ -16,6 +16,9 @@ export function storageFull(cause: unknown, message: Said): unknown {
   return code === 'ENOSPC' || code === 'EDQUOT' ? new AppError('storage_full', message, { cause }) : cause;
 }
 
+/** Reports whether a store refused something because it is full. */
+export const isStorageFull = (error: unknown) => error instanceof AppError && error.code === 'storage_full';
+
 /** Returns how much space the disk of a folder has, in bytes. Creates the folder if it is missing. */
 export async function freeBytesOf(folder: string): Promise<number> {
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -2,6 +2,7 @@ import { AppError, inEnglish } from '../../errors.ts';
 import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { isStorageFull } from '../../lib/storage-full.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 
 /** How often the server notes that it runs, in ms. */
@@ -138,7 +139,7 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
     async settle() {
       const isSaved = save((account) => ({ ...account, doubt: null })).catch((cause) => {
         // What is removed then makes room.
-        if (cause instanceof AppError && cause.code === 'storage_full') return true;
+        if (isStorageFull(cause)) return true;
         throw cause;
       });
       if (await isSaved) return;

@@ -66,15 +66,12 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         };
       });
       const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
-      const seen = stored.filter(({ inReview }) => !inReview);
-      // Who has set a password need not type it again.
-      const headers = seen.flatMap(({ image }) =>
-        image.passwordHash === null ? [] : cookiesFor(image, context),
-      );
       const [one] = outcomes.length === 1 ? stored : [];
-      if (one) headers.push(['location', linksOf(base, one.image).url]);
+      const headers: [string, string][] = one ? [['location', linksOf(base, one.image).url]] : [];
+      // Who has set a password need not type it again.
+      if (one && one.image.passwordHash !== null) headers.push(...cookiesFor(one.image, context));
       return pageResponse(site, uploadedPage(site, items, back ?? `${site.path}/`), {
-        status: seen.length === 0 ? 202 : 201,
+        status: stored.every(({ inReview }) => inReview) ? 202 : 201,
         cache: PRIVATE_CACHE,
         headers,
       });

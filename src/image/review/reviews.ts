@@ -3,6 +3,7 @@ import { AppError, inEnglish } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { holding, type Locks, writeHeld } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { isStorageFull } from '../../lib/storage-full.ts';
 import type { ImageRecord } from '../image.ts';
 import { HELD, originalKey } from '../records/blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
@@ -121,7 +122,7 @@ export function createReviews({
       return without(held, id);
     }).catch((error: unknown) => {
       // Without its file, the entry that stays in a full store leads to nothing.
-      if (!isThere || !(error instanceof AppError) || error.code !== 'storage_full') throw error;
+      if (!isThere || !isStorageFull(error)) throw error;
     });
     return isThere;
   }

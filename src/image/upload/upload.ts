@@ -119,7 +119,7 @@ async function readWithoutParts(
 
 /** What curl and Qt call a form unless they are told otherwise may be a picture. In forms, these bytes are escaped. */
 const BINARY = /[\0-\x08\x0e-\x1f]/;
-/** The heads of all formats have such a byte among these, those of hardly any bare JPEG XL codestreams excepted. */
+/** The heads of all formats have such a byte among these; of bare JPEG XL codestreams, nearly all. */
 const SNIFFED_BYTES = 64;
 
 async function* followedBy(head: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

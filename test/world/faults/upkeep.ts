@@ -71,7 +71,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
   },
   {
     name: 'in a full store nobody can delete',
-    changes: [change('src/audit/audit.ts', '      if (isFull(error)) return null;\n', '')],
+    changes: [change('src/audit/audit.ts', '      if (isStorageFull(error)) return null;\n', '')],
   },
   {
     name: 'a message that its receiver did not take the first time is lost',
