@@ -12,13 +12,15 @@ export const WORLDS = {
   images: ['images'],
   /** Over the real adapters for SQLite and folders. */
   real: ['images', '--with', '{"real":true}'],
+  /** The same with one copy, which dies every few minutes. */
+  alone: ['images', '--with', '{"real":true,"copies":1,"deathEveryMs":300000}'],
   /** Over stores that often hang, answer late, or lose an answer. */
   hanging: [
     'images',
     '--with',
     '{"trouble":{"refused":0,"lost":0.04,"late":0.02,"hangs":0.06,"death":0},"disaster":false,"full":null}',
   ],
-  /** The same, and copies die every few minutes. */
+  /** Over such stores, and copies die every few minutes. */
   dying: [
     'images',
     '--with',

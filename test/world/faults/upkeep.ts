@@ -154,7 +154,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
         'forgetViews: () => {},',
       ),
     ],
-    proof: 'real',
+    proof: 'alone',
   },
   {
     name: 'files are removed while all records are gone',
