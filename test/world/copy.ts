@@ -4,6 +4,7 @@ import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { createApp } from '../../src/app.ts';
 import { createAudit } from '../../src/audit/audit.ts';
 import type { Codec, Converted } from '../../src/codec/codec.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
@@ -22,6 +23,8 @@ import { statsView } from '../../src/image/views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import { createBlocks } from '../../src/moderation/blocks.ts';
+import { adminRoutes } from '../../src/moderation/routes.ts';
 import { createWebhooks } from '../../src/webhooks/webhooks.ts';
 import { openTestWeb } from '../support/browser/web.ts';
 import { bytes, chance, happens } from './chance.ts';
@@ -35,6 +38,8 @@ import { as, type Mortal, trueTime } from './time.ts';
 export const ADMIN = 'the-administrator-of-the-world';
 /** A picture that begins with this word waits for the administrator. */
 export const SUSPECT = 'suspect';
+/** A file that begins with this word is no picture. */
+export const SPOILT = 'spoilt';
 
 /** One whole copy of the image host in the simulated world. */
 export interface Copy extends Mortal {
@@ -173,6 +178,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       newId: () => bytes(16).toString('hex'),
       hide: (peer) => peer,
     });
+    const blocks = createBlocks({ ...stores, now: Date.now });
     const service = await createImageService({
       ...stores,
       audit,
@@ -191,6 +197,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
         folders: [],
         now: () => performance.now(),
       }),
+      mayStore: blocks.mayStore,
       async holdBack(image, path) {
         if (!new TextDecoder().decode(readBytes(path)).startsWith(SUSPECT)) return false;
         await reviews.hold(image, path);
@@ -224,6 +231,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
           routes: [
             ...imageRoutes({ service, albums, basePath: '', siteOf }),
             ...imageReviewRoutes(reviews, audit),
+            ...adminRoutes(blocks, audit),
           ],
           stats: async () => statsView(await service.summary(), limits),
           statsAnswer,
@@ -266,6 +274,8 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
   return Promise.race([started, whenDead]);
 }
 
+const isSpoilt = (file: Uint8Array) => new TextDecoder().decode(file).startsWith(SPOILT);
+
 /** What a picture is does not matter here: it stays as it came, and smaller versions are its beginning. */
 function createCodec(seams: Seams): Pick<Codec, 'convert'> {
   return {
@@ -273,6 +283,7 @@ function createCodec(seams: Seams): Pick<Codec, 'convert'> {
       seams
         .ask('codec.convert', async (): Promise<Converted> => {
           const source = readBytes(job.input);
+          if (isSpoilt(source)) throw new AppError('not_an_image', inEnglish('The file is no picture.'));
           const made = job.smallest ? source.slice(0, Math.ceil(source.length / 4)) : source;
           writeBytes(job.output, made);
           return {
@@ -298,7 +309,7 @@ function createCodec(seams: Seams): Pick<Codec, 'convert'> {
         })
         .catch((cause) => {
           // A worker that dies says nothing that its caller could know.
-          throw happens(0.5) ? cause : new Error('conversion failed');
+          throw cause instanceof AppError || happens(0.5) ? cause : new Error('conversion failed');
         }),
   };
 }

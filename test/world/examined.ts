@@ -9,6 +9,8 @@ const KINDS = [
   'counted',
   'album',
   'review',
+  'blocked',
+  'dated',
 ] as const;
 /** Those that none is without. */
 const ALWAYS = ['kept', 'gone', 'told'] as const;

@@ -1,5 +1,6 @@
 import type { ImageEvent } from '../../src/image/service.ts';
 import type { Album } from './albums.ts';
+import type { Blockable } from './blocks.ts';
 import type { Copy } from './copy.ts';
 import type { Disaster } from './disasters.ts';
 import type { Examined } from './examined.ts';
@@ -83,9 +84,12 @@ export interface Message {
 export interface Ledger {
   pictures: Map<string, Picture>;
   albums: Album[];
+  blockables: Blockable[];
   failures: Failure[];
   events: { type: ImageEvent['type']; id: string; at: number }[];
   messages: Message[];
+  /** When the receiver of webhooks could be reached again. */
+  reachedAt: number[];
   /** Pictures with which something was begun that could not be written down, by a copy that died within a minute. */
   forgotten: Set<string>;
   /** Broken promises, as sentences. */

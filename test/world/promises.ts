@@ -61,7 +61,11 @@ export async function brokenPromises(outcome: Outcome): Promise<string[]> {
     if (failed.has(filename)) broken.push(`${filename}, whose upload failed, is stored`);
   }
   broken.push(...untold(ledger, byId));
-  const isDue = ({ by, at, tries }: Message) => (by.diedAt ?? now) > at + TOLD_MS && tries < MOST_TRIES;
+  const reached = (then: number) => ledger.reachedAt.findLast((time) => time < then) ?? 0;
+  const isDue = ({ by, at, tries }: Message) => {
+    const until = by.diedAt ?? now;
+    return until > Math.max(at, reached(until)) + TOLD_MS && tries < MOST_TRIES;
+  };
   const due = ledger.messages.filter(isDue);
   ledger.examined.received += due.length;
   const lost = due.filter(({ received }) => !received).length;
@@ -103,6 +107,19 @@ export async function keptRemovals(
     if (await images.get(id)) broken.push(`${name} (${id}) was deleted, and is stored`);
     if (!isFull && held.includes(id))
       broken.push(`${name} (${id}) was deleted, and waits for the administrator`);
+  }
+  return broken;
+}
+
+/** What was uploaded where the clock was right has the time of its upload. */
+export async function misdated({ pictures, examined }: Ledger, { images }: RecordsModel): Promise<string[]> {
+  const broken: string[] = [];
+  for (const { id, name, sentAt, at, byWrongClock, isDoubtful } of pictures.values()) {
+    const image = byWrongClock || isDoubtful ? null : await images.get(id);
+    if (!image) continue;
+    examined.dated++;
+    const late = image.createdAt > at ? image.createdAt - at : Math.min(0, image.createdAt - sentAt);
+    if (Math.abs(late) > MARGIN_MS) broken.push(`${name} (${id}) is dated ${Math.round(late / 1000)} s late`);
   }
   return broken;
 }
@@ -205,7 +222,7 @@ function forgottenReviews(held: string | null, { files }: FilesModel): string[] 
     .map((key) => `nobody knows of the file ${key}`);
 }
 
-/** Messages wait for the one before, which is tried for 13 minutes; then for one that is on its way. */
+/** Messages wait for the one before, which is tried for 13 minutes, while the receiver is hardly reached; then for one that is on its way. */
 const TOLD_MS = 3_600_000;
 
 /** A message that was tried so often is given up. */

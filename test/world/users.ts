@@ -1,4 +1,5 @@
 import { createAlbumUser } from './albums.ts';
+import { createBlocker } from './blocks.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy } from './copy.ts';
 import { isDuring } from './disasters.ts';
@@ -108,6 +109,7 @@ export function createUser(name: string, around: Surroundings) {
       ...(!stranger && { headers: { 'x-image-password': picture.password ?? '' } }),
       ...(share < 1 && { mostShare: share }),
       ...(happens(0.05) && { leaveMs: between(1, 100) }),
+      ended: () => asked(picture),
     });
     picture.waiting--;
     if (answer === 'left') picture.left++;
@@ -168,6 +170,11 @@ export function createUser(name: string, around: Surroundings) {
     if (isHidden) breaks(`${picture.name} (${picture.id}) is shown before the administrator has seen it`);
     if (isOver) breaks(`${picture.name} (${picture.id}) is shown after its expiry`);
     if (isClosed) breaks(`${picture.name} (${picture.id}) is shown without its password`);
+  }
+
+  /** A copy that stands still may show what was asked of it when its client is long gone. */
+  function asked(picture: Picture): void {
+    picture.askedAt = trueTime();
   }
 
   const wasRemovedSince = (picture: Picture, since: number) =>
@@ -284,9 +291,10 @@ export function createUser(name: string, around: Surroundings) {
   /** Asks for a smaller version. */
   async function viewSmall(picture = pick(), width = oneOf([160, 640])): Promise<void> {
     if (!picture || picture.maxViews !== null) return;
-    picture.askedAt = trueTime();
+    asked(picture);
     const answer = await ask('GET', `${picture.path}?w=${width}`, {
       headers: { 'x-image-password': picture.password ?? '' },
+      ended: () => asked(picture),
     });
     if (typeof answer === 'string' || answer.status !== 200) return;
     const text = new TextDecoder().decode(answer.body);
@@ -320,7 +328,7 @@ export function createUser(name: string, around: Surroundings) {
       breaks(`${picture.name} (${picture.id}) was to be decided on, and is not in review`);
     if (answer.status !== 200) return;
     // It counts as viewed then.
-    picture.askedAt = trueTime();
+    asked(picture);
     if (verdict === 'allow') picture.inReview = false;
     else await removed(picture, answer.copy);
   }
@@ -357,14 +365,16 @@ export function createUser(name: string, around: Surroundings) {
   }
 
   const albums = createAlbumUser({ ask, ledger, breaks });
+  const blocks = createBlocker({ ask, ledger, breaks });
   const upload = createUploader({ name, ask, ledger, breaks, view });
 
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
     [0.27, () => upload()],
     [0.01, async () => void (await Promise.all([upload({ mustWait: true }), upload({ mustWait: true })]))],
-    [0.23, () => view()],
+    [0.19, () => view()],
     [0.02, peek],
     [0.11, albums.act],
+    [0.04, blocks.act],
     [0.08, () => viewSmall()],
     [0.08, () => remove()],
     [0.06, change],
@@ -387,5 +397,6 @@ export function createUser(name: string, around: Surroundings) {
     viewSmall,
     makeAlbum: albums.make,
     lookAtAlbum: albums.look,
+    tryBlocked: blocks.lookAtAll,
   };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
 import type { ImageLimits } from '../../src/image/upload/quota.ts';
+import { blockables } from './blocks.ts';
 import { strikeAgain } from './bursts.ts';
 import { between, bytes, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { type Copy, startCopy } from './copy.ts';
@@ -19,6 +20,7 @@ import {
   lostFiles,
   lostViews,
   miscounted,
+  misdated,
 } from './promises.ts';
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, dieHalfway, killNowAndThen } from './seams.ts';
@@ -131,9 +133,11 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   const ledger = {
     pictures: new Map(),
     albums: [],
+    blockables: blockables(),
     failures: [],
     events: [] as { type: ImageEvent['type']; id: string; at: number }[],
     messages: [] as Message[],
+    reachedAt: [] as number[],
     forgotten: new Set<string>(),
     broken: new Set<string>(),
     examined: nothing(),
@@ -288,6 +292,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     ...{ bursts: options.bursts, copies: options.copies, parts: ['records', 'files', 'receiver'], tell },
     until: begin + 0.9 * options.chaosMs,
     set: (burst) => {
+      if (seams.burst?.part === 'receiver') ledger.reachedAt.push(trueTime());
       seams.burst = burst;
       // Nobody stays away because of it.
       if (burst?.part === 'records') later(SECOND, () => void visitor.viewOld());
@@ -317,7 +322,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   // What a copy mends in this time is looked for once one has run for so long.
   const hasRun = (copy: Copy | undefined) => copy?.isAlive && copy.startedAt <= trueTime() - 4 * MINUTE;
   while (!copies.some(hasRun)) await passUntil(trueTime() + MINUTE);
-  for (const look of [lostViews, keptFailures, keptRemovals])
+  for (const look of [lostViews, keptFailures, keptRemovals, misdated])
     for (const promise of await look(ledger, records)) ledger.broken.add(promise);
   for (const promise of await lostFiles({ ledger, records, files })) ledger.broken.add(promise);
   seams.latencyMs = null;
@@ -337,6 +342,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   async function lookBack(): Promise<string[]> {
     const world = { ledger, records, files };
     await visitor.viewFavourites();
+    await visitor.tryBlocked();
     const broken = await brokenPromises({
       ...world,
       get: (path, password) =>

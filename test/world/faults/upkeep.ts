@@ -254,4 +254,35 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
     name: 'of views that could not be written, all but a few are forgotten',
     changes: [change(`${IMAGE}/maintenance/accesses.ts`, 'MAX_KEPT = 100_000', 'MAX_KEPT = 1')],
   },
+  {
+    name: 'other copies go on storing what was blocked',
+    changes: [
+      change('src/moderation/blocks.ts', 'const BELIEVED_MS = 1500;', 'const BELIEVED_MS = 3_600_000;'),
+    ],
+  },
+  {
+    name: 'of two blocks at once, one is lost',
+    changes: [
+      change(
+        'src/moderation/blocks.ts',
+        'await writeHeld(state, KEY, list, demandHeld());',
+        'demandHeld();\n      await state.set(KEY, JSON.stringify(list));',
+      ),
+      change(
+        'src/moderation/blocks.ts',
+        "holding({ locks, name: 'blocks', clock }",
+        "holding({ locks, name: 'blocks ' + Math.random(), clock }",
+      ),
+    ],
+  },
+  {
+    name: 'what is blocked no more is blocked again by what a dead server had begun',
+    changes: [
+      change(
+        'src/audit/audit.ts',
+        "if (carriers.get(act.what)?.order !== 'final' || !isStorageFull(error)) throw error;",
+        'if (!isStorageFull(error)) throw error;',
+      ),
+    ],
+  },
 ];
