@@ -107,6 +107,8 @@ export interface Ledger {
   timelySince: number;
   /** Whether a clock that is wrong cannot end what has not expired: one that is ahead by days is in doubt. */
   keepsTime: boolean;
+  /** How far a clock is ahead at times, unless that is in doubt. */
+  aheadMs: number;
   /** When no copy ran. */
   pauses: { from: number; to: number }[];
 }

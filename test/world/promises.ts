@@ -111,15 +111,19 @@ export async function keptRemovals(
   return broken;
 }
 
-/** What was uploaded where the clock was right has the time of its upload. */
-export async function misdated({ pictures, examined }: Ledger, { images }: RecordsModel): Promise<string[]> {
+/** What was uploaded where the clock was right has the time of its upload, or that of what was stored before by a clock that was ahead. */
+export async function misdated(
+  { pictures, examined, aheadMs }: Ledger,
+  { images }: RecordsModel,
+): Promise<string[]> {
   const broken: string[] = [];
   for (const { id, name, sentAt, at, byWrongClock, isDoubtful } of pictures.values()) {
     const image = byWrongClock || isDoubtful ? null : await images.get(id);
     if (!image) continue;
     examined.dated++;
     const late = image.createdAt > at ? image.createdAt - at : Math.min(0, image.createdAt - sentAt);
-    if (Math.abs(late) > MARGIN_MS) broken.push(`${name} (${id}) is dated ${Math.round(late / 1000)} s late`);
+    if (late < -MARGIN_MS || late > aheadMs + MARGIN_MS)
+      broken.push(`${name} (${id}) is dated ${Math.round(late / 1000)} s late`);
   }
   return broken;
 }

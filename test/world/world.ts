@@ -147,6 +147,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     isFull: options.full === 'records',
     isTimely: options.jumpMs === 0,
     timelySince: 0,
+    aheadMs: options.jumpMs > DAY ? 0 : Math.max(0, options.jumpMs),
     keepsTime: options.jumpMs <= 0 || options.jumpMs > DAY + HOUR,
     pauses: [] as { from: number; to: number }[],
   };

@@ -275,14 +275,4 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
       ),
     ],
   },
-  {
-    name: 'what is blocked no more is blocked again by what a dead server had begun',
-    changes: [
-      change(
-        'src/audit/audit.ts',
-        "if (carriers.get(act.what)?.order !== 'final' || !isStorageFull(error)) throw error;",
-        'if (!isStorageFull(error)) throw error;',
-      ),
-    ],
-  },
 ];
