@@ -107,7 +107,8 @@ export class Client implements TcpListener {
   received(bytes: Uint8Array): void {
     this.inbox.add(asBuffer(bytes));
     this.#goOn();
-    if (this.inbox.size > MOST_AHEAD_BYTES && !this.#paused) {
+    // Also if it was paused before: what serves it may have resumed it meanwhile.
+    if (this.inbox.size > MOST_AHEAD_BYTES) {
       this.#paused = true;
       this.socket.pause();
     }
