@@ -4,6 +4,7 @@ import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { type BareGateway, startBareGateway } from '../support/gateway/bare.ts';
 import { beRude, RUDE, untilEmpty } from '../support/gateway/rude-clients.ts';
+import { until } from '../support/stores/services.ts';
 
 const SECOND = 1_000;
 const TARGET = 'a.example:80';
@@ -139,6 +140,25 @@ describe.each([
       }
     },
   );
+
+  test('a client that reads the last of an answer very slowly still gets all of it', async () => {
+    let passed = 0;
+    const body = 'x'.repeat(1_000_000);
+    const gateway = await startBareGateway({
+      tcp,
+      proxies: [await startProxy(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`)],
+      monotonic: () => performance.now() + passed,
+    });
+    closers.push(() => gateway.stop());
+    const socket = connect(gateway.port, '127.0.0.1').pause();
+    socket.write(get(1, 'Connection: close\r\n'));
+    await until(() => gateway.journal.latest().length > 0);
+    passed = 600_000;
+    await gateway.empty();
+    let text = '';
+    for await (const bytes of socket) text += bytes;
+    expect(text).toEndWith(body);
+  });
 
   test("a client's faults do not count against a proxy", async () => {
     const gateway = await start(await startProxy(OK));
