@@ -13,7 +13,7 @@ import { answerReader, type FileRange, type HttpAnswer } from './http.ts';
 import { createInterrogation, createRelays, UNKNOWN } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
-import { refusalOf } from './policy.ts';
+import { isRefused } from './policy.ts';
 import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
 
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */
@@ -140,7 +140,7 @@ export function createChecker(options: CheckerOptions): Checker {
 
   function refuses(endpoint: Endpoint): boolean {
     const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
-    return refusalOf(endpoint, rules) !== null;
+    return isRefused(endpoint, rules);
   }
 
   async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
