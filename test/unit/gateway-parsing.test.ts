@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { createServer } from 'node:net';
-import { connect } from 'node:tls';
 import { answerHead, answerReader } from '../../src/gateway/http-answer.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { openingReader, readGreeting } from '../../src/gateway/opening.ts';
@@ -8,6 +6,7 @@ import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
 import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
+import { clientHello } from '../support/gateway/client-hello.ts';
 
 function headOf(text: string) {
   const head = headReader()(Buffer.from(text));
@@ -322,7 +321,7 @@ describe('SOCKS5', () => {
 
 describe('TLS', () => {
   test('the ClientHello of a real client is complete, and cut ones are partial', async () => {
-    const hello = await realHello();
+    const hello = await clientHello();
     expect(openingReader()(hello)).toEqual({ kind: 'hello', bytes: hello.length });
     for (let length = 1; length < hello.length; length++) {
       expect(openingReader()(hello.subarray(0, length)).kind).toBe('partial');
@@ -330,7 +329,7 @@ describe('TLS', () => {
   });
 
   test('one that comes in several records, before early data, ends with its last record', async () => {
-    const hello = await realHello();
+    const hello = await clientHello();
     const part = (from: number, to: number) =>
       Buffer.concat([Buffer.from([22, 3, 1, (to - from) >> 8, (to - from) & 255]), hello.subarray(from, to)]);
     const split = Buffer.concat([part(5, 8), part(8, hello.length)]);
@@ -355,29 +354,6 @@ describe('TLS', () => {
     expect(readGreeting(Buffer.from([22, 3, 3, 0, 60, 1, ...Buffer.alloc(60)]))).toBe('other');
   });
 });
-
-/** The first record that a TLS client of this machine sends. */
-async function realHello(): Promise<Buffer> {
-  const { promise, resolve } = Promise.withResolvers<Buffer>();
-  const server = createServer((socket) => {
-    socket.once('data', (bytes: Buffer) => {
-      resolve(bytes);
-      socket.destroy();
-    });
-    socket.on('error', () => {});
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  const client = connect({
-    port: typeof address === 'object' ? (address?.port ?? 0) : 0,
-    servername: 'example.com',
-  });
-  client.on('error', () => {});
-  const hello = await promise;
-  client.destroy();
-  server.close();
-  return hello;
-}
 
 test('what is forwarded means the same to every reader', () => {
   const forwarded = (head: string) => {
