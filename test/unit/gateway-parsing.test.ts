@@ -337,14 +337,6 @@ describe('TLS', () => {
     expect(openingReader()(bytes)).toEqual({ kind: 'hello', bytes: split.length });
   });
 
-  test.each([
-    ['SSH-2.0-x', 'other'],
-    ['\x16\x03\x01\x00\x00', 'other'],
-    ['\x16\x02\x01', 'other'],
-  ])('%j is %s', (text, kind) => {
-    expect(openingReader()(Buffer.from(text, 'latin1')).kind).toBe(kind as 'other');
-  });
-
   test('a ServerHello, an alert and a page are distinguished', () => {
     const hello = Buffer.concat([Buffer.from([22, 3, 3, 0, 60, 2, 0, 0, 56, 3, 3]), Buffer.alloc(32)]);
     expect(readGreeting(hello)).toBe('hello');
@@ -352,6 +344,28 @@ describe('TLS', () => {
     expect(readGreeting(Buffer.from([21, 3, 3, 0, 2, 2, 40]))).toBe('alert');
     expect(readGreeting(Buffer.from('HTTP/1.1 200 OK\r\n'))).toBe('other');
     expect(readGreeting(Buffer.from([22, 3, 3, 0, 60, 1, ...Buffer.alloc(60)]))).toBe('other');
+  });
+});
+
+describe('the first data in a tunnel', () => {
+  const read = (text: string) => openingReader()(Buffer.from(text, 'latin1'));
+  const head = 'GET / HTTP/1.1\r\nHost: example.com\r\n\r\n';
+
+  test('may be sent to several proxies if it is the head of a GET or HEAD, which is waited for', () => {
+    expect(read(head.slice(0, 30))).toEqual({ kind: 'partial' });
+    expect(read(`${head}GET /next`)).toEqual({ kind: 'request', bytes: head.length, method: 'GET' });
+    expect(read(head.replace('GET', 'HEAD'))).toMatchObject({ kind: 'request', method: 'HEAD' });
+  });
+
+  test.each([
+    'POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\n\r\nx',
+    'GET / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\n\r\nx',
+    'GET / HTTP/1.1\r\nHost: example.com\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'SSH-2.0-OpenSSH_9.2\r\n',
+    '\x16\x03\x01\x00\x00',
+    '\x16\x02\x01',
+  ])('is sent once if it is %j', (text) => {
+    expect(read(text)).toEqual({ kind: 'other' });
   });
 });
 
