@@ -119,8 +119,9 @@ test.each(['country-de', 'source-empty'])(
   },
 );
 
-test('blank lines before a request are skipped', async () => {
+test('a few blank lines before a request are skipped, and many are refused', async () => {
   const { ask } = await startWorld();
+  expect(statusLine(await ask(`${'\r\n'.repeat(50)}GET http://a.example/ HTTP/1.1`))).toContain('400 ');
   expect(statusLine(await ask('\r\n\r\nGET http://a.example/ HTTP/1.1'))).toContain('503 No proxy');
 });
 
