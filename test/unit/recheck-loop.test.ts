@@ -7,12 +7,11 @@ import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
 import { formatUrl, type ProxyRecord } from '../../src/proxy/proxy.ts';
 import { fittingCheckCost, runRechecks } from '../../src/proxy/recheck/recheck.ts';
 import { CHECK_COST_MS } from '../../src/proxy/recheck/schedule.ts';
-import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
-import { createNetwork, draft } from '../support/pool/pool.ts';
+import { createNetwork, draft, recorderOf } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
@@ -39,13 +38,7 @@ async function open({ perHour = 3600, concurrency = 1000, locks, change }: Optio
   const network = createNetwork();
   const budget = createCheckBudget(clock, perHour);
   const logged: string[] = [];
-  const recorder = createRecorder({
-    store,
-    clock,
-    random: () => 0.5,
-    countryOf: () => 'ZZ',
-    checkCostMs: () => budget.checkCostMs,
-  });
+  const recorder = recorderOf({ store, clock }, () => budget.checkCostMs);
   const stopping = new AbortController();
   let done: Promise<void> = Promise.resolve();
   const stop = async () => {
