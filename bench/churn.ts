@@ -132,7 +132,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     maxPool: 200_000,
   });
 
-  await service.refresh({ all: !scheduled });
+  await service.refresh({ all: !scheduled, overdraws: !scheduled });
   await clock.advance(HOUR);
   // The first refresh has used up the checks of the first hour, so the rechecks begin with the second.
   if (scheduled) service.start();
@@ -140,7 +140,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
   let outage = {};
   for (let at = HOUR; at < 3 * DAY; at += 7 * MINUTE) {
     if (Math.floor(at / HOUR) !== Math.floor((at - 7 * MINUTE) / HOUR))
-      await service.refresh({ all: !scheduled });
+      await service.refresh({ all: !scheduled, overdraws: !scheduled });
     await clock.advance(7 * MINUTE * 0.2 + 7 * MINUTE * 0.8 * random());
     if (at <= EVENT_AT && EVENT_AT < at + 7 * MINUTE) await happen();
     if (at >= DAY) await look();

@@ -31,7 +31,7 @@ export const TESTS: Record<string, readonly string[]> = {
   'src/image/access/cookie.ts': ['test/unit/image-secrets.test.ts', 'test/api/image-password.test.ts'],
   'src/proxy/pool/history.ts': ['test/unit/history.test.ts'],
   'src/proxy/recheck/schedule.ts': ['test/unit/schedule.test.ts'],
-  'src/proxy/recheck/recheck.ts': ['test/unit/recheck.test.ts', 'test/unit/recheck-loop.test.ts'],
+  'src/proxy/recheck/recheck.ts': ['test/unit/recheck-loop.test.ts'],
   'src/proxy/refresh/refresh.ts': ['test/unit/refresh-job.test.ts', 'test/unit/refresh.test.ts'],
   'adapters/local/locks.ts': ['test/adapters/local.test.ts'],
   'adapters/redis/locks.ts': ['test/adapters/redis.test.ts'],

@@ -12,7 +12,7 @@ import { isHostName } from '../lib/address.ts';
 import { countOf, formatCount } from '../lib/format.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
-import { refusalOf } from '../proxy/check/policy.ts';
+import { isRefused } from '../proxy/check/policy.ts';
 import { sitesByName } from '../proxy/targets/ask.ts';
 import { createTestimony } from '../proxy/targets/testimony.ts';
 import { ownAddresses, readAuthority } from '../start/checker.ts';
@@ -69,7 +69,7 @@ out what works.
     });
     const gateway = await startGateway({
       tcp: dialByName(await runtime.tcp(), {
-        refusalOf: (place) => refusalOf(place, { allowPrivate, own }),
+        isRefused: (place) => isRefused(place, { allowPrivate, own }),
         context: lazySecureContext(await readAuthority(options['judge-ca'] ?? config.PROXY_JUDGE_CA)),
       }),
       testimony: createTestimony({ random: Math.random, monotonic }),
@@ -113,7 +113,7 @@ async function readUpstreams(
   const upstreams = new Map<string, Upstream>();
   for await (const endpoint of source.candidates()) {
     // A name is judged by its addresses, at each dial.
-    if (!isHostName(endpoint.ip) && refusalOf(endpoint, { allowPrivate: options.allowPrivate, own }) !== null)
+    if (!isHostName(endpoint.ip) && isRefused(endpoint, { allowPrivate: options.allowPrivate, own }))
       continue;
     const upstream = unknownUpstream(endpoint);
     const known = upstreams.get(upstream.key);

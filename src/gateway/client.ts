@@ -18,6 +18,7 @@ const ASKING_MS = 20_000;
 const SOCKS5 = 5;
 const CR = 13;
 const BLANK_LINE = Buffer.from('\r\n');
+const MOST_BLANK = 4;
 
 /** Answers TLS and SOCKS4 at once with HTTP, so that their clients report a wrong protocol. */
 function speakOtherwise(): never {
@@ -107,7 +108,8 @@ export class Client implements TcpListener {
   received(bytes: Uint8Array): void {
     this.inbox.add(asBuffer(bytes));
     this.#goOn();
-    if (this.inbox.size > MOST_AHEAD_BYTES && !this.#paused) {
+    // Also if it was paused before: what serves it may have resumed it meanwhile.
+    if (this.inbox.size > MOST_AHEAD_BYTES) {
       this.#paused = true;
       this.socket.pause();
     }
@@ -232,8 +234,8 @@ export class Client implements TcpListener {
   }
 
   #http(): void {
-    // Some clients end a body with one more line (RFC 9112, 2.2).
-    while (this.inbox.peek(2)?.equals(BLANK_LINE)) this.take(2);
+    // Some clients end a body with one more line (RFC 9112, 2.2). A flood of them would cost more than it takes to send.
+    for (let left = MOST_BLANK; left > 0 && this.inbox.peek(2)?.equals(BLANK_LINE); left--) this.take(2);
     const method = this.inbox.peek(5)?.toString('latin1').trimEnd() ?? '';
     this.#answering(voiceFor(method), () => {
       const head = this.#readHead(this.inbox.view());

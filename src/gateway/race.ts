@@ -254,9 +254,13 @@ export class Race {
   #tick(): void {
     if (this.#over) return;
     if (this.#options.monotonic() >= this.#deadline) {
-      const late = [...this.#running];
+      // One that keeps back whether its answer is its own has not answered.
+      for (const canary of this.#canaries.values()) canary.cancel();
+      const late = [...this.#running, ...this.#canaries.keys()];
       this.#running.clear();
+      this.#canaries.clear();
       for (const attempt of late) {
+        this.#doubtful.delete(attempt);
         attempt.cancel();
         this.#blame(attempt.member, 'timeout');
       }

@@ -60,9 +60,8 @@ export function refusedTarget({ host, address, port }: Target, rules: TargetRule
   if (ports !== null && !ports.has(port)) {
     return `Port ${port} is not allowed here; allowed are ${[...ports].join(', ')}.`;
   }
-  const service = REFUSED_PORTS.get(port);
-  if (service !== undefined)
-    return `Port ${port} belongs to ${service} and is never reached through proxies.`;
+  if (REFUSED_PORTS.has(port))
+    return `Port ${port} is never reached through proxies: what listens there may obey whatever it receives.`;
   if (allowPrivate) return null;
   if (own.has(host)) return 'The target is this server itself.';
   if (address !== null) {

@@ -13,7 +13,7 @@ import { exitHeaders, type Upstream } from './upstream.ts';
 /** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 1_000;
 /** Ports on which no server does: browsers open connections ahead of their requests. */
-const CLIENT_FIRST: ReadonlySet<number> = new Set([80, 443, 993, 995, 8443]);
+const CLIENT_FIRST: ReadonlySet<number> = new Set([80, 443, 8443]);
 
 type Repeatable = Extract<Opening, { bytes: number }>;
 

@@ -98,7 +98,8 @@ class BunSocket implements TcpSocket {
     }
     // After a cut, the other side's end is not reported.
     this.#otherEnded = true;
-    if (this.#phase !== 'closed') this.#socket?.terminate();
+    if (this.#phase === 'ended') this.#socket?.end();
+    else if (this.#phase !== 'closed') this.#socket?.terminate();
   }
 
   /** Sets the first listener. It also hears of an end that came before. */

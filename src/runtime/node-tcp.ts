@@ -75,7 +75,7 @@ class NodeSocket implements TcpSocket {
 
   destroy(): void {
     // A reset leaves no TIME_WAIT behind, but needs an established connection.
-    if (this.#isTls || this.#socket.connecting) this.#socket.destroy();
+    if (this.#isTls || this.#socket.connecting || this.#socket.writableFinished) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }
 }

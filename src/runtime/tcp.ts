@@ -55,7 +55,7 @@ export interface TcpSocket {
   resume(): void;
   /** Sends the buffered data and then ends our half. The connection closes when the other side has ended as well. */
   end(): void;
-  /** Closes at once, discarding buffered data. */
+  /** Closes at once, discarding buffered data. What the system has taken up to our end still reaches a slow reader. */
   destroy(): void;
 }
 

@@ -4,8 +4,8 @@ import { resolveHost } from '../lib/resolve-host.ts';
 import type { DialOptions, Tcp } from '../runtime/tcp.ts';
 
 interface ByNameOptions extends Pick<DialOptions, 'context'> {
-  /** Returns why an address must not be dialled, or `null` if it may be. */
-  refusalOf: (place: { ip: string; port: number }) => string | null;
+  /** Reports whether an address must not be dialled. */
+  isRefused: (place: { ip: string; port: number }) => boolean;
   /** Resolves a name to all its addresses. Default: the system's resolver. */
   resolve?: (host: string) => Promise<readonly { address: string }[]>;
 }
@@ -16,13 +16,13 @@ interface ByNameOptions extends Pick<DialOptions, 'context'> {
  */
 export function dialByName<T extends Pick<Tcp, 'dial'>>(
   tcp: T,
-  { refusalOf, context, resolve = resolveHost }: ByNameOptions,
+  { isRefused, context, resolve = resolveHost }: ByNameOptions,
 ): T {
   async function addressOf(host: string, port: number): Promise<string> {
     const found = (await resolve(host)).map(({ address }) => canonicalAddress(address) ?? address);
-    const refusal = found.map((ip) => refusalOf({ ip, port })).find((reason) => reason !== null);
     const [first] = found;
-    if (first === undefined || refusal !== undefined) throw new Error(refusal ?? 'no address');
+    if (first === undefined || found.some((ip) => isRefused({ ip, port })))
+      throw new Error('no address that may be dialled');
     return first;
   }
 

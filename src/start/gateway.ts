@@ -19,7 +19,7 @@ import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
-import { refusalOf } from '../proxy/check/policy.ts';
+import { isRefused } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
 import type { PaidUpstreams } from '../proxy/pool/paid.ts';
 import { sourcesByWord } from '../proxy/sources/load.ts';
@@ -90,7 +90,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: dialByName(await runtime.tcp(), {
-      refusalOf: (place) => refusalOf(place, rules),
+      isRefused: (place) => isRefused(place, rules),
       context: lazySecureContext(await readAuthority(config.PROXY_JUDGE_CA)),
     }),
     testimony,

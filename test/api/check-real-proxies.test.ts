@@ -67,17 +67,6 @@ test('tinyproxy is also an HTTPS proxy', async () => {
   expect(result).toMatchObject({ verdict: 'alive', exitIp: '127.9.0.1', anonymity: 'elite', tampering: [] });
 });
 
-test('tinyproxy does not pass as a SOCKS proxy', async () => {
-  // It waits for the rest of what it takes for an HTTP request.
-  const plain = judges.filter(({ url }) => url.startsWith('http:'));
-  const hasty = localChecker({ judges: plain.map(({ url }) => url), timeoutMs: 500 });
-  for (const protocol of ['socks4', 'socks5'] as const) {
-    const result = await hasty.check({ protocol, ip: '127.9.0.1', port: tinyproxy.port });
-    expect(result).toMatchObject({ verdict: 'dead' });
-  }
-  hasty.close();
-});
-
 test('microsocks is a SOCKS5 proxy', async () => {
   const result = await check('socks5', '127.9.0.2', microsocks);
   expect(result).toMatchObject({ verdict: 'alive', exitIp: '127.9.0.2', anonymity: 'elite', tampering: [] });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createTargetLimits } from '../../src/proxy/check/target-limits.ts';
@@ -10,6 +10,7 @@ import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
 import { startUnansweredPort, type UnansweredPort } from '../support/farm/unanswered-port.ts';
 import { json } from '../support/json.ts';
 import { createPoolServer, type PoolServer } from '../support/pool/server.ts';
+import { listening } from '../support/servers/listening.ts';
 
 const PATH = '/api/test_proxy_quick';
 const ROUNDS = 20;
@@ -24,10 +25,9 @@ async function listen(onSocket: (socket: Socket) => void): Promise<Listener> {
   const server = createServer((socket) => {
     sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
     onSocket(socket);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listening(server),
     async stop() {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -6,6 +6,7 @@ import { loseEverywhere } from '../support/images/gone-picture.ts';
 import { shareAlbum } from '../support/images/shared-album.ts';
 import { mixViews } from '../support/images/view-mix.ts';
 import { json } from '../support/json.ts';
+import { eventsOf } from '../support/servers/events.ts';
 import { type Copy, type Fleet, startFleet } from '../support/servers/fleet.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
@@ -178,19 +179,10 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
   async function jobAsTold(to: Copy | undefined, id: string): Promise<{ end: Job; before: Job[] }> {
     const before: Job[] = [];
     const answer = await fleet.send('/api/refresh/events', { to });
-    const decoder = new TextDecoder();
-    let pending = '';
-    for await (const chunk of answer.body ?? []) {
-      pending += decoder.decode(chunk, { stream: true });
-      const blocks = pending.split('\n\n');
-      pending = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const data = /^data: (.*)$/m.exec(block)?.[1];
-        const job = data === undefined ? null : (JSON.parse(data) as Job);
-        if (job?.id !== id) continue;
-        if (job.state !== 'running') return { end: job, before };
-        before.push(job);
-      }
+    for await (const { data } of eventsOf<Job>(answer)) {
+      if (data.id !== id) continue;
+      if (data.state !== 'running') return { end: data, before };
+      before.push(data);
     }
     throw new Error('the events ended before the refresh did');
   }

@@ -6,6 +6,7 @@ import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type Contract, loadContract } from '../support/documents/contract.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { json } from '../support/json.ts';
+import { eventsOf } from '../support/servers/events.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 
 interface Proxy {
@@ -63,34 +64,18 @@ describe
     expect(started.status).toBe(202);
     const { job } = await json<{ job: Job }>(started);
     const seen: string[] = [];
-    const decoder = new TextDecoder();
-    let pending = '';
-    for await (const chunk of events.body ?? []) {
-      pending += decoder.decode(chunk, { stream: true });
-      const blocks = pending.split('\n\n');
-      pending = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const data = /^data: (.*)$/m.exec(block)?.[1];
-        if (!data) continue;
-        const event = JSON.parse(data) as Job;
-        if (event.id !== job.id) continue;
-        if (seen.at(-1) !== event.stage) seen.push(event.stage);
-        if (event.state === 'done' || event.state === 'failed') return { stages: seen, finished: event };
-      }
+    for await (const { data } of eventsOf<Job>(events)) {
+      if (data.id !== job.id) continue;
+      if (seen.at(-1) !== data.stage) seen.push(data.stage);
+      if (data.state === 'done' || data.state === 'failed') return { stages: seen, finished: data };
     }
     throw new Error('the events ended before the refresh did');
   }
 
   /** What the first event about the size of the pool says. */
   async function firstPoolEvent(): Promise<{ total: number }> {
-    const { body } = await call('GET', '/api/refresh/events?pool=true');
-    const decoder = new TextDecoder();
-    let text = '';
-    for await (const chunk of body ?? []) {
-      text += decoder.decode(chunk, { stream: true });
-      const data = /^event: pool\ndata: (.*)\n\n/m.exec(text)?.[1];
-      if (data !== undefined) return JSON.parse(data);
-    }
+    const events = await call('GET', '/api/refresh/events?pool=true');
+    for await (const { name, data } of eventsOf<{ total: number }>(events)) if (name === 'pool') return data;
     throw new Error('the events ended before one was about the pool');
   }
 

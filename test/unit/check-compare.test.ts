@@ -52,18 +52,14 @@ test('our own address in the chain of an echo service is transparent', () => {
   expect(compare({}, {}, '10.0.0.1').anonymity).toBe('elite');
 });
 
-test('another header is tampering, not a loss of anonymity', () => {
+test('a header that was added, changed or taken out is tampering, not a loss of anonymity', () => {
   expect(compare({ 'x-tracked': '1' })).toEqual({ anonymity: 'elite', tampering: ['x-tracked'] });
-});
-
-test('a changed header is tampering', () => {
   expect(compare({ 'user-agent': 'other' })).toEqual({ anonymity: 'elite', tampering: ['user-agent'] });
-});
-
-test('a header that is gone is tampering', () => {
   const { accept: _, ...headers } = SENT;
-  const direct = { address: US, headers: SENT };
-  const proxied = { address: EXIT, chain: '', headers };
+  const [direct, proxied] = [
+    { address: US, headers: SENT },
+    { address: EXIT, chain: '', headers },
+  ];
   expect(compareHeaders({ sent: SENT, direct, proxied, own: new Set() })).toEqual({
     anonymity: 'elite',
     tampering: ['accept'],

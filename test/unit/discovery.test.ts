@@ -5,8 +5,7 @@ import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createTrials } from '../../src/proxy/discovery/trials.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
-import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
-import { createPool, draft, undecided } from '../support/pool/pool.ts';
+import { createPool, draft, recorderOf, undecided } from '../support/pool/pool.ts';
 import { createRandom } from '../support/random.ts';
 
 const HOUR = 3_600_000;
@@ -322,18 +321,10 @@ describe('an entry', () => {
   test('whose outcome is dropped, because another copy has taken over, is left to that copy', async () => {
     await open({});
     const { store, clock, network, state } = pool;
-    const recorder = createRecorder({
-      store,
-      clock,
-      random: () => 0.5,
-      countryOf: () => 'ZZ',
-      checkCostMs: () => 1000,
-    });
-    const budget = createCheckBudget(clock, 3600);
     const tryEntry = createTrials({
       checker: network,
-      recorder,
-      budget,
+      recorder: recorderOf({ store, clock }),
+      budget: createCheckBudget(clock, 3600),
       logins: createLogins(),
       sources: [],
     });

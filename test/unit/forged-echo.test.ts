@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { judgeAnswer } from '../../src/proxy/check/judge.ts';
 import type { Endpoint } from '../../src/proxy/proxy.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { type Farm, startFarm } from '../support/farm/farm.ts';
+import { listening } from '../support/servers/listening.ts';
 import { until } from '../support/stores/services.ts';
 
 const FORGER = '127.66.0.1';
 let farm: Farm;
 let judge: Server;
+let judgePort: number;
 let forger: Server;
+let forgerPort: number;
 let isSilent = false;
 let silenced = 0;
 
@@ -23,20 +25,15 @@ const page: RequestListener = ({ url = '/', headers, socket }, response) => {
   response.end(JSON.stringify(judgeAnswer({ ...asked, peer: socket.localAddress ?? '' })));
 };
 
-async function listen(answer: RequestListener, host: string): Promise<Server> {
-  const server = createServer(answer);
-  await new Promise<void>((done) => server.listen(0, host, done));
-  return server;
-}
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
-
 beforeAll(async () => {
   farm = await startFarm();
-  judge = await listen((request, response) => {
+  judge = createServer((request, response) => {
     if (isSilent) silenced++;
     else page(request, response);
-  }, '127.0.0.1');
-  forger = await listen(page, FORGER);
+  });
+  judgePort = await listening(judge);
+  forger = createServer(page);
+  forgerPort = await listening(forger, FORGER);
 });
 afterAll(async () => {
   for (const server of [judge, forger]) {
@@ -47,8 +44,8 @@ afterAll(async () => {
 });
 
 test('a page that a proxy made up does not show that the judge works', async () => {
-  const checker = localChecker({ judges: [`http://127.0.0.1:${portOf(judge)}/`], timeoutMs: 1500 });
-  const forging: Endpoint = { protocol: 'http', ip: FORGER, port: portOf(forger) };
+  const checker = localChecker({ judges: [`http://127.0.0.1:${judgePort}/`], timeoutMs: 1500 });
+  const forging: Endpoint = { protocol: 'http', ip: FORGER, port: forgerPort };
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
   isSilent = true;
   const honest = checker.check(farm.endpoint('http', 1));

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { createBans } from '../../src/proxy/targets/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
+import { listening } from '../support/servers/listening.ts';
 
 const MINUTE = 60_000;
 const closers: (() => void)[] = [];
@@ -142,8 +143,7 @@ test('a refusal that was cut while other exits were tried is cut for the client,
       });
     });
   });
-  await new Promise<void>((resolve) => farm.listen(0, '0.0.0.0', resolve));
-  const { port } = farm.address() as AddressInfo;
+  const port = await listening(farm, '0.0.0.0');
   const proxies = [`127.41.0.1:${port}`, `127.41.0.2:${port}`];
   const limits = { timeoutMs: 1_000 };
   const gateway = await startBareGateway({ tcp: bunTcp, proxies, limits });

@@ -1,27 +1,13 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { connect, createServer } from 'node:net';
-import { connect as startTls } from 'node:tls';
+import { connect } from 'node:net';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
+import { clientHello } from '../support/gateway/client-hello.ts';
 import { startGatewayClient } from '../support/gateway/clients.ts';
 import { type FarmRole, startGatewayFarm, TRAITORS } from '../support/gateway/farm.ts';
 import { createRandom } from '../support/random.ts';
-
-/** Returns the first message of a TLS client. */
-async function clientHello(): Promise<Buffer> {
-  const { promise, resolve } = Promise.withResolvers<Buffer>();
-  const server = createServer((socket) => socket.once('data', resolve));
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const client = startTls({ port, host: '127.0.0.1', servername: 'example.com' }).on('error', () => {});
-  const hello = await promise;
-  client.destroy();
-  server.close();
-  return hello;
-}
 
 /** How long honest proxies take; traitors are always faster. */
 const HONEST_MS = 5;

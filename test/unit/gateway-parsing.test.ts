@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { createServer } from 'node:net';
-import { connect } from 'node:tls';
 import { answerHead, answerReader } from '../../src/gateway/http-answer.ts';
 import { readRequest } from '../../src/gateway/http-request.ts';
 import { openingReader, readGreeting } from '../../src/gateway/opening.ts';
@@ -8,6 +6,7 @@ import { socksReader } from '../../src/gateway/socks-ask.ts';
 import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
 import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
+import { clientHello } from '../support/gateway/client-hello.ts';
 
 function headOf(text: string) {
   const head = headReader()(Buffer.from(text));
@@ -269,7 +268,7 @@ describe('a target', () => {
 
   test('never is one of the ports that obey, even if any port is allowed', () => {
     const target = readTarget('example.com', 25);
-    expect(target && refusedTarget(target, { ...rules, ports: null })).toContain('SMTP');
+    expect(target && refusedTarget(target, { ...rules, ports: null })).toContain('Port 25 is never');
   });
 });
 
@@ -322,7 +321,7 @@ describe('SOCKS5', () => {
 
 describe('TLS', () => {
   test('the ClientHello of a real client is complete, and cut ones are partial', async () => {
-    const hello = await realHello();
+    const hello = await clientHello();
     expect(openingReader()(hello)).toEqual({ kind: 'hello', bytes: hello.length });
     for (let length = 1; length < hello.length; length++) {
       expect(openingReader()(hello.subarray(0, length)).kind).toBe('partial');
@@ -330,20 +329,12 @@ describe('TLS', () => {
   });
 
   test('one that comes in several records, before early data, ends with its last record', async () => {
-    const hello = await realHello();
+    const hello = await clientHello();
     const part = (from: number, to: number) =>
       Buffer.concat([Buffer.from([22, 3, 1, (to - from) >> 8, (to - from) & 255]), hello.subarray(from, to)]);
     const split = Buffer.concat([part(5, 8), part(8, hello.length)]);
     const bytes = Buffer.concat([split, Buffer.from([23, 3, 3, 0, 1, 0])]);
     expect(openingReader()(bytes)).toEqual({ kind: 'hello', bytes: split.length });
-  });
-
-  test.each([
-    ['SSH-2.0-x', 'other'],
-    ['\x16\x03\x01\x00\x00', 'other'],
-    ['\x16\x02\x01', 'other'],
-  ])('%j is %s', (text, kind) => {
-    expect(openingReader()(Buffer.from(text, 'latin1')).kind).toBe(kind as 'other');
   });
 
   test('a ServerHello, an alert and a page are distinguished', () => {
@@ -356,28 +347,27 @@ describe('TLS', () => {
   });
 });
 
-/** The first record that a TLS client of this machine sends. */
-async function realHello(): Promise<Buffer> {
-  const { promise, resolve } = Promise.withResolvers<Buffer>();
-  const server = createServer((socket) => {
-    socket.once('data', (bytes: Buffer) => {
-      resolve(bytes);
-      socket.destroy();
-    });
-    socket.on('error', () => {});
+describe('the first data in a tunnel', () => {
+  const read = (text: string) => openingReader()(Buffer.from(text, 'latin1'));
+  const head = 'GET / HTTP/1.1\r\nHost: example.com\r\n\r\n';
+
+  test('may be sent to several proxies if it is the head of a GET or HEAD, which is waited for', () => {
+    expect(read(head.slice(0, 30))).toEqual({ kind: 'partial' });
+    expect(read(`${head}GET /next`)).toEqual({ kind: 'request', bytes: head.length, method: 'GET' });
+    expect(read(head.replace('GET', 'HEAD'))).toMatchObject({ kind: 'request', method: 'HEAD' });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  const client = connect({
-    port: typeof address === 'object' ? (address?.port ?? 0) : 0,
-    servername: 'example.com',
+
+  test.each([
+    'POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\n\r\nx',
+    'GET / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 1\r\n\r\nx',
+    'GET / HTTP/1.1\r\nHost: example.com\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'SSH-2.0-OpenSSH_9.2\r\n',
+    '\x16\x03\x01\x00\x00',
+    '\x16\x02\x01',
+  ])('is sent once if it is %j', (text) => {
+    expect(read(text)).toEqual({ kind: 'other' });
   });
-  client.on('error', () => {});
-  const hello = await promise;
-  client.destroy();
-  server.close();
-  return hello;
-}
+});
 
 test('what is forwarded means the same to every reader', () => {
   const forwarded = (head: string) => {

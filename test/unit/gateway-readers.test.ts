@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
+import { listening } from '../support/servers/listening.ts';
 
 const SECOND = 1_000;
 const IDLE_MS = 300 * SECOND;
@@ -43,11 +44,9 @@ async function startLooking(tcp: typeof bunTcp, proxy: string) {
 }
 
 /** Listens on a free port, and returns the address. */
-async function listening(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+async function startServer(server: Server): Promise<string> {
   closers.push(() => server.close());
-  const address = server.address();
-  return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+  return `127.0.0.1:${await listening(server)}`;
 }
 
 /** A proxy that answers with as many bytes as the path says, or through a tunnel with 1,500,000. */
@@ -62,7 +61,7 @@ async function startProxy(): Promise<string> {
       else socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`);
     });
   });
-  return listening(server);
+  return startServer(server);
 }
 
 const get = (size: number, more = '') =>
@@ -158,7 +157,7 @@ test('a tunnel whose client has gone is kept for a minute, although its proxy st
       socket.write(bytes.toString().startsWith('CONNECT') ? 'HTTP/1.1 200 OK\r\n\r\n' : 'pong');
     });
   });
-  const { gateway, pass } = await startLooking(bunTcp, await listening(stays));
+  const { gateway, pass } = await startLooking(bunTcp, await startServer(stays));
   const client = connect({ port: gateway.port, host: '127.0.0.1' });
   const answers: string[] = [];
   client.on('data', (bytes) => {

@@ -5,6 +5,7 @@ import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
+import { talk } from '../support/gateway/talk.ts';
 import { until } from '../support/stores/services.ts';
 
 const closers: (() => void)[] = [];
@@ -20,17 +21,13 @@ async function startWorld(options: Options = {}) {
   closers.push(() => gateway.stop(), site.close);
   const [ip = '', port] = (site.proxies[0] ?? '').split(':');
   /** Sends a request for the page of the site; returns all that comes back. */
-  const ask = (head = `GET http://a.example:${site.ports.http}/ HTTP/1.1`, user = 'user') =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connect(gateway.port, '127.0.0.1');
-      let text = '';
-      socket.on('data', (bytes: Buffer) => {
-        text += bytes.toString();
-      });
-      socket.on('error', reject);
-      socket.on('close', () => resolve(text));
-      socket.write(`${head}\r\nProxy-Authorization: Basic ${btoa(`${user}:x`)}\r\nConnection: close\r\n\r\n`);
-    });
+  const ask = async (head = `GET http://a.example:${site.ports.http}/ HTTP/1.1`, user = 'user') =>
+    (
+      await talk(
+        gateway,
+        `${head}\r\nProxy-Authorization: Basic ${btoa(`${user}:x`)}\r\nConnection: close\r\n\r\n`,
+      )
+    ).text;
   return { gateway, ask, first: { ip, port: Number(port), protocol: 'http' as const } };
 }
 
@@ -122,8 +119,9 @@ test.each(['country-de', 'source-empty'])(
   },
 );
 
-test('blank lines before a request are skipped', async () => {
+test('a few blank lines before a request are skipped, and many are refused', async () => {
   const { ask } = await startWorld();
+  expect(statusLine(await ask(`${'\r\n'.repeat(50)}GET http://a.example/ HTTP/1.1`))).toContain('400 ');
   expect(statusLine(await ask('\r\n\r\nGET http://a.example/ HTTP/1.1'))).toContain('503 No proxy');
 });
 

@@ -1,21 +1,15 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect, createServer, type Socket } from 'node:net';
-import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { createAdmit } from '../../src/gateway/admission.ts';
-import type { GatewayOptions } from '../../src/gateway/desk.ts';
-import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
 import { Idle } from '../../src/gateway/idle.ts';
-import { createMeter } from '../../src/gateway/meter.ts';
-import { Sessions } from '../../src/gateway/sessions.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
-import { createMetrics } from '../../src/lib/metrics.ts';
-import { createTestimony } from '../../src/proxy/targets/testimony.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
+import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
+import { talk } from '../support/gateway/talk.ts';
+import { listening } from '../support/servers/listening.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
-const monotonic = () => performance.now();
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -32,9 +26,8 @@ interface Heard {
 async function createWorld(
   tcp: typeof bunTcp,
   answer: (heard: Heard, nthOfConnection: number) => string | null,
-  limits: Partial<Pick<GatewayOptions, 'idleMs' | 'lifetimeMs'>> = {},
-  verify: Parameters<typeof createAdmit>[0]['verify'] | null = null,
-): Promise<{ heard: Heard[]; ask: (request: string) => Promise<string>; gateway: Gateway }> {
+  options: Pick<BareOptions, 'limits' | 'verify' | 'withTokens'> = {},
+) {
   const heard: Heard[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
@@ -51,39 +44,8 @@ async function createWorld(
       else socket.write(text);
     });
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const address = proxy.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const limiter = createLocalRateLimiter({ now: monotonic });
-  const gateway = await startGateway({
-    tcp,
-    testimony: createTestimony({ random: Math.random, monotonic: () => performance.now() }),
-    hostname: '127.0.0.1',
-    port: 0,
-    rules: { ports: null, allowPrivate: true, own: new Set() },
-    tries: 3,
-    timeoutMs: 30_000,
-    idleMs: 60_000,
-    lifetimeMs: 60_000,
-    ...limits,
-    connections: 100,
-    strict: false,
-    retry: true,
-    random: Math.random,
-    monotonic,
-    meter: createMeter(createMetrics()),
-    onFailure: () => {},
-    admit: createAdmit({
-      isOpen: () => verify === null,
-      verify: verify ?? (async () => null),
-      limiter,
-      connections: 100,
-      sessions: new Sessions(monotonic),
-      names: { sites: new Map(), sources: new Map() },
-    }),
-  });
-  const upstream = unknownUpstream({ protocol: 'http', ip: '127.0.0.1', port });
-  gateway.engine.set({ ...upstream, proven: true });
+  const proxies = [`127.0.0.1:${await listening(proxy)}`];
+  const gateway = await startBareGateway({ tcp, proxies, ...options });
   closers.push(
     () => gateway.stop(),
     () => proxy.close(),
@@ -91,17 +53,7 @@ async function createWorld(
       for (const socket of sockets) socket.destroy();
     },
   );
-  const ask = (request: string) =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connect(gateway.port, '127.0.0.1');
-      let text = '';
-      socket.on('data', (bytes: Buffer) => {
-        text += bytes.toString();
-      });
-      socket.on('error', reject);
-      socket.on('close', () => resolve(text));
-      socket.write(request);
-    });
+  const ask = async (request: string) => (await talk(gateway, request)).text;
   return { heard, ask, gateway };
 }
 
@@ -163,7 +115,7 @@ describe.each([
     const { gateway } = await createWorld(
       tcp,
       ({ line }) => (line.startsWith('CONNECT') ? 'HTTP/1.1 200 OK\r\n\r\n' : 'pong'),
-      { idleMs: 30_000, lifetimeMs: 600 },
+      { limits: { lifetimeMs: 600 } },
     );
     const startedAt = performance.now();
     const socket = connect(gateway.port, '127.0.0.1');
@@ -177,31 +129,28 @@ describe.each([
 
   test.each([
     // Only a broken connection shows a client that a part is missing.
-    ['stalls', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart', /ECONNRESET/],
+    ['stalls', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart', /part$/, 'ECONNRESET'],
     [
       'never begins',
       'POST',
       '',
       /^HTTP\/1\.1 502 The proxy failed [^\r]+\r\nX-Picpool-Error: maybe_sent\r\n/,
+      'FIN',
     ],
   ])(
     'a response that %s is given up after the time for idle tunnels',
-    async (_, method, answer, expected) => {
-      const { ask } = await createWorld(tcp, () => answer, { idleMs: 100 });
+    async (_, method, answer, expected, end) => {
+      const { gateway } = await createWorld(tcp, () => answer, { limits: { idleMs: 100 } });
       const request = get('http://a.example/', 'Content-Length: 0').replace('GET', method);
-      expect(await ask(request).catch(String)).toMatch(expected);
+      expect(await talk(gateway, request)).toEqual({ text: expect.stringMatching(expected), end });
     },
   );
 
   test('a login that cannot be looked up is refused for the moment, and does not end the process', async () => {
-    const { ask } = await createWorld(
-      tcp,
-      () => OK,
-      {},
-      async () => {
-        throw new Error('store away');
-      },
-    );
+    const { ask } = await createWorld(tcp, () => OK, {
+      withTokens: true,
+      verify: () => Promise.reject(new Error('store away')),
+    });
     const login = `Proxy-Authorization: Basic ${btoa('user:picpool_secret')}`;
     const answer = await ask(get('http://a.example/1', login));
     expect(answer).toStartWith(

@@ -150,6 +150,11 @@ test('a page that proxies give to everything is never handed on, although severa
   expect(world.arrivals()).toBeLessThanOrEqual(90);
 });
 
+test('a page whose proxy does not say in time what it answers about nothing is never handed on', async () => {
+  const world = await startWorld(['coy', 'coy', 'coy'], { proven: false, limits: { timeoutMs: 500 } });
+  expect(await world.get()).toStartWith('None of 3 proxies');
+});
+
 test('a proxy that answers everything with an error is not tried again and again', async () => {
   const roles = Array.from({ length: 20 }, (_, n) => (n < 10 ? 'http' : 'sick') as FarmRole);
   const world = await startWorld(roles, { proven: false });

@@ -2,8 +2,11 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { connect, createServer, type Server } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
-import { type BareGateway, startBareGateway } from '../support/gateway/bare.ts';
+import { startBareGateway } from '../support/gateway/bare.ts';
 import { beRude, RUDE, untilEmpty } from '../support/gateway/rude-clients.ts';
+import { talk } from '../support/gateway/talk.ts';
+import { listening } from '../support/servers/listening.ts';
+import { until } from '../support/stores/services.ts';
 
 const SECOND = 1_000;
 const TARGET = 'a.example:80';
@@ -35,32 +38,8 @@ async function startProxy(answer: string | null, end: 'stay' | 'end' | 'reset' =
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closers.push(() => server.close());
-  const address = server.address();
-  return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
-}
-
-/** Sends, and returns what came back and how the connection ended. */
-function ask(gateway: BareGateway, bytes: string, half = false): Promise<{ text: string; end: string }> {
-  return new Promise((resolve) => {
-    const socket = connect({ port: gateway.port, host: '127.0.0.1', allowHalfOpen: true });
-    let text = '';
-    let end = 'close';
-    socket.on('data', (data: Buffer) => {
-      text += data.toString('latin1');
-    });
-    socket.on('end', () => {
-      end = 'FIN';
-      socket.end();
-    });
-    socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
-      end = code;
-    });
-    socket.on('close', () => resolve({ text, end }));
-    if (half) socket.end(bytes);
-    else socket.write(bytes);
-  });
+  return `127.0.0.1:${await listening(server)}`;
 }
 
 const get = (n: number, more = '') => `GET http://${TARGET}/${n} HTTP/1.1\r\nHost: ${TARGET}\r\n${more}\r\n`;
@@ -88,10 +67,8 @@ describe.each([
         socket.on('end', () => socket.end('bye'));
       });
     });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     closers.push(() => proxy.close());
-    const address = proxy.address();
-    const place = `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+    const place = `127.0.0.1:${await listening(proxy)}`;
     const gateway = await start(place);
     const talk = (host: string, hear: RegExp, say: string, { port } = gateway) =>
       new Promise<string>((resolve) => {
@@ -126,7 +103,7 @@ describe.each([
       await untilEmpty(gateway, SECOND);
       expect(gateway.open()).toBe(0);
     }
-    expect((await ask(gateway, get(1, 'Connection: close\r\n'))).text).toEndWith('ok');
+    expect((await talk(gateway, get(1, 'Connection: close\r\n'))).text).toEndWith('ok');
   });
 
   test.each(Object.entries(RUDE))(
@@ -140,11 +117,30 @@ describe.each([
     },
   );
 
+  test('a client that reads the last of an answer very slowly still gets all of it', async () => {
+    let passed = 0;
+    const body = 'x'.repeat(1_000_000);
+    const gateway = await startBareGateway({
+      tcp,
+      proxies: [await startProxy(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`)],
+      monotonic: () => performance.now() + passed,
+    });
+    closers.push(() => gateway.stop());
+    const socket = connect(gateway.port, '127.0.0.1').pause();
+    socket.write(get(1, 'Connection: close\r\n'));
+    await until(() => gateway.journal.latest().length > 0);
+    passed = 600_000;
+    await gateway.empty();
+    let text = '';
+    for await (const bytes of socket) text += bytes;
+    expect(text).toEndWith(body);
+  });
+
   test("a client's faults do not count against a proxy", async () => {
     const gateway = await start(await startProxy(OK));
-    await ask(gateway, get(1, 'Connection: close\r\n'));
+    await talk(gateway, get(1, 'Connection: close\r\n'));
     const broken = `POST http://${TARGET}/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`;
-    for (let n = 0; n < 8; n++) expect((await ask(gateway, broken)).text).toStartWith('HTTP/1.1 400');
+    for (let n = 0; n < 8; n++) expect((await talk(gateway, broken)).text).toStartWith('HTTP/1.1 400');
     const lane = gateway.engine.laneOf('plain', { id: '127.0.0.1', speaksForAll: true });
     expect([...gateway.engine.upstreams('plain')].map((upstream) => lane.trusts(upstream))).toEqual([true]);
   });

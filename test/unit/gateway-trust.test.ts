@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
+import { talk } from '../support/gateway/talk.ts';
 import { until } from '../support/stores/services.ts';
 
 const closers: (() => void)[] = [];
@@ -32,15 +33,8 @@ async function startWorld({
   const request = (method: string, body = '') =>
     `${method} http://a.example:${site.ports.http}/ HTTP/1.1\r\nProxy-Authorization: Basic ${btoa('a:token')}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
   /** Returns the status line, or nothing if the connection was cut. */
-  const ask = async (method = 'GET', body = '') => {
-    const socket = open(request(method, body));
-    let text = '';
-    socket.on('data', (bytes: Buffer) => {
-      text += bytes.toString();
-    });
-    await closed(socket);
-    return text.split('\r\n')[0] ?? '';
-  };
+  const ask = async (method = 'GET', body = '') =>
+    (await talk(gateway, request(method, body))).text.split('\r\n')[0] ?? '';
   return { gateway, site, open, ask };
 }
 

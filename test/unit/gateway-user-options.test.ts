@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { readUser as read } from '../../src/gateway/user-options.ts';
+import { readUser as read, type UserOptions } from '../../src/gateway/user-options.ts';
 
 const NAMED = new Map([['search', 'example.com']]);
 const mine = new Set(['/etc/mine.txt']);
@@ -13,16 +13,36 @@ const SOURCES = new Map([
 const readUser = (name: string, fixed?: string) => read(name, { sites: NAMED, sources: SOURCES }, fixed);
 const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
 
-test('a user name has options in any order', () => {
-  expect(readUser('me-country-de-session-a_1-sesstime-30-anonymity-ELITE-max_latency-800-sesslock')).toEqual({
-    countries: ['DE'],
-    session: 'a_1',
-    sessionMs: 1_800_000,
-    anonymity: 'elite',
-    maxLatencyMs: 800,
-    sessionLock: true,
-  });
-  expect(readUser('')).toEqual(DEFAULTS);
+test.each<[user: string, port: string, options: Partial<UserOptions>]>([
+  ['', '', {}],
+  [
+    'me-country-de-session-a_1-sesstime-30-anonymity-ELITE-max_latency-800-sesslock',
+    '',
+    {
+      countries: ['DE'],
+      session: 'a_1',
+      sessionMs: 1_800_000,
+      anonymity: 'elite',
+      maxLatencyMs: 800,
+      sessionLock: true,
+    },
+  ],
+  ['me-rotate-FAST-country-de', '', { rotation: 'fast', countries: ['DE'] }],
+  ['me-country-us.DE-not-cn.ru', '', { countries: ['US', 'DE'], notCountries: ['CN', 'RU'] }],
+  // Spellings of other services.
+  ['me-cc-fr-sessid-x', '', { countries: ['FR'], session: 'x' }],
+  // A domain may contain hyphens, and means its site; a target of the operator has a name.
+  ['me-target-www.my-shop.example-country-de', '', { site: 'my-shop.example', countries: ['DE'] }],
+  ['me-target-Search-country-de', '', { site: 'example.com', countries: ['DE'] }],
+  // Lists are named in order, and their names may contain dots and hyphens.
+  ['me-source-mine.FREE-country-de', '', { sources: [mine, both], countries: ['DE'] }],
+  ['me-source-/etc/mine.txt.free-http.free', '', { sources: [mine, new Set(['a-http']), both] }],
+  // The options of a port take precedence.
+  ['', 'country-de', { countries: ['DE'] }],
+  ['me-country-us-source-mine', 'country-de-source-free', { countries: ['DE'], sources: [both] }],
+  ['me-target-a.example', 'source-free', { site: 'a.example', sources: [both] }],
+])('the user name "%s" at a port with "%s" has these options: %j', (name, fixed, options) => {
+  expect(readUser(name, fixed)).toEqual({ ...DEFAULTS, ...options });
 });
 
 test('what no proxy can ever fit is refused', () => {
@@ -31,62 +51,10 @@ test('what no proxy can ever fit is refused', () => {
   expect(readUser('me-country-de.fr-not-fr').notCountries).toEqual(['FR']);
 });
 
-test('the options of a port take precedence, and no option of the client takes one as its value', () => {
-  expect(readUser('', 'country-de')).toEqual({ ...DEFAULTS, countries: ['DE'] });
-  expect(readUser('me-country-us-source-mine', 'country-de-source-free').countries).toEqual(['DE']);
-  expect(readUser('me-country-us-source-mine', 'country-de-source-free').sources).toEqual([both]);
-  expect(readUser('me-target-a.example', 'source-free')).toEqual({
-    ...DEFAULTS,
-    site: 'a.example',
-    sources: [both],
-  });
+test('no option of the client takes one of the port as its value', () => {
   for (const open of ['me-target', 'me-session', 'me-country', 'me-source'])
     expect(() => readUser(open, 'source-free')).toThrow('user name must be');
   expect(() => readUser('me-not-de', 'country-de')).toThrow('exclude each other');
-});
-
-test('the way to choose an exit is an option', () => {
-  expect(readUser('me-rotate-FAST-country-de')).toEqual({
-    ...DEFAULTS,
-    rotation: 'fast',
-    countries: ['DE'],
-  });
-});
-
-test('spellings of other services are accepted', () => {
-  expect(readUser('me-cc-fr-sessid-x')).toEqual({ ...DEFAULTS, countries: ['FR'], session: 'x' });
-});
-
-test('a domain may contain hyphens, and means its site', () => {
-  expect(readUser('me-target-www.my-shop.example-country-de')).toEqual({
-    ...DEFAULTS,
-    site: 'my-shop.example',
-    countries: ['DE'],
-  });
-});
-
-test('a target of the operator is found by name, ignoring case', () => {
-  expect(readUser('me-target-Search-country-de')).toEqual({
-    ...DEFAULTS,
-    site: 'example.com',
-    countries: ['DE'],
-  });
-});
-
-test('several countries are chosen or left out', () => {
-  expect(readUser('me-country-us.DE-not-cn.ru')).toEqual({
-    ...DEFAULTS,
-    countries: ['US', 'DE'],
-    notCountries: ['CN', 'RU'],
-  });
-});
-
-test('lists are named in order, and their names may contain dots and hyphens', () => {
-  const sourcesOf = (name: string) => readUser(name).sources;
-  expect(sourcesOf('me-source-mine.FREE-country-de')).toEqual([mine, both]);
-  expect(sourcesOf('me-source-/etc/mine.txt.free-http.free')).toEqual([mine, new Set(['a-http']), both]);
-  const long = `me-source-${'free.'.repeat(9)}mine`;
-  expect(() => readUser(long)).toThrow(/source in the user name must be the names of lists/);
 });
 
 test.each([
@@ -96,6 +64,7 @@ test.each([
   'me-source-strange',
   'me-source-mine.strange',
   'me-source-',
+  `me-source-${'free.'.repeat(9)}mine`,
   'me-country-germany',
   'me-sesstime-31',
   'me-session-',

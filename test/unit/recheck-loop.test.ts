@@ -7,12 +7,11 @@ import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
 import { formatUrl, type ProxyRecord } from '../../src/proxy/proxy.ts';
 import { fittingCheckCost, runRechecks } from '../../src/proxy/recheck/recheck.ts';
 import { CHECK_COST_MS } from '../../src/proxy/recheck/schedule.ts';
-import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
-import { createNetwork, draft } from '../support/pool/pool.ts';
+import { createNetwork, draft, recorderOf } from '../support/pool/pool.ts';
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
@@ -39,13 +38,7 @@ async function open({ perHour = 3600, concurrency = 1000, locks, change }: Optio
   const network = createNetwork();
   const budget = createCheckBudget(clock, perHour);
   const logged: string[] = [];
-  const recorder = createRecorder({
-    store,
-    clock,
-    random: () => 0.5,
-    countryOf: () => 'ZZ',
-    checkCostMs: () => budget.checkCostMs,
-  });
+  const recorder = recorderOf({ store, clock }, () => budget.checkCostMs);
   const stopping = new AbortController();
   let done: Promise<void> = Promise.resolve();
   const stop = async () => {
@@ -151,7 +144,9 @@ test('while all places are taken the price is that of the checks that were made'
   await loop.due(200, 'dead', 1, 2);
   loop.network.before = () => loop.clock.sleep(90_000);
   loop.start();
-  await loop.clock.advance(5 * MINUTE + 1_000);
+  await loop.clock.advance(MINUTE);
+  expect(loop.network.asked).toHaveLength(2);
+  await loop.clock.advance(4 * MINUTE + 1_000);
   expect(loop.network.asked.length).toBeLessThan(10);
   expect(loop.budget.checkCostMs).toBeGreaterThan(FIRST);
 });
@@ -183,6 +178,7 @@ test('proxies that lacked their kind of judge are tried again in five minutes, u
 
 test('while no judge answers they are asked after 5, 10, 20, 40, 60 and 60 seconds, and that is said once', async () => {
   const loop = await open();
+  const living = await loop.due(3, 'alive');
   loop.network.judge = 'down';
   const asked: number[] = [];
   const since = loop.clock.now();
@@ -194,6 +190,10 @@ test('while no judge answers they are asked after 5, 10, 20, 40, 60 and 60 secon
   await loop.clock.advance(200_000);
   expect(asked).toEqual([0, 5, 15, 35, 75, 135, 195]);
   expect(loop.logged).toEqual(['no judge responds: proxies are not rechecked until one does']);
+  expect(loop.network.asked).toEqual([]);
+  loop.network.judge = 'up';
+  await loop.clock.advance(60_000);
+  expect(loop.network.asked).toEqual(living);
 });
 
 test('what was checked is saved when the loop has ended, and the loop ends after its checks', async () => {
@@ -263,7 +263,7 @@ test('a copy that has not the right waits without a word, and asks again in ten 
   expect(loop.network.asked).toEqual([url]);
 });
 
-test('what ends after the stop is not written down, and the stop waits for it', async () => {
+test('nothing is checked twice at a time; what ends after the stop is not written down, and the stop waits for it', async () => {
   const loop = await open();
   await loop.due(1, 'alive');
   let ended = false;
@@ -272,7 +272,8 @@ test('what ends after the stop is not written down, and the stop waits for it', 
     ended = true;
   };
   loop.start();
-  await loop.clock.advance(2_000);
+  await loop.clock.advance(5_000);
+  expect(loop.network.asked).toHaveLength(1);
   expect(loop.budget.isRechecking).toBe(true);
   await loop.stop();
   expect([ended, loop.budget.isRechecking]).toEqual([true, false]);

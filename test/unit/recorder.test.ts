@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
-import { createRecorder, type WriteRight } from '../../src/proxy/refresh/recorder.ts';
+import type { WriteRight } from '../../src/proxy/refresh/recorder.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
+import { recorderOf } from '../support/pool/pool.ts';
 
 async function withRecorder(
   work: (parts: {
@@ -14,14 +15,7 @@ async function withRecorder(
 ): Promise<void> {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const store = createSqliteProxies(database);
-  const clock = createFakeClock();
-  const recorder = createRecorder({
-    store,
-    clock,
-    random: () => 0.5,
-    countryOf: () => 'ZZ',
-    checkCostMs: () => 20_000,
-  });
+  const recorder = recorderOf({ store, clock: createFakeClock() });
   try {
     await work({
       check: (port, right) =>

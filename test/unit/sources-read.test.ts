@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,6 +11,7 @@ import { formatAddress } from '../../src/proxy/proxy.ts';
 import { loadSources } from '../../src/proxy/sources/load.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
+import { listening } from '../support/servers/listening.ts';
 
 const GOOD = '8.8.8.1:80\n8.8.8.2:80\n';
 let server: Server;
@@ -78,8 +78,7 @@ beforeAll(async () => {
     if (page) page(request, response);
     else response.writeHead(404).end(GOOD);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  base = `http://127.0.0.1:${await listening(server)}`;
   folder = await mkdtemp(join(tmpdir(), 'picpool-sources-'));
 });
 

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import type { Tcp, TcpListener, TcpSocket } from '../../src/runtime/tcp.ts';
+import { listening } from '../support/servers/listening.ts';
 
 /** Does with a connection what its first byte says. */
 function play(socket: Socket): void {
@@ -19,9 +20,7 @@ let server: Server;
 let port: number;
 beforeAll(async () => {
   server = createServer({ allowHalfOpen: true }, play);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  port = typeof address === 'object' && address ? address.port : 0;
+  port = await listening(server);
 });
 afterAll(() => void server.close());
 

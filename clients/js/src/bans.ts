@@ -26,9 +26,12 @@ const MOST_REDIRECTS = 20;
 /** Methods that may be sent again. */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Reports whether a site refuses the exit: 403, 429, 451 or 503. A response of the gateway itself is not a ban. */
-export function isBan(answer: Answer): boolean {
-  return BANS.has(answer.status) && !isOwn(answer);
+/**
+ * Reports whether a site refuses the exit: 403, 429, 451 or 503. What came through a `gateway` is not a ban if it is its own response; any
+ * other proxy can write what only a gateway says.
+ */
+export function isBan(answer: Answer, gateway = false): boolean {
+  return BANS.has(answer.status) && !(gateway && isOwn(answer));
 }
 
 /** Reports whether the gateway has answered, and not the site. */
@@ -99,7 +102,7 @@ async function exchange<R extends Answer>(
   const { tries = 5, filter, gateway, signal } = options;
   // Any proxy can write what only a gateway says.
   const isWord = (answer: R) => gateway !== undefined && isOwn(answer);
-  const refuses = options.isBan ?? ((answer: R) => BANS.has(answer.status) && !isWord(answer));
+  const refuses = options.isBan ?? ((answer: R) => isBan(answer));
   const { hostname: target, protocol } = url;
   const most = isRepeatable(options) ? tries : 1;
   const ways =
@@ -123,7 +126,7 @@ async function exchange<R extends Answer>(
       fault = thrown;
       error = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
     }
-    const banned = answer !== undefined && (await refuses(answer));
+    const banned = answer !== undefined && !isWord(answer) && (await refuses(answer));
     const unreached =
       answer !== undefined && protocol === 'http:' && UNREACHED.has(answer.status) && !isWord(answer);
     if (banned || unreached) error = `status ${answer?.status}`;

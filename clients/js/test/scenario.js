@@ -75,7 +75,14 @@ async function withBans(picpool, { check, isBan, throughPool }) {
   const statuses = Array.from({ length: 400 }, (_, index) => index + 200);
   check('bans by status', `${statuses.filter((status) => isBan(answer(status)))}` === '403,429,451,503');
   const own = [{ 'X-Picpool-Error': 'no_upstream' }, { 'Proxy-Status': 'edge, picpool; error=x' }];
-  check('an answer of the gateway itself is not a ban', !own.some((headers) => isBan(answer(503, headers))));
+  check(
+    'an answer of the gateway itself is not a ban',
+    !own.some((headers) => isBan(answer(503, headers), true)),
+  );
+  check(
+    'any other proxy can say it',
+    own.every((headers) => isBan(answer(503, headers))),
+  );
 
   const asked = [];
   const send = async (proxy) => answer(asked.push(proxy) === 1 ? 403 : 200);

@@ -9,6 +9,7 @@ interface Lane {
   readonly spent: number;
   /** Number of checks that may start now. Negative after an overdraft. */
   allowance(): number;
+  /** Counts checks that begin. A negative number takes back those that said nothing. */
   spend(checks: number): void;
 }
 

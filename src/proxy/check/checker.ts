@@ -1,19 +1,18 @@
 import type { Socket } from 'node:net';
 import process from 'node:process';
-import type { SecureContext } from 'node:tls';
 import { canonicalAddress, isHostName } from '../../lib/address.ts';
 import { within } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/logger.ts';
 import { resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
-import { createDialler, type Dialler } from './dialler.ts';
-import { askDirectly, lazySecureContext, rangeRequest, type Target } from './exchange.ts';
+import { createDialler } from './dialler.ts';
+import { askDirectly, lazySecureContext, rangeRequest } from './exchange.ts';
 import { CheckFault } from './fault.ts';
-import { answerReader, type FileRange, type HttpAnswer } from './http.ts';
+import { answerReader } from './http.ts';
 import { createInterrogation, createRelays, UNKNOWN } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
-import { refusalOf } from './policy.ts';
+import { isRefused } from './policy.ts';
 import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
 
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */
@@ -93,12 +92,7 @@ export function createChecker(options: CheckerOptions): Checker {
   const secureContext = lazySecureContext(options.ca);
   const secrets = options.secrets ?? (() => []);
   let closed = false;
-  const dialler = createDialler({
-    dial: options.dial,
-    connectTimeoutMs: options.connectTimeoutMs,
-    timeoutMs,
-    monotonic,
-  });
+  const dialler = createDialler({ ...options, monotonic });
   const note = createFaultLog(log, monotonic);
   const overload = createOverload({ timeoutMs, monotonic, cpuMs });
   const remotes = {
@@ -111,17 +105,24 @@ export function createChecker(options: CheckerOptions): Checker {
     // A question that ends because of `close` says nothing about the judge.
     log: ((...event) => closed || log(...event)) as Log,
   };
-  const direct = createDirect({ dialler, secureContext, maxBytes });
+  /** Asks a judge or a witness without a proxy. */
+  const hold = <T>(request: Parameters<typeof askDirectly<T>>[0]) =>
+    dialler.hold(request.target.address ?? '', request.target.port, askDirectly(request));
   const judges = createJudges({
     remotes,
     urls: options.judges,
     maxPerSecond: options.maxPerSecond,
     ownAddresses: options.ownAddresses ?? [],
-    ask: direct.ask,
+    ask: (target, path) => hold({ target, path, hear: answerReader(maxBytes), secureContext }),
     randomToken,
     secrets,
   });
-  const witnesses = createWitnesses({ remotes, urls: options.witnesses ?? [], fetchPart: direct.fetchPart });
+  const witnesses = createWitnesses({
+    remotes,
+    urls: options.witnesses ?? [],
+    fetchPart: (target, from, to) =>
+      hold(rangeRequest(target, { from, to, maxBytes: BLOCK_BYTES }, secureContext)),
+  });
   for (const scheme of ['http', 'https'] as const) {
     if (!judges.has(scheme)) log('warn', 'no judge for this scheme', { scheme });
   }
@@ -140,7 +141,7 @@ export function createChecker(options: CheckerOptions): Checker {
 
   function refuses(endpoint: Endpoint): boolean {
     const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
-    return refusalOf(endpoint, rules) !== null;
+    return isRefused(endpoint, rules);
   }
 
   async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
@@ -225,33 +226,4 @@ function cpuMs(): number {
 async function resolveName(host: string): Promise<string[]> {
   const found = await resolveHost(host);
   return found.flatMap(({ address }) => canonicalAddress(address) ?? []);
-}
-
-interface DirectOptions {
-  dialler: Pick<Dialler, 'hold'>;
-  secureContext: () => SecureContext;
-  /** Maximum size in bytes of an answer to `ask`. */
-  maxBytes: number;
-}
-
-/**
- * Asks judges and witnesses without a proxy. Both methods reject if there is no answer, or one to another question.
- */
-interface Direct {
-  ask(target: Target, path: string): Promise<HttpAnswer>;
-  /** Returns the bytes `from` to `to` of the target's file. */
-  fetchPart(target: Target, from: number, to: number): Promise<FileRange>;
-}
-
-function createDirect({ dialler, secureContext, maxBytes }: DirectOptions): Direct {
-  return {
-    ask(target, path) {
-      const request = { target, path, hear: answerReader(maxBytes), secureContext };
-      return dialler.hold(target.address ?? '', target.port, askDirectly(request));
-    },
-    fetchPart(target, from, to) {
-      const request = rangeRequest(target, { from, to, maxBytes: BLOCK_BYTES }, secureContext);
-      return dialler.hold(target.address ?? '', target.port, askDirectly(request));
-    },
-  };
 }

@@ -89,7 +89,8 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
       if (opening === undefined) return undefined;
       status = opening.status;
       const head = fieldsOf(opening);
-      const hasText = status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
+      const hasText =
+        maxBytes > 0 && status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
       const framing = hasText ? framingOf(head, 'until close') : 'none';
       end = bodyEnd(framing, (part) => body.add(part));
     }

@@ -71,14 +71,6 @@ export class Inbox {
     return this.#bytes.toString('latin1', start, at);
   }
 
-  /** Takes exactly `count` bytes as UTF-8, decoded without a view, because a view would cost more than the text. */
-  text(count: number): string | undefined {
-    const start = this.#start;
-    if (start + count > this.#end) return undefined;
-    this.#start += count;
-    return this.#bytes.toString('utf8', start, this.#start);
-  }
-
   /** Returns the remaining bytes without taking them. */
   view(): Buffer {
     return this.#part(this.#end);
@@ -89,16 +81,6 @@ export class Inbox {
     const rest = this.view();
     this.#start = this.#end;
     return rest;
-  }
-
-  /**
-   * Returns the number of bytes until the other side's end, once it has ended.
-   * @throws {CheckFault} `bad_answer` for more than `maxBytes`.
-   */
-  rest(maxBytes: number): number | undefined {
-    const count = this.size;
-    if (count > maxBytes) throw new CheckFault('bad_answer', 'too long an answer');
-    return this.ended ? count : undefined;
   }
 
   /** Doubles, so that bytes that come one by one are not copied again with each. */

@@ -80,13 +80,15 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
       const isGuess = protocol !== kind;
       if (kind === 'any' && protocol !== 'https' && works.size > 0) continue;
       if (kind === 'http' && isGuess && (!answered || isKnown({ protocol, ip, port }))) continue;
+      // Before the check, so that all that run at once do not exceed what is left.
+      budget.discovery.spend(1);
       const result = await checker.check({ protocol, ip, port, login: logins.of({ ip, port }) }, signal);
       if (result.verdict === 'unknown') {
+        budget.discovery.spend(-1);
         if (works.size > 0) break;
         pass.end(key, 'open');
         return null;
       }
-      budget.discovery.spend(1);
       const outcome = outcomeOf(turn, protocol, result, isCrowded);
       answered ||= result.verdict === 'alive' || HEARD.includes(result.error);
       if (result.verdict === 'alive') works.add(protocol);

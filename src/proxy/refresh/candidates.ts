@@ -5,20 +5,23 @@ import type { Login } from '../login.ts';
 import { createOtherLogins, type Logins } from '../pool/logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS } from '../proxy.ts';
 
+/** A proxy of the pool. */
+export type Known = Dialled & { lastChecked: number };
+
 /** `none`: not to be checked now. */
 export type Rank = 'good' | 'due' | 'dead' | 'none';
 
 /** The candidates of one refresh: proxies of the pool and other listed entries, each endpoint once. */
 export interface Candidates {
   /** Adds a proxy of the pool, which is then not new in any list. `rank` decides whether and when it is checked. */
-  addKnown(endpoint: Dialled, rank: Rank): void;
+  addKnown(proxy: Known, rank: Rank): void;
   /**
    * Adds an entry of a list. Returns true if it is new: not in the pool, in this pass or the one before, or
    * in another list of this refresh.
    */
   add(source: number, kind: Kind, ip: string, port: number, said: Said): boolean;
   isKnown(endpoint: Endpoint): boolean;
-  known(rank: Rank): readonly Dialled[];
+  known(rank: Rank): readonly Known[];
   /** Returns the proxies of the pool for which a list gives another login. */
   changed(): readonly (Endpoint & { login: Login })[];
   /** Number of proxies of the pool that were added. */
@@ -45,7 +48,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
   const stored = new Map<number, Login>();
   const changed = new Map<number, Endpoint & { login: Login }>();
   const isOther = createOtherLogins();
-  const ranked: Record<Rank, Dialled[]> = { good: [], due: [], dead: [], none: [] };
+  const ranked: Record<Rank, Known[]> = { good: [], due: [], dead: [], none: [] };
   const fresh = createRows();
   const again = createRows();
   let pool = 0;
@@ -69,12 +72,12 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
   }
 
   return {
-    addKnown({ protocol, ip, port, login = null }, rank) {
+    addKnown({ protocol, ip, port, login = null, lastChecked }, rank) {
       pool++;
       const key = keyOf(protocol, ip, port);
       seen.add(key);
       if (login !== null) stored.set(key, login);
-      if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login });
+      if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login, lastChecked });
     },
     add(source, kind, ip, port, { country, login }) {
       if (login !== null && isOther(ip, port, login)) return false;

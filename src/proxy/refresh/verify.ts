@@ -34,8 +34,10 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
   const { candidates, queue, context } = work;
   const deadline = clock.now() + budgetMs;
   const failures: unknown[] = [];
+  // Those that were checked longest ago, or one refresh after another would use up the checks for the same ones.
+  const good = candidates.known('good').toSorted((one, other) => one.lastChecked - other.lastChecked);
   const dead = [...candidates.known('due'), ...candidates.known('dead')];
-  job.candidates = candidates.known('good').length + dead.length + candidates.fresh.size;
+  job.candidates = good.length + dead.length + candidates.fresh.size;
   job.judge = (await checker.probe()).state;
   let started = 0;
 
@@ -43,7 +45,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
     !scope.overdraws && budget[lane].allowance() < least;
 
   function* tasks(): Generator<Task> {
-    for (const known of candidates.known('good')) {
+    for (const known of good) {
       // Otherwise these are due.
       if (scope.all && isSpent('rechecks')) break;
       yield { known };

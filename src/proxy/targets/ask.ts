@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../../lib/address.ts';
 import { createDialler } from '../check/dialler.ts';
 import { askThrough, lazySecureContext, targetOf } from '../check/exchange.ts';
-import { headReader, openingReader } from '../check/http.ts';
+import { openingReader } from '../check/http.ts';
 import type { Dialled } from '../proxy.ts';
 import { siteOf } from './site.ts';
 
@@ -47,32 +47,18 @@ export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
   const dialler = createDialler({ timeoutMs, monotonic });
   const secureContext = lazySecureContext(ca);
 
-  async function ask<T extends { status: number }>(
-    proxy: Dialled,
-    request: Pick<Parameters<typeof askThrough<T>>[1], 'target' | 'path' | 'extra' | 'hear'>,
-    signal: AbortSignal | undefined,
-  ): Promise<T | null> {
-    const held = await dialler.holdWith(proxy, askThrough(proxy, { ...request, secureContext }), signal);
-    return 'said' in held ? held.said : null;
-  }
-
   return {
     async ask(proxy, url, { statuses, contains = [], without = [] }, signal) {
       const named = targetOf(url);
       // SOCKS4 needs no name for a literal address.
       const target = { ...named, address: canonicalAddress(named.host) };
-      const { path } = target;
-      if (contains.length + without.length === 0) {
-        const head = await ask(proxy, { target, path, hear: headReader() }, signal);
-        return head && statuses.includes(head.status);
-      }
-      const answer = await ask(
-        proxy,
-        { target, path, extra: PLAIN, hear: openingReader(READ_BYTES) },
-        signal,
-      );
-      if (answer === null || !statuses.includes(answer.status)) return answer && false;
-      const { body } = answer;
+      const reads = contains.length + without.length > 0;
+      const [extra, hear] = reads ? [PLAIN, openingReader(READ_BYTES)] : ['', openingReader(0)];
+      const request = { target, path: target.path, extra, hear, secureContext };
+      const held = await dialler.holdWith(proxy, askThrough(proxy, request), signal);
+      if ('failed' in held) return null;
+      const { status, body } = held.said;
+      if (!statuses.includes(status) || !reads) return statuses.includes(status);
       return (
         body !== '' &&
         contains.every((text) => body.includes(text)) &&

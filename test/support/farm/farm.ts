@@ -1,6 +1,7 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import type { Endpoint } from '../../../src/proxy/proxy.ts';
 import type { Certificates } from '../certificates.ts';
+import { listening } from '../servers/listening.ts';
 import { farmClient } from './client.ts';
 import { FORGING_ROLES } from './forgers.ts';
 import { HONEST_ROLES } from './honest.ts';
@@ -82,10 +83,10 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
     }
   }
 
-  const bound = await listen(server, port, '0.0.0.0');
+  const bound = await listening(server, '0.0.0.0', port);
   // Held on one address, so that no other program opens the port on the farm's.
   const holder = createServer((socket) => socket.destroy());
-  const closedPort = await listen(holder, 0, '127.0.0.1');
+  const closedPort = await listening(holder);
 
   return {
     port: bound,
@@ -104,11 +105,4 @@ export async function startFarm(certificates?: Certificates, port = 0): Promise<
       await Promise.all(Object.values(tlsServers ?? {}).map((one) => one.stop()));
     },
   };
-}
-
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host, backlog: 4096 }, () => resolve((server.address() as AddressInfo).port));
-  });
 }

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { canonicalAddress } from '../../../src/lib/address.ts';
 import { judgeAnswer } from '../../../src/proxy/check/judge.ts';
 import type { KeyPair } from '../certificates.ts';
+import { listening } from '../servers/listening.ts';
 
 /** The form of a judge's page: our own, or that of public services. */
 export type JudgeFormat = 'own' | 'httpbin' | 'azenv' | 'trace' | 'address' | 'json';
@@ -67,11 +68,7 @@ export async function startJudge(options: JudgeServerOptions = {}): Promise<Judg
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => {});
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, listen, 1024, resolve);
-  });
-  const { port: bound } = server.address() as AddressInfo;
+  const bound = await listening(server, listen, port);
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${host}:${bound}${path}`,
     port: bound,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Checker } from '../../../src/proxy/check/checker.ts';
 import { lazySecureContext } from '../../../src/proxy/check/exchange.ts';
-import { refusalOf } from '../../../src/proxy/check/policy.ts';
+import { isRefused } from '../../../src/proxy/check/policy.ts';
 import type { Tcp } from '../../../src/runtime/tcp.ts';
 import { dialByName } from '../../../src/start/dial-by-name.ts';
 import { type Certificates, createCertificates } from '../certificates.ts';
@@ -127,10 +127,8 @@ function dial(
 ): Promise<string> {
   const { port, tls, resolve, only } = place;
   const byName = dialByName(tcp, {
-    refusalOf: ({ ip, port }) =>
-      only === undefined || ip === only
-        ? refusalOf({ ip, port }, { allowPrivate: true, own: new Set() })
-        : 'private',
+    isRefused: ({ ip, port }) =>
+      (only !== undefined && ip !== only) || isRefused({ ip, port }, { allowPrivate: true, own: new Set() }),
     context: lazySecureContext(ca),
     resolve,
   });

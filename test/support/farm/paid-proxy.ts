@@ -1,7 +1,8 @@
 import { createServer, type RequestListener, request as sendOn } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { KeyPair } from '../certificates.ts';
+import { listening } from '../servers/listening.ts';
 
 interface PaidProxyOptions {
   /** The address of this machine from which each `user:password` leaves. */
@@ -65,9 +66,8 @@ export async function startPaidProxy({
       socket.pipe(onward).pipe(socket);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, listen, resolve));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listening(server, listen),
     dialled: () => dialled,
     stop() {
       server.close();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { canonicalAddress } from '../../../src/lib/address.ts';
+import { listening } from '../servers/listening.ts';
 
 /** A large file on a server that sends it in parts, for `PROXY_WITNESSES` and for checkers in tests. */
 export interface WitnessServer {
@@ -46,8 +46,7 @@ export async function startWitness(options: WitnessServerOptions = {}): Promise<
     });
     response.end(part);
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const { port: bound } = server.address() as AddressInfo;
+  const bound = await listening(server, '127.0.0.1', port);
   return {
     url: `http://${host}:${bound}/file`,
     port: bound,

@@ -1,8 +1,9 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { connect as startTls } from 'node:tls';
 import { createCertificates } from '../certificates.ts';
+import { listening } from '../servers/listening.ts';
 
 /** Working proxies that each leave from an address of their own, and a site that sees it. */
 export interface BanningSite {
@@ -56,7 +57,9 @@ export async function startBanningSite(
     sockets.add(client.on('data', onData).on('error', () => {}));
   });
   const servers: Server[] = [http, https, farm];
-  const [httpPort, httpsPort, farmPort] = await Promise.all(servers.map(portOf));
+  const [httpPort, httpsPort, farmPort] = await Promise.all(
+    servers.map((server) => listening(server, '0.0.0.0')),
+  );
   return {
     proxies: Array.from(
       { length: count },
@@ -70,12 +73,6 @@ export async function startBanningSite(
       for (const server of servers) server.close();
     },
   };
-}
-
-function portOf(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    server.listen(0, '0.0.0.0', () => resolve((server.address() as AddressInfo).port));
-  });
 }
 
 /** What an exit got: `exit` is the address that the site saw. */

@@ -27,7 +27,10 @@ export interface BareOptions {
   /** Whether they have passed a check. Default: true. */
   proven?: boolean;
   limits?: Partial<
-    Pick<GatewayOptions, 'strict' | 'idleMs' | 'timeoutMs' | 'tries' | 'connections' | 'random' | 'filling'>
+    Pick<
+      GatewayOptions,
+      'strict' | 'idleMs' | 'lifetimeMs' | 'timeoutMs' | 'tries' | 'connections' | 'random' | 'filling'
+    >
   >;
   /** Connections of one user. */
   each?: number;

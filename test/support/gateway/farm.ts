@@ -13,6 +13,8 @@ export type FarmRole =
   | 'login'
   /** Answers every request with 200 and its own page. */
   | 'portal'
+  /** The same, but silent about hosts that do not exist. */
+  | 'coy'
   /** Answers CONNECT with 200, and then sends a page. */
   | 'liar'
   /** Reads a whole request and then ends without an answer. */
@@ -166,8 +168,9 @@ export function startGatewayFarm(
       answer(socket, LOGIN);
       return;
     }
-    if (data.role === 'portal') {
-      answer(socket, PORTAL);
+    if (data.role === 'portal' || data.role === 'coy') {
+      const isAboutNothing = data.buffer.includes('.invalid');
+      if (data.role === 'portal' || !isAboutNothing) answer(socket, PORTAL);
       return;
     }
     if (data.role === 'sick') {

@@ -11,6 +11,7 @@ import {
   formatUrl,
   type Protocol,
 } from '../../../src/proxy/proxy.ts';
+import { createRecorder, type Recorder } from '../../../src/proxy/refresh/recorder.ts';
 import type { Scope } from '../../../src/proxy/refresh/round.ts';
 import { createProxyService, type ProxyServiceOptions } from '../../../src/proxy/service.ts';
 import type { ReadSource } from '../../../src/proxy/sources/read.ts';
@@ -174,4 +175,12 @@ export function draft(url: string, now: number, changes: Partial<ProxyDraft> = {
     ...{ checks: 1, successes: 1, run: 1, runSince: now, uptimeWeight: 0.5 },
     ...changes,
   });
+}
+
+/** What writes the outcomes of checks down. Default price of a check: 20 s. */
+export function recorderOf(
+  parts: Pick<Parameters<typeof createRecorder>[0], 'store' | 'clock'>,
+  checkCostMs = () => 20_000,
+): Recorder {
+  return createRecorder({ ...parts, random: () => 0.5, countryOf: () => 'ZZ', checkCostMs });
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { listening } from './listening.ts';
 
 /**
  * What a fault proxy does with a request: answer with a status, cut the body after some bytes, stay silent, or pass
@@ -66,10 +67,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     incoming.pipe(onward);
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
   const proxy: FaultProxy = {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    url: `http://127.0.0.1:${await listening(server)}`,
     fault: () => null,
     get count() {
       return count;

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { listening } from './listening.ts';
 
 /** A link between a server and its clients that a test may disturb. */
 export interface Relay {
@@ -61,10 +61,8 @@ export async function startRelay(target: number): Promise<Relay> {
     gate.resolve();
   }
 
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listening(server),
     cut() {
       isCut = true;
       endAll();

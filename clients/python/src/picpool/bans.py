@@ -17,9 +17,10 @@ def status_of(response: Any) -> int:
     return int(getattr(response, "status_code", None) or response.status)
 
 
-def is_ban(response: Any) -> bool:
-    """Whether a site refuses the exit: 403, 429, 451 or 503. An answer of the gateway itself is none."""
-    return status_of(response) in BANS and not is_own_answer(response)
+def is_ban(response: Any, gateway: bool = False) -> bool:
+    """Whether a site refuses the exit: 403, 429, 451 or 503. What came through a ``gateway`` is none if it is its own answer; any other
+    proxy can write what only a gateway says."""
+    return status_of(response) in BANS and not (gateway and is_own_answer(response))
 
 
 def is_never_a_sites(response: Any, gateway: bool) -> bool:

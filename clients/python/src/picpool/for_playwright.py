@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Union
 from urllib.parse import unquote, urlsplit
 
-from .bans import is_ban, status_of
+from .bans import is_ban, is_own_answer, status_of
 from .rotation import GatewayRotation, Rotation
 
 
@@ -42,7 +42,8 @@ def browser_context(
 
         def heard(response: Any) -> None:
             is_page = response.request.is_navigation_request() and response.frame.parent_frame is None
-            if is_page and is_ban(response):
+            is_own = isinstance(rotation, GatewayRotation) and is_own_answer(response)
+            if is_page and not is_own and is_ban(response):
                 lease.target = urlsplit(response.url).hostname
                 lease.banned(f"status {status_of(response)}")
 

@@ -9,7 +9,7 @@ import requests
 from requests.adapters import BaseAdapter
 from requests.utils import select_proxy
 
-from .bans import REPEATABLE, is_ban, is_never_a_sites, is_unreached, status_of
+from .bans import REPEATABLE, is_ban, is_never_a_sites, is_own_answer, is_unreached, status_of
 from .client import Picpool
 from .rotation import by_scheme
 
@@ -73,7 +73,7 @@ class PooledSession(requests.Session):
                     if is_never_a_sites(response, self._gateway):
                         response.close()
                         raise requests.exceptions.ProxyError(f"The proxy itself has answered: {reason}.")
-                    if self._is_ban(response):
+                    if not (self._gateway and is_own_answer(response)) and self._is_ban(response):
                         lease.banned(reason)
                     elif is_unreached(response, url, self._gateway):
                         lease.failed(reason)

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from twisted.internet.threads import deferToThread
 
-from .bans import REPEATABLE, is_ban, is_never_a_sites, is_unreached, status_of
+from .bans import REPEATABLE, is_ban, is_never_a_sites, is_own_answer, is_unreached, status_of
 from .client import Picpool
 from .rotation import Lease, _Leases, by_scheme
 
@@ -61,7 +61,7 @@ class PicpoolMiddleware:
         if lease is None or "cached" in response.flags:
             return response
         reason = f"status {status_of(response)}"
-        banned = self._is_ban(response)
+        banned = not (self._gateway and is_own_answer(response)) and self._is_ban(response)
         if banned:
             lease.banned(reason)
         # A gateway says itself which of its exits has failed.
