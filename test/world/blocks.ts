@@ -18,7 +18,7 @@ export interface Blockable {
   unclearUntil: number;
 }
 
-/** No picture: nothing is left of those that are not refused for being blocked. */
+/** They cannot be decoded: nothing is left of those that are not refused for being blocked. */
 export const blockables = (): Blockable[] =>
   ['one', 'two', 'three'].map((name) => ({
     content: `${SPOILT} ${name}`,
