@@ -221,11 +221,10 @@ async function act(at: PictureDesk, visit: Visit, body: URLSearchParams): Promis
   const { images, targets } = await chosen(at, body);
   const { by, context } = visit;
   const why = reasonOf(body);
+  if (targets.some((subject) => hits(subject, context.peer)))
+    throw new AppError('conflict', 'This would block your own address.');
   // First, so that no more arrives meanwhile.
-  for (const subject of targets) {
-    if (hits(subject, context.peer)) throw new AppError('conflict', 'This would block your own address.');
-    await at.audit.act({ what: 'block.add', subject, ...by, why });
-  }
+  for (const subject of targets) await at.audit.act({ what: 'block.add', subject, ...by, why });
   const log = { ...by, why, statement: statementOf(body, visit.site) };
   let done = 0;
   for (const { id } of images) {
@@ -271,12 +270,8 @@ export function queueRoutes({ desk, ...at }: PictureDesk): Route[] {
       };
       // Somebody else has just decided.
       if (held !== null) {
-        await at.audit.act({
-          what: `review.${verdict}`,
-          subject,
-          ...visit.by,
-          ...(verdict === 'block' && refused),
-        });
+        const act = { what: `review.${verdict}`, subject, ...visit.by, ...(verdict === 'block' && refused) };
+        await at.audit.act(act).catch(ignoreGone);
       }
       return '/reviews';
     }),

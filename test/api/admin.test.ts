@@ -325,10 +325,11 @@ test('50 pictures of a network are deleted and the network is blocked in 3 actio
 
 test('nobody blocks their own address by mistake', async () => {
   const visitor = await loggedIn(moderator);
-  const { id } = await upload('127.0.0.1');
-  const fields = { form: await visitor.form(), id, block: 'network', reason: 'spam' };
+  const [other, own] = [await upload('192.0.2.62'), await upload('127.0.0.1')];
+  const fields = { form: await visitor.form(), id: [other.id, own.id], block: 'network', reason: 'spam' };
   expect((await visitor.post('/admin/act', fields)).status).toBe(409);
-  expect(await exists(id)).toBe(true);
+  expect([await exists(other.id), await exists(own.id)]).toEqual([true, true]);
+  expect((await server.upload('', '192.0.2.62')).status).toBe(201);
 });
 
 test('a token is made, shown once, counted, and revoked', async () => {

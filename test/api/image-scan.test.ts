@@ -179,6 +179,25 @@ describe('a picture in review', () => {
       expect((await server.send(`/i/${id}.png`)).status).toBe(404);
     }));
 
+  test('is decided on the pages by the first of two moderators, and the second goes on to the next', () =>
+    withScan({}, async (server) => {
+      const type = 'application/x-www-form-urlencoded';
+      const send = (path: string, fields: Record<string, string>, cookie = '') =>
+        server.send(path, {
+          method: 'POST',
+          body: new URLSearchParams(fields).toString(),
+          headers: { 'content-type': type, origin: server.url, cookie },
+        });
+      const opened = await send('/admin/login', { token: ADMIN_TOKEN });
+      const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+      const page = await (await server.send('/admin/log', { headers: { cookie } })).text();
+      const form = /name="form" value="(\w+)"/.exec(page)?.[1] ?? '';
+      const { id } = await json(await upload(server, 'review'));
+      const decide = () => send('/admin/reviews', { form, id: String(id), verdict: 'block' }, cookie);
+      const answers = await Promise.all([decide(), decide()]);
+      expect(answers.map(({ headers }) => headers.get('location'))).toEqual(Array(2).fill('/admin/reviews'));
+    }));
+
   test('can be withdrawn by who uploaded it, by token or by the link to delete it', () =>
     withScan({}, async (server) => {
       const { id, delete_token } = await json(await upload(server, 'review'));
