@@ -321,6 +321,8 @@ describe('the words of a page', () => {
   test.each([
     ['https://evil.example/page', '/'],
     [`${ORIGIN}/api/upload`, '/'],
+    [`${ORIGIN}/share`, '/'],
+    [`${ORIGIN}/admin/preview`, '/'],
     ['nonsense', '/'],
   ])('lead from %s to %s', async (referer, location) => {
     expect((await choose('language=zh-CN', referer)).headers.get('location')).toBe(location);
