@@ -68,7 +68,7 @@ describe('who sees a picture', () => {
       const change = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
       await page.getByRole('switch', { name: 'Show quiet.png in the gallery' }).click();
       await change;
-      await cardOf(page, 'quiet.png').getByText('Public, in the gallery').waitFor();
+      await cardOf(page, 'quiet.png').getByText('Everyone: it appears in the gallery').waitFor();
       expect((await info(id)).visibility).toBe('public');
       await page.emulateMedia({ forcedColors: 'active' });
       const switched = page.getByRole('switch');

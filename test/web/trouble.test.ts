@@ -110,7 +110,7 @@ describe('what a browser keeps', () => {
       const card = cardOf(page, 'full.png');
       await card.getByText(/Save this link to delete/).waitFor();
       await card.getByRole('switch').click();
-      await card.getByText('Public, in the gallery').waitFor();
+      await card.getByText('Everyone: it appears in the gallery').waitFor();
       expect(await card.getByText(/delete\?token=\w{32}/).isVisible()).toBe(true);
     });
   });

@@ -324,7 +324,7 @@ test('a long picture is kept in full size, and a large one says that it was scal
     await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
     expect(await cardOf(page, 'chat.png').textContent()).toContain('300\u00a0×\u00a06000');
     expect(await cardOf(page, 'wide.png').textContent()).toContain(
-      'Scaled down to the size limit: 6000\u00a0×\u00a02400 to 4096\u00a0×\u00a01638.',
+      'scaled down to the size limit. 6000\u00a0×\u00a02400 to 4096\u00a0×\u00a01638.',
     );
   });
 });

@@ -14,9 +14,9 @@ const WORDS = {
   image_limit: () => say('tooManyPixels'),
   conversion_timeout: () => say('tookTooLong'),
   rate_limited: () => say('tooManyUploads'),
-  busy: () => say('serverBusy'),
-  unavailable: () => say('serverBusy'),
-  storage_full: () => say('storageFull'),
+  busy: () => say('notNow'),
+  unavailable: () => say('notNow'),
+  storage_full: () => say('noSpace'),
   unauthorized: () => say('tokenRefused'),
   conflict: () => say('albumFull'),
 };
