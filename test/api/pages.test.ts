@@ -128,7 +128,7 @@ describe('the form of a page without scripts', () => {
     const answer = await post(form);
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([201, 'private, no-store']);
     const page = await answer.text();
-    expect(page).toContain('<p>Only the first frame was kept: this format does not support animation.</p>');
+    expect(page).toContain('<p>Only the first picture was kept. WebP keeps animations.</p>');
     const [, path = ''] = /<a href="http:\/\/[^/]+(\/i\/\w{12})"/.exec(page) ?? [];
     const link = /value="(http[^"]+\/delete\?token=\w+)"/.exec(page)?.[1] ?? '';
     expect((await host.send(pathOf(link), {}, '203.0.113.99')).status).toBe(200);
