@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
+import { type Album, albumsOf, formOf, withToken } from '../support/images/albums.ts';
 import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -16,10 +17,7 @@ beforeAll(async () => {
   host = await hosts.start({ adminToken: 'admin-token' });
 });
 
-interface Album {
-  id: string;
-  token: string;
-}
+const { make, idsIn, uploadInto } = albumsOf(() => host);
 type Headers = Record<string, string>;
 
 const send = (method: string, path: string, body?: unknown, headers: Headers = {}) =>
@@ -28,28 +26,6 @@ const send = (method: string, path: string, body?: unknown, headers: Headers = {
     ...(body !== undefined && { body: JSON.stringify(body) }),
     headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
   });
-const withToken = ({ token }: Album) => ({ 'x-album-token': token });
-const make = async (wish: object = {}) => json<Album>(await send('POST', '/api/albums', wish));
-const idsIn = async ({ id }: Album) => {
-  const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
-  return images.map((one) => one.id);
-};
-const uploadInto = async (album: Album, fields: Headers = {}) => {
-  const query = new URLSearchParams({ album: album.id, ...fields });
-  const answer = await host.send(`/api/upload?${query}`, {
-    method: 'POST',
-    body: picture,
-    headers: withToken(album),
-  });
-  expect(answer.status).toBe(201);
-  return json<UploadAnswer & { album: string }>(answer);
-};
-const formOf = (fields: Headers, files = 1) => {
-  const form = new FormData();
-  for (const [name, value] of Object.entries(fields)) form.set(name, value);
-  for (let file = 0; file < files; file++) form.append('image', new File([picture], `${file}.jpg`));
-  return form;
-};
 const refused = async (answer: Response) => {
   const { code, error } = await json<{ code: string; error: string }>(answer);
   return [answer.status, code, error];
@@ -281,14 +257,6 @@ test('an album whose pictures cannot all be deleted stays, so that its deletion 
   expect(await json(await remove())).toMatchObject({ removed_images: 1, kept_images: [] });
   expect((await failing.send(`/api/albums/${album.id}`)).status).toBe(404);
   await failing.stop();
-});
-
-test('a picture that comes through a review later is in its album then', async () => {
-  const album = await make();
-  await host.albums.append(album.id, ['Reviewed0001'], { token: null, admin: true });
-  expect(await idsIn(album)).toEqual([]);
-  await host.images.insert(image({ id: 'Reviewed0001' }));
-  expect(await idsIn(album)).toEqual(['Reviewed0001']);
 });
 
 test('pages of an album are cut from all of its pictures', async () => {

@@ -12,7 +12,7 @@ import { AppError, inEnglish } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 import { testAudit } from '../support/stores/audit.ts';
 
@@ -60,21 +60,12 @@ const stateOf = async (receipt: string) => {
 
 /** Logs in, and returns how to read and send the pages. */
 async function moderator() {
-  const type = 'application/x-www-form-urlencoded';
-  const send = (path: string, body: string, headers = {}) =>
-    server.send(path, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': type, origin: server.url, ...headers },
-    });
-  const opened = await send('/admin/login', `token=${ADMIN_TOKEN}`);
-  const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
-  const page = async () => (await server.send('/admin/reports', { headers: { cookie } })).text();
-  const form = /name="form" value="(\w+)"/.exec(await page())?.[1] ?? '';
+  const visitor = adminBrowser(server);
+  await visitor.login(ADMIN_TOKEN);
+  const form = await visitor.form();
   return {
-    page,
-    decide: (fields: Record<string, string>) =>
-      send('/admin/reports', new URLSearchParams({ form, ...fields }).toString(), { cookie }),
+    page: async () => (await visitor.get('/admin/reports')).text(),
+    decide: (fields: Record<string, string>) => visitor.post('/admin/reports', { form, ...fields }),
   };
 }
 

@@ -57,14 +57,6 @@ test('calls are folded, and a link to one opens it, with a script and without', 
   }
 });
 
-test('each call has a command line, which names the variable of the token', async () => {
-  await visit('/docs#cleanUp', async (page) => {
-    const lines = await page.locator('.call .code code').allTextContents();
-    expect(lines).toContain(`curl ${server.url}/api/list`);
-    expect(lines.join('\n')).toContain('-H "Authorization: Bearer $PICPOOL_TOKEN"');
-  });
-});
-
 test.each(['/docs', '/proxies'])('the page %s is compressed for those who read that', async (path) => {
   const bytesFor = async (accepted: string) => {
     const answer = await fetch(server.url + path, {

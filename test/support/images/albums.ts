@@ -1,0 +1,46 @@
+import { expect } from 'bun:test';
+import { json } from '../json.ts';
+import type { ImageHost, UploadAnswer } from './image-host.ts';
+import { photo } from './images.ts';
+
+export interface Album {
+  id: string;
+  token: string;
+}
+
+export const withToken = ({ token }: Album) => ({ 'x-album-token': token });
+
+const picture = new Uint8Array(await photo(60, 40));
+
+/** A form with as many pictures. */
+export function formOf(fields: Record<string, string> = {}, files = 1): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  for (let file = 0; file < files; file++) form.append('image', new File([picture], `${file}.jpg`));
+  return form;
+}
+
+/** Albums of the host under test. */
+export function albumsOf(host: () => Pick<ImageHost, 'send'>) {
+  return {
+    async make(wish: object = {}): Promise<Album> {
+      const headers = { 'content-type': 'application/json' };
+      return json(await host().send('/api/albums', { method: 'POST', body: JSON.stringify(wish), headers }));
+    },
+
+    /** The IDs of its pictures, in order. */
+    async idsIn({ id }: Album): Promise<string[]> {
+      const { images } = await json<{ images: { id: string }[] }>(await host().send(`/api/albums/${id}`));
+      return images.map((one) => one.id);
+    },
+
+    /** Uploads a picture into it, with these options. */
+    async uploadInto(album: Album, options: Record<string, string> = {}) {
+      const query = new URLSearchParams({ album: album.id, ...options });
+      const init = { method: 'POST', body: picture, headers: withToken(album) };
+      const answer = await host().send(`/api/upload?${query}`, init);
+      expect(answer.status).toBe(201);
+      return json<UploadAnswer & { album: string }>(answer);
+    },
+  };
+}
