@@ -7,12 +7,7 @@ import type { Description } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
-
-/** Who acts, for the audit log. */
-interface By {
-  who: string;
-  peer: string;
-}
+import type { By } from './desk.ts';
 
 interface TokenDesk {
   issuer: Issuer;
