@@ -4,7 +4,7 @@ import decodeQR from 'qr/decode.js';
 import sharp from 'sharp';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { mineOf } from './kept.ts';
+import { makeAlbum as makeAlbumOf, mineOf } from './kept.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
 
@@ -16,6 +16,8 @@ const { visit } = server;
 
 const files = (...names: string[]) =>
   names.map((name) => ({ name: `${name}.png`, mimeType: 'image/png', buffer: picture }));
+const makeAlbum = (page: Page, title: string, ...names: string[]) =>
+  makeAlbumOf(page, title, files(...names));
 const namesOn = (page: Page) => page.locator('.ordering .tile-name').allTextContents();
 const saved = (page: Page) => page.getByText('Saved.').first().waitFor();
 
@@ -39,17 +41,6 @@ async function scan(page: Page): Promise<string> {
     .toBuffer({ resolveWithObject: true });
   await page.close();
   return decodeQR({ data, width: info.width, height: info.height });
-}
-
-/** Uploads pictures on the home page and makes an album of them. */
-async function makeAlbum(page: Page, title: string, ...names: string[]): Promise<string> {
-  await page.setInputFiles('#file', files(...names));
-  await page.getByRole('heading', { name: `${names.length} pictures are online` }).waitFor();
-  await page.getByRole('button', { name: 'Make an album' }).click();
-  await page.getByLabel('Title of the album').fill(title);
-  await page.keyboard.press('Enter');
-  await page.locator('#album a').waitFor();
-  return (await page.locator('#album a').getAttribute('href'))?.split('/').at(-1) ?? '';
 }
 
 test('an album with a title is found again, put in order by dragging and by keys, and loses and gets pictures', async () => {

@@ -36,3 +36,17 @@ export const changeMine = (page: Page, kept: Kept, change: Partial<Kept>) =>
     PREFIX + kept.id,
     JSON.stringify({ ...kept, ...change }),
   ] as const);
+
+/** Uploads pictures on the home page, makes an album of them, and returns its ID. */
+export async function makeAlbum(
+  page: Page,
+  title: string,
+  files: { name: string; mimeType: string; buffer: Buffer }[],
+): Promise<string> {
+  await page.setInputFiles('#file', files);
+  await page.getByRole('heading', { name: `${files.length} pictures are online` }).waitFor();
+  await page.getByRole('button', { name: 'Make an album' }).click();
+  await page.getByLabel('Title of the album').fill(title);
+  await page.keyboard.press('Enter');
+  return (await page.locator('#album a').getAttribute('href'))?.split('/').at(-1) ?? '';
+}

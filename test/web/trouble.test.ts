@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { quarters } from '../support/images/images.ts';
-import { changeMine, mineOf, waitForMine } from './kept.ts';
+import { changeMine, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 import { overflowOf } from './visitor.ts';
 
@@ -35,14 +35,8 @@ const fillStorage = (page: Page) =>
     }
   });
 
-async function makeAlbum(page: Page, title = ''): Promise<string> {
-  await choose(page, 'one.png', 'two.png');
-  await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
-  await page.getByRole('button', { name: 'Make an album' }).click();
-  await page.locator('#new-album').fill(title);
-  await page.getByRole('button', { name: 'Create album' }).click();
-  return (await page.locator('#album a').getAttribute('href')) ?? '';
-}
+const makeAlbum = async (page: Page, title = '') =>
+  `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;
 
 describe('what a browser keeps', () => {
   test('loses no token while two pages write at once', async () => {

@@ -5,6 +5,7 @@ import { photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
+import { startScanner } from '../support/scanner.ts';
 import { changeMine, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
@@ -583,11 +584,7 @@ describe('the list of this browser', () => {
   });
 
   test('keeps what waits for review, with its token, and says so', async () => {
-    const scanner = Bun.serve({
-      port: 0,
-      hostname: '127.0.0.1',
-      fetch: () => Response.json({ verdict: 'review' }),
-    });
+    const scanner = startScanner();
     const reviewed = await startServer('bun', {
       ...SITE,
       ...SETTINGS,
@@ -600,7 +597,7 @@ describe('the list of this browser', () => {
       await visitReviewed(
         '/',
         async (page) => {
-          await choose(page, file('held.png'));
+          await choose(page, file('review.png'));
           await page.getByRole('heading', { name: 'Your picture is waiting for review' }).waitFor();
           const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
           await page.reload();
@@ -617,7 +614,7 @@ describe('the list of this browser', () => {
           await page.reload();
           await page.locator('#mine').getByText('Waiting for review').waitFor({ state: 'hidden' });
           expect(await mineOf(page)).toEqual([expect.not.objectContaining({ review: true })]);
-          await page.getByRole('button', { name: 'Delete held.png' }).waitFor();
+          await page.getByRole('button', { name: 'Delete review.png' }).waitFor();
         },
         { expected: SPOILT },
       );

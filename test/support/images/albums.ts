@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { json } from '../json.ts';
-import type { ImageHost, UploadAnswer } from './image-host.ts';
+import type { UploadAnswer } from './image-host.ts';
 import { photo } from './images.ts';
 
 export interface Album {
@@ -20,8 +20,12 @@ export function formOf(fields: Record<string, string> = {}, files = 1): FormData
   return form;
 }
 
+interface Host {
+  send(path: string, init?: RequestInit): Response | Promise<Response>;
+}
+
 /** Albums of the host under test. */
-export function albumsOf(host: () => Pick<ImageHost, 'send'>) {
+export function albumsOf(host: () => Host) {
   return {
     async make(wish: object = {}): Promise<Album> {
       const headers = { 'content-type': 'application/json' };
