@@ -294,19 +294,13 @@ test('a token is made, shown once, counted, and revoked', async () => {
 });
 
 test('tokens are made, listed and revoked over the API, and the pictures of one are found by it', async () => {
-  const call = (method: string, path = '', body?: object) =>
-    server.send(`/api/admin/tokens${path}`, {
-      method,
-      headers: { ...ADMIN, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-  const made = await call('POST', '', { name: 'tablet', role: 'upload' });
+  const create = (name: string) => server.post('/api/admin/tokens', { name, role: 'upload' }, ADMIN);
+  const made = await create('tablet');
   expect(made.status).toBe(201);
   const { token } = (await made.json()) as { token: string };
-  expect((await call('POST', '', { name: 'tablet', role: 'upload' })).status).toBe(409);
+  expect((await create('tablet')).status).toBe(409);
   // The last two would be parts of the path that revokes them.
-  for (const name of ['two words', '.', '..'])
-    expect((await call('POST', '', { name, role: 'upload' })).status).toBe(400);
+  for (const name of ['two words', '.', '..']) expect((await create(name)).status).toBe(400);
   const headers = { authorization: `Bearer ${token}` };
   const body = new Uint8Array(await quarters(40, 30).png().toBuffer());
   const { id } = (await (await server.send('/api/upload', { method: 'POST', headers, body })).json()) as {
@@ -320,11 +314,13 @@ test('tokens are made, listed and revoked over the API, and the pictures of one 
   const found = await (await visitor.get(link)).text();
   expect([found.includes(id), found.includes(other.id)]).toEqual([true, false]);
   expect(await (await visitor.get('/admin')).text()).toContain(`${link}">tablet</a>`);
-  const listed = (await (await call('GET')).json()) as { tokens: { name: string }[] };
+  const listed = (await (await server.send('/api/admin/tokens', { headers: ADMIN })).json()) as {
+    tokens: { name: string }[];
+  };
   expect(listed.tokens.map(({ name }) => name)).toContain('tablet');
   expect(JSON.stringify(listed)).not.toContain(token);
-  expect((await call('DELETE', '/tablet')).status).toBe(200);
-  expect((await call('DELETE', '/tablet')).status).toBe(404);
+  const revoke = () => server.send('/api/admin/tokens/tablet', { method: 'DELETE', headers: ADMIN });
+  expect([(await revoke()).status, (await revoke()).status]).toEqual([200, 404]);
   expect(await (await visitor.get(link)).text()).toContain(id);
 });
 

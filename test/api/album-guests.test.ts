@@ -1,13 +1,12 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
-import { type Album, albumsOf, formOf, withToken } from '../support/images/albums.ts';
+import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
 import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
-import { image } from '../support/stores/records.ts';
 
 const hosts = imageHosts();
 /** Breaks off the request under way once its picture is stored. */
@@ -194,9 +193,7 @@ describe('an invitation', () => {
     const link = await invited(album, { max: 3 });
     // Only then do records without files not mean that the files are lost.
     await host.upload(picture);
-    const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${300_000_000_000 + index}`);
-    await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
-    await host.albums.append(album.id, ids, { token: null, admin: true });
+    const ids = await fill(host, album, MOST_PICTURES);
     expect((await add(link)).status).toBe(409);
     await host.images.remove(ids[5] ?? '');
     expect((await add(link, formOf({}, 2))).status).toBe(201);

@@ -58,6 +58,10 @@ const stateOf = async (receipt: string) => {
   return answer.status === 200 ? ((await answer.json()) as { state: string }).state : answer.status;
 };
 
+/** Decides over the API. */
+const verdict = ({ id }: Uploaded, verdict: string, more = {}) =>
+  server.post('/api/admin/reports', { subject: `image ${id}`, verdict, ...more }, ADMIN);
+
 /** Logs in, and returns how to read and send the pages. */
 async function moderator() {
   const visitor = adminBrowser(server);
@@ -103,16 +107,9 @@ test('reports are listed and decided over the API, and the uploader reads the st
   const receipts = [];
   for (const { id } of [kept, deleted])
     receipts.push(await receiptOf(await report({ image: id, reason: 'copyright', text: 'Mine.' })));
-  const call = (method: string, body?: object) =>
-    server.send('/api/admin/reports', {
-      method,
-      headers: { ...ADMIN, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-  const { cases } = (await (await call('GET')).json()) as { cases: { subject: string; count: number }[] };
+  const listed = await server.send('/api/admin/reports', { headers: ADMIN });
+  const { cases } = (await listed.json()) as { cases: { subject: string; count: number }[] };
   expect(cases).toContainEqual(expect.objectContaining({ subject: `image ${kept.id}`, count: 1 }));
-  const verdict = (image: Uploaded, verdict: string, more = {}) =>
-    call('POST', { subject: `image ${image.id}`, verdict, ...more });
   expect((await verdict(kept, 'keep')).status).toBe(200);
   const told = { reason: 'copyright', statement: 'The owner has shown a contract.' };
   expect((await verdict(deleted, 'delete', told)).status).toBe(200);
@@ -127,13 +124,7 @@ test('of two who decide at once, one does, and the reporter reads what was done'
   for (let n = 0; n < 8; n++) {
     const image = await upload();
     const receipt = await receiptOf(await report({ image: image.id, reason: 'spam' }, `192.0.2.${40 + n}`));
-    const decide = (verdict: string) =>
-      server.send('/api/admin/reports', {
-        method: 'POST',
-        headers: { ...ADMIN, 'content-type': 'application/json' },
-        body: JSON.stringify({ subject: `image ${image.id}`, verdict }),
-      });
-    const answers = await Promise.all([decide('delete'), decide('keep')]);
+    const answers = await Promise.all([verdict(image, 'delete'), verdict(image, 'keep')]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
     const isGone = (await server.send(`/i/${image.id}`)).status === 404;
     expect([n, await stateOf(receipt)]).toEqual([n, isGone ? 'delete' : 'keep']);

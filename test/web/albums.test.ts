@@ -4,7 +4,7 @@ import decodeQR from 'qr/decode.js';
 import sharp from 'sharp';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { makeAlbum as makeAlbumOf, mineOf } from './kept.ts';
+import { fillStorage, makeAlbum as makeAlbumOf, mineOf } from './kept.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
 
@@ -276,13 +276,7 @@ test('the token of a new album is kept before anything else happens, and said if
   await visit('/', async (page) => {
     await page.setInputFiles('#file', files('one', 'two'));
     await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
-    await page.evaluate(() => {
-      for (let size = 1 << 22; size > 0; size >>= 1) {
-        try {
-          for (;;) localStorage.setItem(`full ${localStorage.length}`, 'x'.repeat(size));
-        } catch {}
-      }
-    });
+    await fillStorage(page);
     await page.getByRole('button', { name: 'Make an album' }).click();
     await page.keyboard.press('Enter');
     await page.getByText(/no room for the token of the album.* \w{32}$/).waitFor();

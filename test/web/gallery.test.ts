@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import { photo } from '../support/images/images.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { handTo } from './kept.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, checkPaint, shiftsOf, watchShifts } from './visitor.ts';
 
@@ -223,13 +224,8 @@ test('a picture that is pasted into the gallery is uploaded for those with the l
       await heading.waitFor({ state: 'attached' });
       await route.continue();
     });
-    const base64 = (await photo(300, 200)).toString('base64');
-    await page.evaluate((base64) => {
-      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-      const clipboardData = new DataTransfer();
-      clipboardData.items.add(new File([bytes], 'pasted.jpg', { type: 'image/jpeg' }));
-      document.body.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, clipboardData }));
-    }, base64);
+    const pasted = { name: 'pasted.jpg', type: 'image/jpeg', bytes: await photo(300, 200) };
+    await handTo(page.locator('body'), 'paste', pasted);
     await page.waitForFunction(() => performance.getEntriesByName('first-paint').length > 0);
     // Nobody can click on before the script has kept the token of deletion.
     const isKeptFirst = await page.evaluate(() => {

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 /** What a page keeps about one of its browser's pictures. */
 export interface Kept {
@@ -50,3 +50,33 @@ export async function makeAlbum(
   await page.keyboard.press('Enter');
   return (await page.locator('#album a').getAttribute('href'))?.split('/').at(-1) ?? '';
 }
+
+/** Takes what room the browser has left, and more with every later write. */
+export const fillStorage = (page: Page) =>
+  page.evaluate(() => {
+    for (let size = 2 ** 22; size >= 1; size /= 2) {
+      try {
+        for (let part = 0; ; part++) localStorage.setItem(`full ${size} ${part}`, 'x'.repeat(size));
+      } catch {}
+    }
+  });
+
+/** Hands a picture to an element as a drop or a paste of the system would. */
+export const handTo = (
+  target: Locator,
+  event: 'drop' | 'paste',
+  { name, type, bytes }: { name: string; type: string; bytes: Buffer },
+) =>
+  target.evaluate(
+    (element, { base64, event, name, type }) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.items.add(new File([Uint8Array.fromBase64(base64)], name, { type }));
+      const init = { bubbles: true, cancelable: true };
+      element.dispatchEvent(
+        event === 'paste'
+          ? new ClipboardEvent('paste', { ...init, clipboardData })
+          : new DragEvent('drop', { ...init, dataTransfer: clipboardData }),
+      );
+    },
+    { base64: bytes.toString('base64'), event, name, type },
+  );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { quarters } from '../support/images/images.ts';
-import { changeMine, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
+import { changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 import { overflowOf } from './visitor.ts';
 
@@ -24,16 +24,6 @@ const file = (name: string) => ({ name, mimeType: 'image/png', buffer: picture }
 const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', names.map(file));
 const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
 const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
-
-/** Takes what room the browser has left, and more with every later write. */
-const fillStorage = (page: Page) =>
-  page.evaluate(() => {
-    for (let size = 2 ** 22; size >= 1; size /= 2) {
-      try {
-        for (let part = 0; ; part++) localStorage.setItem(`full ${size} ${part}`, 'x'.repeat(size));
-      } catch {}
-    }
-  });
 
 const makeAlbum = async (page: Page, title = '') =>
   `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;

@@ -6,10 +6,10 @@ import { json } from '../support/json.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { startScanner } from '../support/scanner.ts';
-import { changeMine, mineOf } from './kept.ts';
+import { changeMine, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
-import { checkLooks } from './visitor.ts';
+import { checkLooks, shiftsOf, watchShifts } from './visitor.ts';
 
 const SETTINGS = {
   IMAGE_MAX_UPLOAD: '2MiB',
@@ -58,22 +58,8 @@ async function found(name: string): Promise<number> {
   return (await json<{ total: number }>(answer)).total;
 }
 
-/** Hands a picture to the page as a drop or a paste of the system would. */
-async function hand(page: Page, event: 'drop' | 'paste', name: string): Promise<void> {
-  await page.evaluate(
-    ({ base64, event, name }) => {
-      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-      const data = new DataTransfer();
-      data.items.add(new File([bytes], name, { type: 'image/png' }));
-      const init = { bubbles: true, cancelable: true };
-      const target = document.querySelector('.dropzone');
-      if (event === 'paste')
-        target?.dispatchEvent(new ClipboardEvent('paste', { ...init, clipboardData: data }));
-      else target?.dispatchEvent(new DragEvent('drop', { ...init, dataTransfer: data }));
-    },
-    { base64: picture.toString('base64'), event, name },
-  );
-}
+const hand = (page: Page, event: 'drop' | 'paste', name: string) =>
+  handTo(page.locator('.dropzone'), event, { name, type: 'image/png', bytes: picture });
 
 /** So slow that a test can do something while a picture is on its way. */
 async function slowDown(page: Page): Promise<(offline: boolean) => Promise<void>> {
@@ -222,14 +208,7 @@ describe('a picture that is chosen', () => {
     await visit(
       '/',
       async (page) => {
-        await page.evaluate(() => {
-          new PerformanceObserver((list) => {
-            for (const entry of list.getEntries()) {
-              const { value } = entry as PerformanceEntry & { value: number };
-              document.body.dataset.shift = String(Number(document.body.dataset.shift ?? 0) + value);
-            }
-          }).observe({ type: 'layout-shift', buffered: true });
-        });
+        await watchShifts(page);
         expect(await page.getByText('paste with').isVisible()).toBe(false);
         const chooser = page.waitForEvent('filechooser');
         await page.getByText('Choose pictures').tap();
@@ -243,7 +222,7 @@ describe('a picture that is chosen', () => {
         await copyButton(page, 'tap.png').tap();
         await cardOf(page, 'tap.png').getByText('Copied').waitFor();
         expect(await clipboard(page)).toContain('/i/');
-        expect(Number(await page.evaluate(() => document.body.dataset.shift ?? 0))).toBeLessThan(0.02);
+        expect(await shiftsOf(page)).toBeLessThan(0.02);
       },
       { ...CLIPBOARD, ...PHONE },
     );
@@ -695,23 +674,5 @@ describe('as an app', () => {
       },
       { expected: SPOILT },
     );
-  });
-
-  test('it takes what is shared with it, and shows its links', async () => {
-    const { share_target: target } = await json<{
-      share_target: { action: string; params: { files: [{ name: string }] } };
-    }>(await fetch(`${server.url}/manifest.webmanifest`));
-    const body = new FormData();
-    body.set(target.params.files[0].name, new File([new Uint8Array(picture)], 'shared.png'));
-    const answer = await fetch(server.url + target.action, {
-      method: 'POST',
-      headers: { accept: 'text/html', origin: 'null', 'sec-fetch-site': 'none' },
-      body,
-      redirect: 'manual',
-    });
-    expect([answer.status, answer.headers.get('location')]).toEqual([
-      201,
-      expect.stringMatching(/\/i\/\w{12}$/),
-    ]);
   });
 });

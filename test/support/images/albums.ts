@@ -1,6 +1,7 @@
 import { expect } from 'bun:test';
 import { json } from '../json.ts';
-import type { UploadAnswer } from './image-host.ts';
+import { image } from '../stores/records.ts';
+import type { ImageHost, UploadAnswer } from './image-host.ts';
 import { photo } from './images.ts';
 
 export interface Album {
@@ -47,4 +48,12 @@ export function albumsOf(host: () => Host) {
       return json<UploadAnswer & { album: string }>(answer);
     },
   };
+}
+
+/** Fills an album with so many pictures that have a record only. Returns their IDs. */
+export async function fill(host: Pick<ImageHost, 'images' | 'albums'>, { id }: Album, count: number) {
+  const ids = Array.from({ length: count }, (_, index) => `${id.slice(0, 8)}${1000 + index}`);
+  await Promise.all(ids.map((one) => host.images.insert(image({ id: one }))));
+  await host.albums.append(id, ids, { token: null, admin: true });
+  return ids;
 }
