@@ -262,17 +262,20 @@ export function queueRoutes({ desk, ...at }: PictureDesk): Route[] {
     desk.act('/reviews', async (visit, body) => {
       const verdict = (['allow', 'block'] as const).find((one) => one === body.get('verdict'));
       if (verdict === undefined) return '/reviews';
-      const subject = SUBJECT + (body.get('id') ?? '');
-      const held = await at.reviews.find(body.get('id') ?? '');
+      const id = body.get('id') ?? '';
+      const held = await at.reviews.find(id);
       const refused = {
         why: reasonOf(body),
         details: { statement: statementOf(body, visit.site), tokenHash: held?.deleteTokenHash },
       };
-      // Somebody else has just decided.
-      if (held !== null) {
-        const act = { what: `review.${verdict}`, subject, ...visit.by, ...(verdict === 'block' && refused) };
-        await at.audit.act(act).catch(ignoreGone);
-      }
+      const what = `review.${verdict}`;
+      const act = { what, subject: SUBJECT + id, ...visit.by, ...(verdict === 'block' && refused) };
+      // Somebody else has just decided, unless it is still there.
+      if (held !== null)
+        await at.audit.act(act).catch(async (error: unknown) => {
+          if ((await at.reviews.find(id)) !== null) throw error;
+          return ignoreGone(error);
+        });
       return '/reviews';
     }),
   ];

@@ -189,6 +189,9 @@ describe('a picture in review', () => {
       const decide = () => visitor.post('/admin/reviews', { form, id: String(id), verdict: 'block' });
       const answers = await Promise.all([decide(), decide()]);
       expect(answers.map(({ headers }) => headers.get('location'))).toEqual(Array(2).fill('/admin/reviews'));
+      const lost = String((await json(await upload(server, 'review'))).id);
+      await Bun.$`find ${server.folder} -name ${`*${lost}*`} -delete`;
+      expect((await visitor.post('/admin/reviews', { form, id: lost, verdict: 'allow' })).status).toBe(404);
     }));
 
   test('can be withdrawn by who uploaded it, by token or by the link to delete it', () =>

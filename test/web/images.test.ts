@@ -19,8 +19,6 @@ async function upload(name: string, query = ''): Promise<{ id: string; delete_to
   return json(answer);
 }
 
-const status = async (path: string) => (await fetch(server.url + path)).status;
-
 test('the first page is small', async () => {
   const visited = await server.browser.visit(server.url);
   const session = await visited.context.newCDPSession(visited.page);
@@ -68,7 +66,7 @@ describe('without scripts', () => {
       },
       off,
     );
-    expect(await status(`/i/${id}`)).toBe(404);
+    expect((await fetch(`${server.url}/i/${id}`)).status).toBe(404);
   });
 });
 
