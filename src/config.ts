@@ -102,7 +102,7 @@ export const settings = {
     ),
   ),
   TERMS: optional(
-    text(undefined, 'Text file with the rules of the site, shown with `ABUSE_CONTACT` at `/contact`.'),
+    text(undefined, 'Text file with the rules of the site, shown at `/contact`; needs `ABUSE_CONTACT`.'),
   ),
   WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'URLs that signed events are posted to.')),
   WEBHOOK_SECRET: signingSecret('Key that signs events; required with `WEBHOOK_URLS`.'),
@@ -327,6 +327,7 @@ export const SECRETS = [
 /** Settings that need another one. */
 const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET'],
+  ['TERMS', 'ABUSE_CONTACT'],
   ['GATEWAY_LISTEN', 'GATEWAY_PORT'],
   ['IMAGE_SCAN_URL', 'IMAGE_SCAN_SECRET'],
   ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'],

@@ -11,13 +11,6 @@ export interface Usage {
   lastAt: number;
 }
 
-/** Counts what tokens are used for. All copies of the server add to the same counts, within seconds. */
-export interface UsageMeter {
-  note(id: string, used: { requests?: number; bytes?: number }): void;
-  /** Resolves when the last counts are stored, as far as the store responds. */
-  stop(): Promise<void>;
-}
-
 interface UsageOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
@@ -37,7 +30,8 @@ export async function readUsage(state: Pick<StateStore, 'get'>): Promise<Record<
   return JSON.parse((await state.get(KEY)) ?? '{}') as Record<string, Usage>;
 }
 
-export function createUsage({ state, locks, tokens, now, onError }: UsageOptions): UsageMeter {
+/** Counts what tokens are used for. All copies of the server add to the same counts, within seconds. */
+export function createUsage({ state, locks, tokens, now, onError }: UsageOptions) {
   let news: Record<string, Usage> = {};
 
   async function store(): Promise<void> {
@@ -64,15 +58,18 @@ export function createUsage({ state, locks, tokens, now, onError }: UsageOptions
   const storing = every(STORE_MS, store, onError);
 
   return {
-    note(id, { requests = 0, bytes = 0 }) {
+    note(id: string, { requests = 0, bytes = 0 }: { requests?: number; bytes?: number }): void {
       news[id] = together(news[id], { requests, bytes, lastAt: now() });
     },
-    async stop() {
+    /** Resolves when the last counts are stored, as far as the store responds. */
+    async stop(): Promise<void> {
       await storing.stop();
       await store().catch(onError);
     },
   };
 }
+
+export type UsageMeter = ReturnType<typeof createUsage>;
 
 function sumOf(one: Record<string, Usage>, other: Record<string, Usage>): Record<string, Usage> {
   const sums = { ...one };

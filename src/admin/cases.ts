@@ -6,7 +6,7 @@ import { holding, type Locks, writeHeld } from '../lib/locks.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { sha256 } from '../lib/secret.ts';
 import type { StateStore } from '../lib/state.ts';
-import { MAX_TEXT, type Reason } from './desk.ts';
+import { type By, MAX_TEXT, type Reason } from './desk.ts';
 
 export interface Report {
   reason: Reason;
@@ -34,7 +34,7 @@ export type Verdict = 'keep' | 'delete';
 interface Decision {
   subject: string;
   verdict: Verdict;
-  by: { who: string; peer: string };
+  by: By;
 }
 
 /** Reports by strangers. One case for each subject, whatever the number of reports. */

@@ -8,25 +8,21 @@ import { icon } from '../web/icons.ts';
 import { pageResponse } from '../web/page-response.ts';
 import type { Site, SiteOf } from '../web/site.ts';
 
+/** Who acts, for the audit log. */
+export interface By {
+  who: string;
+  peer: string;
+}
+
 /** What the pages of moderators see of a request. */
 export interface Visit extends Call {
   session: Session;
   site: Site;
-  /** For the audit log. */
-  by: { who: string; peer: string };
+  by: By;
 }
 
 /** A written page, or where to go instead. */
 type Answer = Response | { title: string; content: Html } | string;
-
-interface Desk {
-  /** A page that moderators read; with `role`, only administrators. */
-  page(path: string, show: (visit: Visit) => Promise<Answer>, role?: 'admin'): Route;
-  /** What a form of such a page does. */
-  act(path: string, work: (visit: Visit, body: URLSearchParams) => Promise<Answer>, role?: 'admin'): Route;
-  /** Login, logout. */
-  routes: Route[];
-}
 
 interface DeskOptions {
   sessions: Sessions;
@@ -48,7 +44,7 @@ const PLACES = [
 const ADMIN_ONLY: readonly string[] = ['tokens', 'server'];
 
 /** Creates what lets only moderators and administrators reach a page, and lets no other page act in their name. */
-export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
+export function createDesk({ sessions, siteOf, path }: DeskOptions) {
   const home = `${path}/admin`;
 
   async function enter(call: Call, role: 'admin' | undefined): Promise<Visit | Response> {
@@ -74,14 +70,20 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
       origin.startsWith('https:') ? '; Secure' : ''
     }`;
 
-  const desk: Desk = {
-    page: (at, show, role) =>
+  const desk = {
+    /** A page that moderators read; with `role`, only administrators. */
+    page: (at: string, show: (visit: Visit) => Promise<Answer>, role?: 'admin'): Route =>
       route(`GET /admin${at}`, async (call) => {
         const visit = await enter(call, role);
         return visit instanceof Response ? visit : answered(visit, await show(visit));
       }),
 
-    act: (at, work, role) =>
+    /** What a form of such a page does. */
+    act: (
+      at: string,
+      work: (visit: Visit, body: URLSearchParams) => Promise<Answer>,
+      role?: 'admin',
+    ): Route =>
       route(`POST /admin${at}`, async (call) => {
         const visit = await enter(call, role);
         if (visit instanceof Response) return visit;
@@ -92,10 +94,9 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
         }
         return answered(visit, await work(visit, body));
       }),
-
-    routes: [],
   };
-  desk.routes.push(
+  /** Login, logout. */
+  const routes = [
     route(
       'POST /admin/login',
       async ({ request, context, body }) => {
@@ -114,8 +115,8 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions): Desk {
       await sessions.close(session, body.has('everywhere'));
       return redirect(home, cookie('', 0, context.origin));
     }),
-  );
-  return desk;
+  ];
+  return { ...desk, routes };
 }
 
 function redirect(location: string, cookie?: string): Response {

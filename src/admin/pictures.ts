@@ -221,11 +221,10 @@ async function act(at: PictureDesk, visit: Visit, body: URLSearchParams): Promis
   const { images, targets } = await chosen(at, body);
   const { by, context } = visit;
   const why = reasonOf(body);
+  if (targets.some((subject) => hits(subject, context.peer)))
+    throw new AppError('conflict', 'This would block your own address.');
   // First, so that no more arrives meanwhile.
-  for (const subject of targets) {
-    if (hits(subject, context.peer)) throw new AppError('conflict', 'This would block your own address.');
-    await at.audit.act({ what: 'block.add', subject, ...by, why });
-  }
+  for (const subject of targets) await at.audit.act({ what: 'block.add', subject, ...by, why });
   const log = { ...by, why, statement: statementOf(body, visit.site) };
   let done = 0;
   for (const { id } of images) {
@@ -263,21 +262,20 @@ export function queueRoutes({ desk, ...at }: PictureDesk): Route[] {
     desk.act('/reviews', async (visit, body) => {
       const verdict = (['allow', 'block'] as const).find((one) => one === body.get('verdict'));
       if (verdict === undefined) return '/reviews';
-      const subject = SUBJECT + (body.get('id') ?? '');
-      const held = await at.reviews.find(body.get('id') ?? '');
+      const id = body.get('id') ?? '';
+      const held = await at.reviews.find(id);
       const refused = {
         why: reasonOf(body),
         details: { statement: statementOf(body, visit.site), tokenHash: held?.deleteTokenHash },
       };
-      // Somebody else has just decided.
-      if (held !== null) {
-        await at.audit.act({
-          what: `review.${verdict}`,
-          subject,
-          ...visit.by,
-          ...(verdict === 'block' && refused),
+      const what = `review.${verdict}`;
+      const act = { what, subject: SUBJECT + id, ...visit.by, ...(verdict === 'block' && refused) };
+      // Somebody else has just decided, unless it is still there.
+      if (held !== null)
+        await at.audit.act(act).catch(async (error: unknown) => {
+          if ((await at.reviews.find(id)) !== null) throw error;
+          return ignoreGone(error);
         });
-      }
       return '/reviews';
     }),
   ];

@@ -10,6 +10,7 @@ import { pageResponse } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
 import type { Cases, Verdict } from './cases.ts';
 import {
+  type By,
   type createDesk,
   formField,
   MAX_TEXT,
@@ -27,10 +28,7 @@ export interface ReportParts {
   /** Reports whether there is such a picture or album. */
   exists: (kind: 'image' | 'album', id: string) => Promise<boolean>;
   /** Removes it for a moderator, with all pictures of an album. */
-  remove: (
-    subject: string,
-    log: { who: string; peer: string; why: string; statement: string },
-  ) => Promise<void>;
+  remove: (subject: string, log: By & { why: string; statement: string }) => Promise<void>;
   siteOf: SiteOf;
   /** Path of the server, of the image host, and of `/admin`. */
   path: string;
@@ -239,7 +237,7 @@ async function decideByApi(at: ReportParts, { request, body, context }: Call<{ b
 async function decide(
   at: ReportParts,
   { subject, verdict, ...reasons }: { subject: string; verdict: Verdict; why: string; statement: string },
-  by: { who: string; peer: string },
+  by: By,
 ): Promise<void> {
   await at.cases.decide({ subject, verdict, by }, async () => {
     if (verdict === 'delete') await at.remove(subject, { ...by, ...reasons });

@@ -7,20 +7,7 @@ import type { Description } from '../http/describe.ts';
 import { type Call, json, type Route, route } from '../http/route.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
-
-/** Who acts, for the audit log. */
-interface By {
-  who: string;
-  peer: string;
-}
-
-/** Issues and revokes tokens in somebody's name. */
-export interface Issuer {
-  /** Returns the token, this once. Rejects with `conflict` if the name is taken. */
-  create(name: string, role: Role, by: By): Promise<string>;
-  /** Rejects with `not_found` for an unknown name. */
-  revoke(name: string, by: By): Promise<void>;
-}
+import type { By } from './desk.ts';
 
 interface TokenDesk {
   issuer: Issuer;
@@ -28,19 +15,24 @@ interface TokenDesk {
   readUsage: () => Promise<Record<string, Usage>>;
 }
 
-export function createIssuer(tokens: Pick<Tokens, 'create' | 'revoke'>, audit: Pick<Audit, 'once'>): Issuer {
+/** Issues and revokes tokens in somebody's name. */
+export function createIssuer(tokens: Pick<Tokens, 'create' | 'revoke'>, audit: Pick<Audit, 'once'>) {
   return {
-    create(name, role, by) {
+    /** Returns the token, this once. Rejects with `conflict` if the name is taken. */
+    create(name: string, role: Role, by: By): Promise<string> {
       const act = { what: 'token.create', subject: `token ${name}`, why: role, ...by };
       return audit.once(act, () => tokens.create({ name, role, rate: null, quota: null }));
     },
-    revoke: (name, by) =>
+    /** Rejects with `not_found` for an unknown name. */
+    revoke: (name: string, by: By): Promise<void> =>
       audit.once({ what: 'token.revoke', subject: `token ${name}`, ...by }, async () => {
         if (!(await tokens.revoke(name)))
           throw new AppError('not_found', inEnglish(`There is no token named ${name}.`));
       }),
   };
 }
+
+export type Issuer = ReturnType<typeof createIssuer>;
 
 const tag = 'Administration';
 const name = Type.String({ description: 'Name of the token.' });

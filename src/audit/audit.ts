@@ -98,7 +98,7 @@ const isUnclear = (error: unknown) => !(error instanceof AppError) || UNCLEAR.ha
 type Carriers = Map<string, { carryOut: (act: Logged) => Promise<void>; order: Order | undefined }>;
 
 /** Writes entries, and moves them through their stages. */
-function createSettling(options: AuditOptions, carriers: Carriers, days: Pick<Days, 'today'>) {
+function createSettling(options: AuditOptions, carriers: Carriers, days: ReturnType<typeof createDays>) {
   const { audit: store, clock, newId, hide, tell, log } = options;
   /** What this process is at, by the ID of the entry. */
   const running = new Map<string, Promise<unknown>>();
@@ -295,22 +295,17 @@ export function createAudit(options: AuditOptions): Audit {
 
 const superseded = () => new AppError('conflict', inEnglish('Somebody has decided otherwise.'));
 
-interface Days {
-  /** Returns the current day as this process knows it. */
-  today(): Promise<number>;
-  /** Counts on, and drops entries of days that are over. */
-  count(): Promise<void>;
-}
-
 /** Counts the days: a clock that jumps ahead, or a long pause, makes no entry much older. */
-function createDays({ audit, state, locks, keepDays, clock, log }: AuditOptions): Days {
+function createDays({ audit, state, locks, keepDays, clock, log }: AuditOptions) {
   let known: number | null = null;
   const read = async () =>
     JSON.parse((await state.get(DAY_STATE)) ?? 'null') as { day: number; at: number } | null;
 
   return {
-    today: async () => (known ??= (await read())?.day ?? 0),
-    async count() {
+    /** Returns the current day as this process knows it. */
+    today: async (): Promise<number> => (known ??= (await read())?.day ?? 0),
+    /** Counts on, and drops entries of days that are over. */
+    async count(): Promise<void> {
       const last = await read();
       const passed = last === null ? 0 : clock.now() - last.at;
       known = last?.day ?? 0;

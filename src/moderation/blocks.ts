@@ -105,12 +105,10 @@ export function createBlocks({
 
   function drop(list: BlockList, { network, hash, phash }: BlockTarget): boolean {
     const before = sizeOf(list);
-    if (network !== undefined)
-      list.networks = list.networks.filter(
-        (one) => canonicalNetwork(one.network) !== canonicalNetwork(network),
-      );
-    if (hash !== undefined) list.hashes = list.hashes.filter((one) => one.hash !== hash);
-    if (phash !== undefined) list.phashes = list.phashes.filter((one) => one.phash !== phash);
+    const canonical = network && canonicalNetwork(network);
+    list.networks = list.networks.filter((one) => canonicalNetwork(one.network) !== canonical);
+    list.hashes = list.hashes.filter((one) => one.hash !== hash);
+    list.phashes = list.phashes.filter((one) => one.phash !== phash);
     return sizeOf(list) < before;
   }
 

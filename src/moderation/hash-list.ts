@@ -79,15 +79,11 @@ async function* hashesIn(path: string): AsyncIterable<string[]> {
   yield found([cut]);
 }
 
-/** Keeps files out whose hash is in a list of the operator, which is read again when it changes. */
-export interface HashBlocks {
-  /** Rejects with `forbidden` for a file in the list. `sha256`: where it is known already. */
-  mayUpload(file: { path: string; sha256: string | undefined }): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** Rejects if the list cannot be read: nothing must be accepted without it. */
-export async function openHashBlocks(path: string, log: Log): Promise<HashBlocks> {
+/**
+ * Keeps files out whose hash is in a list of the operator, which is read again when it changes. Rejects if it cannot be read:
+ * nothing must be accepted without it.
+ */
+export async function openHashBlocks(path: string, log: Log) {
   // Before the list: what is written meanwhile is read again.
   let read = (await stat(path)).mtimeMs;
   let list = await readHashList(path);
@@ -104,7 +100,8 @@ export async function openHashBlocks(path: string, log: Log): Promise<HashBlocks
     (cause) => log('error', 'blocked hashes not read: the list before stays', { cause }),
   );
   return {
-    async mayUpload({ path, sha256 }) {
+    /** Rejects with `forbidden` for a file in the list. `sha256`: where it is known already. */
+    async mayUpload({ path, sha256 }: { path: string; sha256: string | undefined }): Promise<void> {
       const { has, hasMd5 } = list;
       const isListed =
         has(sha256 ?? (await hashOf(path, 'sha256'))) || (hasMd5 && has(await hashOf(path, 'md5')));

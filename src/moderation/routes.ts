@@ -23,17 +23,13 @@ const phash = Type.String({
 const since = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
 const reason = Type.String({ maxLength: 200, description: 'A note for yourself.' });
 
-const blockBody = Type.Object({
+const target = {
   network: Type.Optional(network),
   hash: Type.Optional(hash),
   phash: Type.Optional(phash),
-  reason: Type.Optional(reason),
-});
-const unblockQuery = Type.Object({
-  network: Type.Optional(network),
-  hash: Type.Optional(hash),
-  phash: Type.Optional(phash),
-});
+};
+const blockBody = Type.Object({ ...target, reason: Type.Optional(reason) });
+const unblockQuery = Type.Object(target);
 
 const listAnswer = Type.Object({
   success: Type.Literal(true),
@@ -93,14 +89,11 @@ export function adminRoutes(blocks: Blocks, audit: Pick<Audit, 'act' | 'carry'>)
 }
 
 async function list(blocks: Blocks): Promise<Response> {
+  const dated = <T extends { since: number }>(entries: readonly T[]) =>
+    entries.map((one) => ({ ...one, since: formatTimestamp(one.since) }));
   const { networks, hashes, phashes } = await blocks.list();
-  const answer = {
-    success: true,
-    networks: networks.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
-    hashes: hashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
-    phashes: phashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
-  };
-  return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+  const answer = { networks: dated(networks), hashes: dated(hashes), phashes: dated(phashes) };
+  return Response.json({ success: true, ...answer }, { headers: { 'cache-control': 'no-store' } });
 }
 
 async function block(

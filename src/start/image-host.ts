@@ -151,7 +151,7 @@ function mayInviteBy(
   const settings: Record<string, string | undefined> = { admin: ADMIN_TOKEN, settings: MCP_WRITE_TOKEN };
   return async (by: string): Promise<boolean> => {
     if (UPLOAD !== 'token' || settings[by] !== undefined) return true;
-    return (await listed()).some(({ id, role }) => id === by && role !== 'gateway');
+    return (await listed()).some(({ id, role }) => id === by && (role === 'upload' || role === 'admin'));
   };
 }
 

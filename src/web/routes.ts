@@ -106,12 +106,15 @@ function manifest({ siteOf, path, assets, shareTo }: WebRoutesOptions, { request
   });
 }
 
+/** Where pages are that only answer a form. */
+const ANSWERS = /\/(api\/.*|share|admin\/(login|logout|preview))$/;
+
 /** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
 function pageBefore(request: Request, origin: string): string | null {
   const referrer = request.headers.get('referer');
   if (referrer === null || !URL.canParse(referrer)) return null;
   const page = new URL(referrer);
-  return page.origin === origin && !page.pathname.includes('/api/') ? page.pathname + page.search : null;
+  return page.origin === origin && !ANSWERS.test(page.pathname) ? page.pathname + page.search : null;
 }
 
 interface ManifestOptions {

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
+import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
 import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
-import { image } from '../support/stores/records.ts';
 
 const hosts = imageHosts();
 /** Breaks off the request under way once its picture is stored. */
@@ -36,10 +36,7 @@ beforeAll(async () => {
   });
 });
 
-interface Album {
-  id: string;
-  token: string;
-}
+const { make: makeAlbum, idsIn } = albumsOf(() => host);
 interface Invited {
   id: string;
   max: number;
@@ -49,10 +46,8 @@ interface Invited {
 
 const GUEST = '203.0.113.44';
 const pathIn = (url: string) => url.replace('http://img.example', '');
-const of = ({ token }: Album) => ({ 'x-album-token': token });
-const makeAlbum = async () => json<Album>(await host.send('/api/albums', { method: 'POST' }));
 const invite = async (album: Album, wish: object = {}) => {
-  const headers = { ...of(album), 'content-type': 'application/json' };
+  const headers = { ...withToken(album), 'content-type': 'application/json' };
   const body = JSON.stringify(wish);
   return host.send(`/api/albums/${album.id}/invites`, { method: 'POST', body, headers });
 };
@@ -61,20 +56,11 @@ const invited = async (album: Album, wish: object = {}) => {
   expect(answer.status).toBe(201);
   return json<Invited>(answer);
 };
-const formOf = (...files: Uint8Array<ArrayBuffer>[]) => {
-  const form = new FormData();
-  for (const [index, file] of files.entries()) form.append('image', new File([file], `${index}.jpg`));
-  return form;
-};
-const add = ({ url }: Invited, body = formOf(picture), init: RequestInit = {}) =>
+const add = ({ url }: Invited, body = formOf(), init: RequestInit = {}) =>
   host.send(pathIn(url), { method: 'POST', body, ...init }, GUEST);
 const usedOf = async (album: Album) => {
-  const answer = await host.send(`/api/albums/${album.id}/invites`, { headers: of(album) });
+  const answer = await host.send(`/api/albums/${album.id}/invites`, { headers: withToken(album) });
   return (await json<{ invites: Invited[] }>(answer)).invites.map(({ used }) => used);
-};
-const idsIn = async ({ id }: Album) => {
-  const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
-  return images.map((one) => one.id);
 };
 
 describe('an invitation', () => {
@@ -87,7 +73,7 @@ describe('an invitation', () => {
     expect(text).toContain(`action="${pathIn(link.url)}"`);
     expect(text).toContain('data:image/svg+xml;base64,');
 
-    const form = formOf(picture);
+    const form = formOf();
     for (const [name, value] of Object.entries({ visibility: 'public', password: 'x', expires_in: '1h' }))
       form.set(name, value);
     const answer = await host.send(
@@ -103,7 +89,7 @@ describe('an invitation', () => {
       max_views: null,
       expires_at: null,
     });
-    const plain = await add(link, formOf(picture, picture), { headers: { accept: 'text/html' } });
+    const plain = await add(link, formOf({}, 2), { headers: { accept: 'text/html' } });
     expect([plain.status, (await plain.text()).includes('2 pictures uploaded')]).toEqual([201, true]);
     expect([await usedOf(album), (await idsIn(album)).length]).toEqual([[3], 3]);
     const { code } = await json<{ code: string }>(await add(link));
@@ -115,28 +101,28 @@ describe('an invitation', () => {
     const link = await invited(album, { max: 5 });
     const before = (await host.service.summary()).images;
     const answers = await Promise.all(
-      Array.from({ length: 5 }, (_, turn) =>
-        add(link, formOf(...Array(turn % 2 === 0 ? 2 : 1).fill(picture))),
-      ),
+      Array.from({ length: 5 }, (_, turn) => add(link, formOf({}, turn % 2 === 0 ? 2 : 1))),
     );
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([]);
     expect([await usedOf(album), (await idsIn(album)).length]).toEqual([[5], 5]);
     expect((await host.service.summary()).images - before).toBe(5);
     const few = await invited(album, { max: 2 });
-    expect((await add(few, formOf(picture, picture, picture))).status).toBe(201);
+    expect((await add(few, formOf({}, 3))).status).toBe(201);
     expect([await usedOf(album), (await host.service.summary()).images - before]).toEqual([[5, 2], 7]);
   });
 
   test('does not count what fails, nor what nobody was told of', async () => {
     const album = await makeAlbum();
     const link = await invited(album, { max: 2 });
-    expect((await add(link, formOf(new TextEncoder().encode('no picture')))).status).toBe(415);
+    const letter = new FormData();
+    letter.append('image', new File(['no picture'], 'letter.jpg'));
+    expect((await add(link, letter)).status).toBe(415);
     leaving = new AbortController();
-    const lost = await add(link, formOf(picture), { signal: leaving.signal });
+    const lost = await add(link, formOf(), { signal: leaving.signal });
     leaving = null;
     expect([lost.status, await usedOf(album), await idsIn(album)]).toEqual([400, [0], []]);
-    expect((await add(link, formOf(picture, picture))).status).toBe(201);
+    expect((await add(link, formOf({}, 2))).status).toBe(201);
   });
 
   test('ends when it expires and at once when it is revoked, and then is gone from the list', async () => {
@@ -144,8 +130,8 @@ describe('an invitation', () => {
     const [first, second] = [await invited(album, { expires_in: '1h' }), await invited(album)];
     const path = `/api/albums/${album.id}/invites/${second.id}`;
     expect((await host.send(path, { method: 'DELETE' })).status).toBe(403);
-    expect((await host.send(path, { method: 'DELETE', headers: of(album) })).status).toBe(200);
-    expect((await host.send(path, { method: 'DELETE', headers: of(album) })).status).toBe(404);
+    expect((await host.send(path, { method: 'DELETE', headers: withToken(album) })).status).toBe(200);
+    expect((await host.send(path, { method: 'DELETE', headers: withToken(album) })).status).toBe(404);
     expect((await add(second)).status).toBe(403);
     expect((await add(first)).status).toBe(201);
     host.clock.ms += DAY_MS;
@@ -180,14 +166,14 @@ describe('an invitation', () => {
     const into = `/api/upload?album=${album.id}`;
     const others = await host.send(
       into,
-      { method: 'POST', body: picture, headers: of(album) },
+      { method: 'POST', body: picture, headers: withToken(album) },
       '203.0.113.9',
     );
     const { id: other } = await json<UploadAnswer>(others);
     const removal = (id: string) =>
       host.send(`/api/albums/${album.id}/images/${id}?image=delete`, {
         method: 'DELETE',
-        headers: of(album),
+        headers: withToken(album),
       });
     const status = async (id: string) => (await host.send(`/i/${id}`)).status;
     const mine = { method: 'DELETE', headers: { 'x-delete-token': own.delete_token } };
@@ -196,7 +182,7 @@ describe('an invitation', () => {
     expect([(await removal(other)).status, await status(other)]).toEqual([403, 200]);
     const gone = await host.send(`/api/albums/${album.id}?images=delete`, {
       method: 'DELETE',
-      headers: of(album),
+      headers: withToken(album),
     });
     expect(await json(gone)).toMatchObject({ removed_images: 1, kept_images: [other] });
     expect([await status(last.id), await status(other)]).toEqual([404, 200]);
@@ -207,12 +193,10 @@ describe('an invitation', () => {
     const link = await invited(album, { max: 3 });
     // Only then do records without files not mean that the files are lost.
     await host.upload(picture);
-    const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${300_000_000_000 + index}`);
-    await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
-    await host.albums.append(album.id, ids, { token: null, admin: true });
+    const ids = await fill(host, album, MOST_PICTURES);
     expect((await add(link)).status).toBe(409);
     await host.images.remove(ids[5] ?? '');
-    expect((await add(link, formOf(picture, picture))).status).toBe(201);
+    expect((await add(link, formOf({}, 2))).status).toBe(201);
     expect([await usedOf(album), (await add(link)).status]).toEqual([[1], 409]);
     const page = await (await host.send(pathIn(link.url), { headers: { accept: 'text/html' } })).text();
     expect(/allows (\S+)/.exec(page)?.[1]).toBe('0');
@@ -228,7 +212,7 @@ describe('an invitation', () => {
       late = await json<UploadAnswer>(await add(link));
     };
     const path = `/api/albums/${album.id}`;
-    const answer = await host.send(`${path}?images=delete`, { method: 'DELETE', headers: of(album) });
+    const answer = await host.send(`${path}?images=delete`, { method: 'DELETE', headers: withToken(album) });
     whenRemoved = async () => {};
     const { id = '' } = (late ?? {}) as Partial<UploadAnswer>;
     expect(await json(answer)).toMatchObject({ removed_images: 2, kept_images: [] });
@@ -250,7 +234,7 @@ const PLACES: Record<string, (key: string) => { headers?: Record<string, string>
 test('an invitation is only made of an object, although nothing in it is required', async () => {
   const album = await makeAlbum();
   for (const body of ['null', '5', 'true', '[]', '"x"']) {
-    const headers = { ...of(album), 'content-type': 'application/json' };
+    const headers = { ...withToken(album), 'content-type': 'application/json' };
     const answer = await host.send(`/api/albums/${album.id}/invites`, { method: 'POST', body, headers });
     expect([body, answer.status, (await json<{ error: string }>(answer)).error]).toEqual([
       body,
@@ -268,7 +252,7 @@ test(
       async ({ send }) => {
         const admin = { authorization: 'Bearer the-administrator' };
         const inviter = async (album: Album) => {
-          const headers = { ...admin, ...of(album), 'content-type': 'application/json' };
+          const headers = { ...admin, ...withToken(album), 'content-type': 'application/json' };
           const answer = await send(`/api/albums/${album.id}/invites`, {
             method: 'POST',
             headers,
@@ -283,12 +267,12 @@ test(
           headers: admin,
         });
         const { id: image } = await json<UploadAnswer>(stored);
-        const own = { ...of(album), 'content-type': 'application/json' };
+        const own = { ...withToken(album), 'content-type': 'application/json' };
         const renamed = { method: 'PATCH', headers: own, body: '{"title":"Harbour"}' };
         expect((await send(`/api/albums/${album.id}`, renamed)).status).toBe(200);
         const [valid, revoked] = [await inviter(album), await inviter(album)];
         const path = `/api/albums/${album.id}/invites/${revoked.id}`;
-        await send(path, { method: 'DELETE', headers: of(album) });
+        await send(path, { method: 'DELETE', headers: withToken(album) });
         const keyOf = ({ url }: Invited) => new URL(url).searchParams.get('k') ?? '';
         const keys = { valid: keyOf(valid), wrong: 'A'.repeat(32), revoked: keyOf(revoked) };
 
@@ -308,7 +292,7 @@ test(
           for (const method of Object.keys(operations).map((name) => name.toUpperCase())) {
             const ask = async ({ headers = {}, query = '' }: ReturnType<(typeof PLACES)[string]>) => {
               const isUpload = method === 'POST' && /\/(upload|add|image|api\.php)$/.test(at);
-              const form = isUpload ? formOf(PNG) : undefined;
+              const form = isUpload ? formOf() : undefined;
               const body = form ?? (['GET', 'HEAD'].includes(method) ? undefined : '{}');
               const type = { 'content-type': 'application/json' };
               const answer = await send(`${at}?${query}`, {

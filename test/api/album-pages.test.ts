@@ -1,45 +1,23 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { sightOf, zipFiles } from '../support/images/album-sights.ts';
+import { type Album, albumsOf } from '../support/images/albums.ts';
 import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
-import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const hosts = imageHosts();
 let host: ImageHost;
-let picture: Uint8Array<ArrayBuffer>;
 const reads: number[] = [];
 
 beforeAll(async () => {
-  picture = new Uint8Array(await photo(60, 40));
   host = await hosts.start({
     countReads: async (_peer, files) => void reads.push(files),
   });
 });
 
-interface Album {
-  id: string;
-  token: string;
-}
-
-const make = async (wish: object = {}) =>
-  json<Album>(
-    await host.send('/api/albums', {
-      method: 'POST',
-      body: JSON.stringify(wish),
-      headers: { 'content-type': 'application/json' },
-    }),
-  );
-
-async function uploadInto({ id, token }: Album, filename: string, fields: Record<string, string> = {}) {
-  const form = new FormData();
-  for (const [name, value] of Object.entries({ ...fields, album: id, album_token: token }))
-    form.set(name, value);
-  form.set('image', new File([picture], filename));
-  const answer = await host.send('/api/upload', { method: 'POST', body: form });
-  expect(answer.status).toBe(201);
-  return json<UploadAnswer>(answer);
-}
+const { make, uploadInto: upload } = albumsOf(() => host);
+const uploadInto = (album: Album, filename: string, options: Record<string, string> = {}) =>
+  upload(album, { ...options, filename });
 
 async function unlock({ id }: UploadAnswer, password: string): Promise<string> {
   const answer = await host.send(`/i/${id}`, {

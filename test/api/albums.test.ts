@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
+import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
 import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { image } from '../support/stores/records.ts';
 
 const hosts = imageHosts();
 let host: ImageHost;
@@ -16,10 +16,7 @@ beforeAll(async () => {
   host = await hosts.start({ adminToken: 'admin-token' });
 });
 
-interface Album {
-  id: string;
-  token: string;
-}
+const { make, idsIn, uploadInto } = albumsOf(() => host);
 type Headers = Record<string, string>;
 
 const send = (method: string, path: string, body?: unknown, headers: Headers = {}) =>
@@ -28,28 +25,6 @@ const send = (method: string, path: string, body?: unknown, headers: Headers = {
     ...(body !== undefined && { body: JSON.stringify(body) }),
     headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
   });
-const withToken = ({ token }: Album) => ({ 'x-album-token': token });
-const make = async (wish: object = {}) => json<Album>(await send('POST', '/api/albums', wish));
-const idsIn = async ({ id }: Album) => {
-  const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
-  return images.map((one) => one.id);
-};
-const uploadInto = async (album: Album, fields: Headers = {}) => {
-  const query = new URLSearchParams({ album: album.id, ...fields });
-  const answer = await host.send(`/api/upload?${query}`, {
-    method: 'POST',
-    body: picture,
-    headers: withToken(album),
-  });
-  expect(answer.status).toBe(201);
-  return json<UploadAnswer & { album: string }>(answer);
-};
-const formOf = (fields: Headers, files = 1) => {
-  const form = new FormData();
-  for (const [name, value] of Object.entries(fields)) form.set(name, value);
-  for (let file = 0; file < files; file++) form.append('image', new File([picture], `${file}.jpg`));
-  return form;
-};
 const refused = async (answer: Response) => {
   const { code, error } = await json<{ code: string; error: string }>(answer);
   return [answer.status, code, error];
@@ -283,14 +258,6 @@ test('an album whose pictures cannot all be deleted stays, so that its deletion 
   await failing.stop();
 });
 
-test('a picture that comes through a review later is in its album then', async () => {
-  const album = await make();
-  await host.albums.append(album.id, ['Reviewed0001'], { token: null, admin: true });
-  expect(await idsIn(album)).toEqual([]);
-  await host.images.insert(image({ id: 'Reviewed0001' }));
-  expect(await idsIn(album)).toEqual(['Reviewed0001']);
-});
-
 test('pages of an album are cut from all of its pictures', async () => {
   const album = await make();
   const uploads = [await uploadInto(album), await uploadInto(album), await uploadInto(album)];
@@ -330,9 +297,7 @@ test('a cursor leads on through an album whose pictures are deleted meanwhile', 
 
 test(`an album has at most ${MOST_PICTURES} pictures, not counting deleted ones`, async () => {
   const album = await make();
-  const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${100_000_000_000 + index}`);
-  await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
-  await host.albums.append(album.id, ids, { token: null, admin: true });
+  const ids = await fill(host, album, MOST_PICTURES);
   const upload = () =>
     host.send(`/api/upload?album=${album.id}`, { method: 'POST', body: picture, headers: withToken(album) });
   expect(await refused(await upload())).toEqual([
@@ -347,16 +312,9 @@ test(`an album has at most ${MOST_PICTURES} pictures, not counting deleted ones`
 
 test('a form whose pictures do not all fit into its album puts in those that do', async () => {
   const album = await make();
-  const ids = Array.from({ length: MOST_PICTURES - 2 }, (_, index) => `${200_000_000_000 + index}`);
-  await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
-  await host.albums.append(album.id, ids, { token: null, admin: true });
-  const body = new FormData();
-  for (let n = 0; n < 4; n++) body.append('image', new File([picture], `${n}.png`));
-  const answer = await host.send(`/api/upload?album=${album.id}`, {
-    method: 'POST',
-    body,
-    headers: withToken(album),
-  });
+  await fill(host, album, MOST_PICTURES - 2);
+  const form = { method: 'POST', body: formOf({}, 4), headers: withToken(album) };
+  const answer = await host.send(`/api/upload?album=${album.id}`, form);
   const { results } = await json<{ results: { album?: string; warnings: { code: string }[] }[] }>(answer);
   expect(results.map((one) => one.album)).toEqual([album.id, album.id, undefined, undefined]);
   expect(results.flatMap(({ warnings }) => warnings.map(({ code }) => code))).toEqual([
@@ -386,22 +344,17 @@ test('an album is removed once it has been empty for the retention time of pictu
   const [bare, filled] = [await make(), await make()];
   const { id } = await uploadInto(filled);
   const exists = async ({ id }: Album) => (await host.send(`/api/albums/${id}`)).status === 200;
-  host.clock.ms += 89 * DAY_MS;
-  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
-  expect([await exists(bare), await exists(filled)]).toEqual([true, true]);
-  host.clock.ms += 2 * DAY_MS;
-  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
-  expect([await exists(bare), await exists(filled)]).toEqual([false, true]);
+  /** Which of them are there so many days later. */
+  const after = async (days: number) => {
+    host.clock.ms += days * DAY_MS;
+    await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
+    return [await exists(bare), await exists(filled)];
+  };
+  expect(await after(89)).toEqual([true, true]);
+  expect(await after(2)).toEqual([false, true]);
   await host.images.remove(id);
-  host.clock.ms += 89 * DAY_MS;
-  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
-  expect(await exists(filled)).toBe(true);
-  host.clock.ms += 2 * DAY_MS;
-  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
-  expect(await exists(filled)).toBe(true);
-  host.clock.ms += 91 * DAY_MS;
-  await host.albums.sweep(signal, host.clock.now() - host.limits.retentionMs);
-  expect(await exists(filled)).toBe(false);
+  for (const days of [89, 2]) expect(await after(days)).toEqual([false, true]);
+  expect(await after(91)).toEqual([false, false]);
 });
 
 test('an album is made with its pictures in one step, and not at all if one is gone or another person’s', async () => {

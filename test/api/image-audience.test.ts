@@ -47,12 +47,6 @@ beforeEach(async () => {
 afterEach(() => host.stop());
 
 describe('who sees a picture', () => {
-  test('is everyone by default, and only those who have the password if it has one', async () => {
-    const [open, locked] = [await upload(''), await upload('password=secret')];
-    expect([open.visibility, locked.visibility]).toEqual(['public', 'protected']);
-    expect(await (await host.send('/')).text()).toContain('Everyone: it appears in the gallery');
-  });
-
   test('is not found by search engines if it is unlisted', async () => {
     const { id, url, raw_url } = await upload('visibility=unlisted');
     const [page, file] = [await host.send(pathOf(url)), await host.send(pathOf(raw_url))];
@@ -123,7 +117,7 @@ describe('who sees a picture', () => {
       expect((await own.send(pathOf(url))).status).toBe(200);
       const form = await (await own.send('/')).text();
       expect(form).toContain('<option value="unlisted" selected>Anyone with the link</option>');
-      expect(form).not.toContain('appears in the gallery');
+      expect(form).not.toContain('<option value="public"');
     }));
 });
 

@@ -128,7 +128,7 @@ describe('the form of a page without scripts', () => {
     const answer = await post(form);
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([201, 'private, no-store']);
     const page = await answer.text();
-    expect(page).toContain('<p>Only the first frame was kept: this format does not support animation.</p>');
+    expect(page).toContain('<p>Only the first picture was kept. WebP keeps animations.</p>');
     const [, path = ''] = /<a href="http:\/\/[^/]+(\/i\/\w{12})"/.exec(page) ?? [];
     const link = /value="(http[^"]+\/delete\?token=\w+)"/.exec(page)?.[1] ?? '';
     expect((await host.send(pathOf(link), {}, '203.0.113.99')).status).toBe(200);
@@ -182,21 +182,10 @@ describe('who may delete', () => {
     expect(await seen.text()).toMatch(/data-delete="\w+" hidden>/);
     expect((await host.send(`/i/${id}/delete`, {}, stranger)).status).toBe(403);
     expect((await open(`/i/${id}/delete`)).status).toBe(200);
-    expect((await host.send(`/i/${id}/delete`, submitted())).status).toBe(200);
+    const form = { method: 'POST', body: new URLSearchParams({ sure: 'yes' }) };
+    expect((await host.send(`/i/${id}/delete`, form)).status).toBe(200);
     expect((await open(`/i/${id}`)).status).toBe(404);
   });
-
-  test('is not asked by the page of somebody else', async () => {
-    const { id } = await host.upload(png);
-    for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
-      expect((await host.send(`/i/${id}/delete`, submitted(headers))).status).toBe(403);
-    }
-    expect((await host.send(`/i/${id}/delete`, submitted({ origin: ORIGIN }))).status).toBe(200);
-  });
-
-  function submitted(headers: Record<string, string> = {}): RequestInit {
-    return { method: 'POST', body: new URLSearchParams({ sure: 'yes' }), headers };
-  }
 });
 
 describe('oEmbed', () => {
@@ -321,6 +310,8 @@ describe('the words of a page', () => {
   test.each([
     ['https://evil.example/page', '/'],
     [`${ORIGIN}/api/upload`, '/'],
+    [`${ORIGIN}/share`, '/'],
+    [`${ORIGIN}/admin/preview`, '/'],
     ['nonsense', '/'],
   ])('lead from %s to %s', async (referer, location) => {
     expect((await choose('language=zh-CN', referer)).headers.get('location')).toBe(location);

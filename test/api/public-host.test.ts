@@ -20,7 +20,10 @@ test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused', () =>
 
 test('without its list of hashes, or its rules, the server does not start, and names the setting', async () => {
   for (const name of ['BLOCK_HASHES', 'TERMS']) {
-    const started = withServer({ [name]: '/nowhere/file.txt', SERVICES: 'image' }, async () => {});
+    const started = withServer(
+      { [name]: '/nowhere/file.txt', ABUSE_CONTACT: 'abuse@example.org', SERVICES: 'image' },
+      async () => {},
+    );
     const fault = { variable: name, message: 'names a file that cannot be read: /nowhere/file.txt' };
     expect(await started.catch((thrown: Error) => thrown)).toMatchObject({ faults: [fault] });
   }

@@ -12,7 +12,7 @@ import { AppError, inEnglish } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 import { testAudit } from '../support/stores/audit.ts';
 
@@ -58,23 +58,18 @@ const stateOf = async (receipt: string) => {
   return answer.status === 200 ? ((await answer.json()) as { state: string }).state : answer.status;
 };
 
+/** Decides over the API. */
+const verdict = ({ id }: Uploaded, verdict: string, more = {}) =>
+  server.post('/api/admin/reports', { subject: `image ${id}`, verdict, ...more }, ADMIN);
+
 /** Logs in, and returns how to read and send the pages. */
 async function moderator() {
-  const type = 'application/x-www-form-urlencoded';
-  const send = (path: string, body: string, headers = {}) =>
-    server.send(path, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': type, origin: server.url, ...headers },
-    });
-  const opened = await send('/admin/login', `token=${ADMIN_TOKEN}`);
-  const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
-  const page = async () => (await server.send('/admin/reports', { headers: { cookie } })).text();
-  const form = /name="form" value="(\w+)"/.exec(await page())?.[1] ?? '';
+  const visitor = adminBrowser(server);
+  await visitor.login(ADMIN_TOKEN);
+  const form = await visitor.form();
   return {
-    page,
-    decide: (fields: Record<string, string>) =>
-      send('/admin/reports', new URLSearchParams({ form, ...fields }).toString(), { cookie }),
+    page: async () => (await visitor.get('/admin/reports')).text(),
+    decide: (fields: Record<string, string>) => visitor.post('/admin/reports', { form, ...fields }),
   };
 }
 
@@ -112,16 +107,9 @@ test('reports are listed and decided over the API, and the uploader reads the st
   const receipts = [];
   for (const { id } of [kept, deleted])
     receipts.push(await receiptOf(await report({ image: id, reason: 'copyright', text: 'Mine.' })));
-  const call = (method: string, body?: object) =>
-    server.send('/api/admin/reports', {
-      method,
-      headers: { ...ADMIN, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-  const { cases } = (await (await call('GET')).json()) as { cases: { subject: string; count: number }[] };
+  const listed = await server.send('/api/admin/reports', { headers: ADMIN });
+  const { cases } = (await listed.json()) as { cases: { subject: string; count: number }[] };
   expect(cases).toContainEqual(expect.objectContaining({ subject: `image ${kept.id}`, count: 1 }));
-  const verdict = (image: Uploaded, verdict: string, more = {}) =>
-    call('POST', { subject: `image ${image.id}`, verdict, ...more });
   expect((await verdict(kept, 'keep')).status).toBe(200);
   const told = { reason: 'copyright', statement: 'The owner has shown a contract.' };
   expect((await verdict(deleted, 'delete', told)).status).toBe(200);
@@ -136,13 +124,7 @@ test('of two who decide at once, one does, and the reporter reads what was done'
   for (let n = 0; n < 8; n++) {
     const image = await upload();
     const receipt = await receiptOf(await report({ image: image.id, reason: 'spam' }, `192.0.2.${40 + n}`));
-    const decide = (verdict: string) =>
-      server.send('/api/admin/reports', {
-        method: 'POST',
-        headers: { ...ADMIN, 'content-type': 'application/json' },
-        body: JSON.stringify({ subject: `image ${image.id}`, verdict }),
-      });
-    const answers = await Promise.all([decide('delete'), decide('keep')]);
+    const answers = await Promise.all([verdict(image, 'delete'), verdict(image, 'keep')]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
     const isGone = (await server.send(`/i/${image.id}`)).status === 404;
     expect([n, await stateOf(receipt)]).toEqual([n, isGone ? 'delete' : 'keep']);

@@ -199,17 +199,6 @@ test('an act that another copy carries out at the same moment is neither refused
   expect(refused).toHaveLength(1);
 });
 
-test('an act that is refused is followed by an entry that says so', async () => {
-  const { start } = await open();
-  const audit = start();
-  audit.carry('block.add', () => Promise.reject(new AppError('conflict', inEnglish('The list is full.'))));
-  await audit.act(act('hash a', 'block.add')).catch(({ code }) => expect(code).toBe('conflict'));
-  const [first, second] = await audit.about('hash a');
-  expect([first?.what, second?.what].sort()).toEqual(['block.add', 'refused']);
-  await audit.finish();
-  expect(await audit.about('hash a')).toHaveLength(2);
-});
-
 test('what cannot be told outside is told later, and not carried out again', async () => {
   const { start } = await open();
   const lines: string[] = [];

@@ -1,17 +1,23 @@
-import { expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { StateStore } from '../../src/lib/state.ts';
 import { createBlocks } from '../../src/moderation/blocks.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 
+let database: Database;
+let state: StateStore;
+let parts: Parameters<typeof createBlocks>[0];
+beforeEach(async () => {
+  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  state = createSqliteState(database);
+  parts = { state, locks: createLocalLocks(), now: () => 0 };
+});
+afterEach(() => database.close());
+
 test('a block of a network is lifted by any spelling of it', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const blocks = createBlocks({
-    state: createSqliteState(database),
-    locks: createLocalLocks(),
-    now: () => 0,
-  });
+  const blocks = createBlocks(parts);
   for (const [written, other] of [
     ['2001:DB8:0::/32', '2001:db8::/32'],
     ['192.0.2.1', '::ffff:192.0.2.1'],
@@ -23,25 +29,18 @@ test('a block of a network is lifted by any spelling of it', async () => {
     expect(await blocks.remove({ network: written })).toBe(true);
     expect((await blocks.list()).networks).toEqual([]);
   }
-  database.close();
 });
 
 test('blocks that come at once are all kept', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const parts = { state: createSqliteState(database), locks: createLocalLocks(), now: () => 0 };
   const copies = [createBlocks(parts), createBlocks(parts)];
   await Promise.all(copies.map((blocks, number) => blocks.add({ network: `192.0.2.${number}` }, '')));
   expect(JSON.parse((await parts.state.get('blocks')) ?? '').networks).toHaveLength(2);
-  database.close();
 });
 
 test('a block is not undone by an earlier change that the store carries out late', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const state = createSqliteState(database);
   let late: (() => Promise<boolean>) | undefined;
   const blocks = createBlocks({
-    locks: createLocalLocks(),
-    now: () => 0,
+    ...parts,
     state: {
       ...state,
       setFenced(...args) {
@@ -55,18 +54,15 @@ test('a block is not undone by an earlier change that the store carries out late
   await blocks.add({ network: '198.51.100.0/24' }, '');
   expect(await late?.()).toBe(false);
   expect(await state.get('blocks')).toContain('198.51.100.0/24');
-  database.close();
 });
 
 test('blocks are not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const state = createSqliteState(database);
   const held = new AbortController();
   const lease = { token: 1, lost: held.signal, release: async () => {} };
-  const parts = { locks: { acquire: async () => lease }, now: () => 0 };
-  const elsewhere = createBlocks({ ...parts, state });
+  const lost = { ...parts, locks: { acquire: async () => lease } };
+  const elsewhere = createBlocks(lost);
   const slow = createBlocks({
-    ...parts,
+    ...lost,
     state: {
       ...state,
       async get(key) {
@@ -80,5 +76,4 @@ test('blocks are not overwritten by a copy of the server that has lost the lock 
   await expect(slow.add({ hash: 'a'.repeat(64) }, '')).rejects.toMatchObject({ code: 'unavailable' });
   expect((await elsewhere.list()).networks).toMatchObject([{ network: '192.0.2.0/24' }]);
   expect(await state.get('blocks')).toContain('192.0.2.0/24');
-  database.close();
 });

@@ -40,7 +40,8 @@ describe('parseConfig', () => {
     }
   });
 
-  test('half a pair of keys is invalid, as is a session token without keys', () => {
+  test('half a pair of keys is invalid, as is a session token without keys, or rules that no page would show', () => {
+    expect(Object.keys(faultsOf({ TERMS: 'rules.txt' }))).toEqual(['ABUSE_CONTACT']);
     const [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN] = ['key', 'secret', 'token'];
     expect(faultsOf({ AWS_ACCESS_KEY_ID })).toEqual({
       AWS_SECRET_ACCESS_KEY: 'must be set where AWS_ACCESS_KEY_ID is',

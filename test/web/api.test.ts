@@ -1,29 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
-import { type RunningServer, runServer } from '../support/servers/running-server.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { startSite } from './site.ts';
+import { checkLooks } from './visitor.ts';
 
 /** All scripts of the page, as they are written. */
 const MOST_SCRIPT_BYTES = 30_000;
 /** WCAG 2.2, 2.5.8. */
 const LEAST_TARGET_PX = 24;
 
-let server: RunningServer;
-let browser: TestBrowser;
-const visit = createVisitor(
-  () => browser,
-  () => server.url,
-);
-
-beforeAll(async () => {
-  [server, browser] = await Promise.all([runServer(), startBrowser()]);
-}, 180_000);
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const server = startSite();
+const { visit } = server;
 
 const call = (page: Page, id: string) => page.locator(`details.call:has(> #${id})`);
 
@@ -55,14 +41,6 @@ test('calls are folded, and a link to one opens it, with a script and without', 
       { javaScriptEnabled },
     );
   }
-});
-
-test('each call has a command line, which names the variable of the token', async () => {
-  await visit('/docs#cleanUp', async (page) => {
-    const lines = await page.locator('.call .code code').allTextContents();
-    expect(lines).toContain(`curl ${server.url}/api/list`);
-    expect(lines.join('\n')).toContain('-H "Authorization: Bearer $PICPOOL_TOKEN"');
-  });
 });
 
 test.each(['/docs', '/proxies'])('the page %s is compressed for those who read that', async (path) => {

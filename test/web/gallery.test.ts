@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import { photo } from '../support/images/images.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { handTo } from './kept.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, checkPaint, shiftsOf, watchShifts } from './visitor.ts';
 
@@ -218,17 +219,23 @@ describe('a gallery of 10,000 pictures', () => {
 
 test('a picture that is pasted into the gallery is uploaded for those with the link, which is shown', async () => {
   await visit('/gallery', async (page) => {
-    const base64 = (await photo(300, 200)).toString('base64');
-    await page.evaluate((base64) => {
-      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-      const clipboardData = new DataTransfer();
-      clipboardData.items.add(new File([bytes], 'pasted.jpg', { type: 'image/jpeg' }));
-      document.body.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, clipboardData }));
-    }, base64);
-    await page.getByRole('heading', { name: 'pasted.jpg' }).waitFor();
-    // Its script keeps the token of deletion.
-    await page.waitForLoadState('load');
-    await page.getByRole('heading', { name: 'pasted.jpg' }).getByRole('link').click();
+    const heading = page.getByRole('heading', { name: 'pasted.jpg' });
+    await page.route('**/image.js', async (route) => {
+      await heading.waitFor({ state: 'attached' });
+      await route.continue();
+    });
+    const pasted = { name: 'pasted.jpg', type: 'image/jpeg', bytes: await photo(300, 200) };
+    await handTo(page.locator('body'), 'paste', pasted);
+    await page.waitForFunction(() => performance.getEntriesByName('first-paint').length > 0);
+    // Nobody can click on before the script has kept the token of deletion.
+    const isKeptFirst = await page.evaluate(() => {
+      const files = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
+      const script = files.find(({ name }) => name.endsWith('/image.js'));
+      const [paint] = performance.getEntriesByName('first-paint');
+      return script !== undefined && paint !== undefined && paint.startTime >= script.responseEnd;
+    });
+    expect(isKeptFirst).toBe(true);
+    await heading.getByRole('link').click();
     await page.getByText('Anyone with the link').first().waitFor();
     await page.goto(`${server.url}/`);
     await page.locator('#mine').getByRole('link', { name: 'pasted.jpg' }).first().waitFor();

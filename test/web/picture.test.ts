@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { zipFiles } from '../support/images/album-sights.ts';
+import { type Album, albumsOf } from '../support/images/albums.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { startSite } from './site.ts';
@@ -102,25 +103,16 @@ test.each(['en', 'zh-CN'])('a picture with a word in %s has nothing serious agai
 
 describe('the page of an album', () => {
   const PASSWORD = 'open sesame';
-  let album: { id: string; token: string };
-
-  async function put(name: string, fields: Record<string, string>): Promise<void> {
-    const form = new FormData();
-    for (const [field, value] of Object.entries(fields)) form.set(field, value);
-    form.set('album', album.id);
-    form.set('album_token', album.token);
-    form.set('image', new File([new Uint8Array(await photo(400, 300))], name));
-    expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body: form })).status).toBe(201);
-  }
+  const { make, uploadInto } = albumsOf(() => ({ send: (path, init) => fetch(server.url + path, init) }));
+  let album: Album;
 
   beforeAll(async () => {
-    const body = JSON.stringify({ title: 'Harbour in winter' });
-    const headers = { 'content-type': 'application/json' };
-    album = await json(await fetch(`${server.url}/api/albums`, { method: 'POST', body, headers }));
-    await put('quay.jpg', {});
-    await put('a very long name of a picture that nobody would ever type.jpg', {});
-    await put('secret.jpg', { password: PASSWORD });
-    await put('twice.jpg', { max_views: '2' });
+    album = await make({ title: 'Harbour in winter' });
+    await uploadInto(album, { filename: 'quay.jpg' });
+    const long = 'a very long name of a picture that nobody would ever type.jpg';
+    await uploadInto(album, { filename: long });
+    await uploadInto(album, { filename: 'secret.jpg', password: PASSWORD });
+    await uploadInto(album, { filename: 'twice.jpg', max_views: '2' });
   }, 180_000);
 
   test('looks well on a telephone and on a screen, in light and in dark', async () => {

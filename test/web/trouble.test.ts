@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { quarters } from '../support/images/images.ts';
-import { changeMine, mineOf, waitForMine } from './kept.ts';
+import { changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 import { overflowOf } from './visitor.ts';
 
@@ -25,24 +25,8 @@ const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', n
 const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
 const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 
-/** Takes what room the browser has left, and more with every later write. */
-const fillStorage = (page: Page) =>
-  page.evaluate(() => {
-    for (let size = 2 ** 22; size >= 1; size /= 2) {
-      try {
-        for (let part = 0; ; part++) localStorage.setItem(`full ${size} ${part}`, 'x'.repeat(size));
-      } catch {}
-    }
-  });
-
-async function makeAlbum(page: Page, title = ''): Promise<string> {
-  await choose(page, 'one.png', 'two.png');
-  await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
-  await page.getByRole('button', { name: 'Make an album' }).click();
-  await page.locator('#new-album').fill(title);
-  await page.getByRole('button', { name: 'Create album' }).click();
-  return (await page.locator('#album a').getAttribute('href')) ?? '';
-}
+const makeAlbum = async (page: Page, title = '') =>
+  `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;
 
 describe('what a browser keeps', () => {
   test('loses no token while two pages write at once', async () => {
@@ -110,7 +94,7 @@ describe('what a browser keeps', () => {
       const card = cardOf(page, 'full.png');
       await card.getByText(/Save this link to delete/).waitFor();
       await card.getByRole('switch').click();
-      await card.getByText('Public, in the gallery').waitFor();
+      await card.getByText('Everyone: it appears in the gallery').waitFor();
       expect(await card.getByText(/delete\?token=\w{32}/).isVisible()).toBe(true);
     });
   });

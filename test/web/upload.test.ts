@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
+import { photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { startScanner } from '../support/scanner.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
-import { changeMine, mineOf } from './kept.ts';
+import { changeMine, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
-import { checkLooks } from './visitor.ts';
+import { checkLooks, shiftsOf, watchShifts } from './visitor.ts';
 
 const SETTINGS = {
   IMAGE_MAX_UPLOAD: '2MiB',
@@ -57,22 +58,8 @@ async function found(name: string): Promise<number> {
   return (await json<{ total: number }>(answer)).total;
 }
 
-/** Hands a picture to the page as a drop or a paste of the system would. */
-async function hand(page: Page, event: 'drop' | 'paste', name: string): Promise<void> {
-  await page.evaluate(
-    ({ base64, event, name }) => {
-      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-      const data = new DataTransfer();
-      data.items.add(new File([bytes], name, { type: 'image/png' }));
-      const init = { bubbles: true, cancelable: true };
-      const target = document.querySelector('.dropzone');
-      if (event === 'paste')
-        target?.dispatchEvent(new ClipboardEvent('paste', { ...init, clipboardData: data }));
-      else target?.dispatchEvent(new DragEvent('drop', { ...init, dataTransfer: data }));
-    },
-    { base64: picture.toString('base64'), event, name },
-  );
-}
+const hand = (page: Page, event: 'drop' | 'paste', name: string) =>
+  handTo(page.locator('.dropzone'), event, { name, type: 'image/png', bytes: picture });
 
 /** So slow that a test can do something while a picture is on its way. */
 async function slowDown(page: Page): Promise<(offline: boolean) => Promise<void>> {
@@ -115,22 +102,6 @@ describe('a picture that is chosen', () => {
     );
   });
 
-  test('is copied in the form that was chosen last', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await choose(page, file('form.png'));
-        await cardOf(page, 'form.png').getByLabel('What to copy').selectOption('Markdown');
-        await cardOf(page, 'form.png').getByText('Copy Markdown').click();
-        expect(await clipboard(page)).toMatch(/^!\[form\.png\]\(http.*\/i\/\w{12}\.webp\)$/);
-        await page.reload();
-        await choose(page, file('again.png'));
-        await cardOf(page, 'again.png').getByText('Copy Markdown').waitFor();
-      },
-      CLIPBOARD,
-    );
-  });
-
   test('tells how much smaller it became, what was taken out, and who sees it until when', async () => {
     await visit('/', async (page) => {
       await page.getByLabel('Who can see it').selectOption('unlisted');
@@ -140,29 +111,6 @@ describe('a picture that is chosen', () => {
       const card = cardOf(page, 'where.jpg');
       await card.getByText(/^\d+ KB to [\d.]+ KB, location removed · 1600/).waitFor();
       await card.getByText('Anyone with the link · 3 views · expires in 1 hour').waitFor();
-    });
-  });
-
-  test('tells what it has lost', async () => {
-    await visit('/', async (page) => {
-      await page.getByText('More options').click();
-      await page.getByLabel('Format').selectOption('jpeg');
-      await choose(page, file('moving.gif', await animation('gif')));
-      await cardOf(page, 'moving.gif')
-        .getByText(/Only the first picture was kept/)
-        .waitFor();
-    });
-  });
-
-  test('has a QR code, and the focus comes back from it', async () => {
-    await visit('/', async (page) => {
-      await choose(page, file('code.png'));
-      await cardOf(page, 'code.png').getByRole('button', { name: 'QR code' }).click();
-      const code = page.getByRole('dialog').getByRole('img');
-      await code.evaluate((img: HTMLImageElement) => img.decode());
-      await page.keyboard.press('Escape');
-      await page.getByRole('dialog').waitFor({ state: 'detached' });
-      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('QR code');
     });
   });
 
@@ -176,7 +124,11 @@ describe('a picture that is chosen', () => {
         const steps = {
           opening: () => page.getByText('More options').click(),
           copying: () => copyButton(page, 'work.png').click(),
-          scanning: () => card.getByRole('button', { name: 'QR code' }).click(),
+          scanning: async () => {
+            await card.getByRole('button', { name: 'QR code' }).click();
+            const code = page.getByRole('dialog').getByRole('img');
+            await code.evaluate((img: HTMLImageElement) => img.decode());
+          },
           leaving: async () => {
             await page.keyboard.press('Escape');
             await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -256,14 +208,7 @@ describe('a picture that is chosen', () => {
     await visit(
       '/',
       async (page) => {
-        await page.evaluate(() => {
-          new PerformanceObserver((list) => {
-            for (const entry of list.getEntries()) {
-              const { value } = entry as PerformanceEntry & { value: number };
-              document.body.dataset.shift = String(Number(document.body.dataset.shift ?? 0) + value);
-            }
-          }).observe({ type: 'layout-shift', buffered: true });
-        });
+        await watchShifts(page);
         expect(await page.getByText('paste with').isVisible()).toBe(false);
         const chooser = page.waitForEvent('filechooser');
         await page.getByText('Choose pictures').tap();
@@ -277,7 +222,7 @@ describe('a picture that is chosen', () => {
         await copyButton(page, 'tap.png').tap();
         await cardOf(page, 'tap.png').getByText('Copied').waitFor();
         expect(await clipboard(page)).toContain('/i/');
-        expect(Number(await page.evaluate(() => document.body.dataset.shift ?? 0))).toBeLessThan(0.02);
+        expect(await shiftsOf(page)).toBeLessThan(0.02);
       },
       { ...CLIPBOARD, ...PHONE },
     );
@@ -324,7 +269,7 @@ test('a long picture is kept in full size, and a large one says that it was scal
     await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
     expect(await cardOf(page, 'chat.png').textContent()).toContain('300\u00a0×\u00a06000');
     expect(await cardOf(page, 'wide.png').textContent()).toContain(
-      'Scaled down to the size limit: 6000\u00a0×\u00a02400 to 4096\u00a0×\u00a01638.',
+      'scaled down to the size limit. 6000\u00a0×\u00a02400 to 4096\u00a0×\u00a01638.',
     );
   });
 });
@@ -618,11 +563,7 @@ describe('the list of this browser', () => {
   });
 
   test('keeps what waits for review, with its token, and says so', async () => {
-    const scanner = Bun.serve({
-      port: 0,
-      hostname: '127.0.0.1',
-      fetch: () => Response.json({ verdict: 'review' }),
-    });
+    const scanner = startScanner();
     const reviewed = await startServer('bun', {
       ...SITE,
       ...SETTINGS,
@@ -635,7 +576,7 @@ describe('the list of this browser', () => {
       await visitReviewed(
         '/',
         async (page) => {
-          await choose(page, file('held.png'));
+          await choose(page, file('review.png'));
           await page.getByRole('heading', { name: 'Your picture is waiting for review' }).waitFor();
           const checked = page.waitForResponse((answer) => answer.request().method() === 'HEAD');
           await page.reload();
@@ -652,7 +593,7 @@ describe('the list of this browser', () => {
           await page.reload();
           await page.locator('#mine').getByText('Waiting for review').waitFor({ state: 'hidden' });
           expect(await mineOf(page)).toEqual([expect.not.objectContaining({ review: true })]);
-          await page.getByRole('button', { name: 'Delete held.png' }).waitFor();
+          await page.getByRole('button', { name: 'Delete review.png' }).waitFor();
         },
         { expected: SPOILT },
       );
@@ -733,41 +674,5 @@ describe('as an app', () => {
       },
       { expected: SPOILT },
     );
-  });
-
-  test('it knows what came by a form as its own', async () => {
-    await visit(
-      '/',
-      async (page) => {
-        await page.route('**/upload.js', (route) => route.abort());
-        await page.reload();
-        await choose(page, file('from-menu.png'));
-        await page.locator('#upload').evaluate((form: HTMLFormElement) => form.submit());
-        await page.waitForURL((url) => url.pathname !== '/');
-        expect(await page.locator('main').textContent()).toContain('from-menu.png');
-        await page.unroute('**/upload.js');
-        await page.goto(server.url);
-        await page.locator('#mine').getByText('from-menu.png').waitFor();
-      },
-      { expected: SPOILT },
-    );
-  });
-
-  test('it takes what is shared with it, and shows its links', async () => {
-    const { share_target: target } = await json<{
-      share_target: { action: string; params: { files: [{ name: string }] } };
-    }>(await fetch(`${server.url}/manifest.webmanifest`));
-    const body = new FormData();
-    body.set(target.params.files[0].name, new File([new Uint8Array(picture)], 'shared.png'));
-    const answer = await fetch(server.url + target.action, {
-      method: 'POST',
-      headers: { accept: 'text/html', origin: 'null', 'sec-fetch-site': 'none' },
-      body,
-      redirect: 'manual',
-    });
-    expect([answer.status, answer.headers.get('location')]).toEqual([
-      201,
-      expect.stringMatching(/\/i\/\w{12}$/),
-    ]);
   });
 });

@@ -230,42 +230,35 @@ async function login(): Promise<string> {
   return /picpool_admin=([\w-]+)/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
 }
 
-async function report(image: string, text: string): Promise<string> {
-  const answer = await fetch(`${server.url}/api/reports`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ image, reason: 'privacy', text, contact: 'me@example.org' }),
-  });
-  return ((await answer.json()) as { receipt: string }).receipt;
+/** Sends JSON and returns the answer. */
+async function post<T>(path: string, body: object, headers: Record<string, string> = {}): Promise<T> {
+  const type = { 'content-type': 'application/json', ...headers };
+  const init = { method: 'POST', body: JSON.stringify(body), headers: type };
+  return (await (await fetch(server.url + path, init)).json()) as T;
 }
 
-async function upload(options: string, name = 'walk.jpg'): Promise<string> {
-  const answer = await fetch(`${server.url}/api/upload?filename=${name}${options}`, {
-    method: 'POST',
-    body: new Uint8Array(scene),
-  });
+async function report(image: string, text: string): Promise<string> {
+  const body = { image, reason: 'privacy', text, contact: 'me@example.org' };
+  return (await post<{ receipt: string }>('/api/reports', body)).receipt;
+}
+
+async function upload(options: string, name = 'walk.jpg', headers = {}): Promise<string> {
+  const init = { method: 'POST', body: new Uint8Array(scene), headers };
+  const answer = await fetch(`${server.url}/api/upload?filename=${name}${options}`, init);
   return `/i/${((await answer.json()) as { id: string }).id}`;
 }
 
 async function makeAlbum() {
-  const body = JSON.stringify({ title: 'Harbour in winter' });
-  const type = { 'content-type': 'application/json' };
-  const made = await fetch(`${server.url}/api/albums`, { method: 'POST', body, headers: type });
-  const { id, token, url } = (await made.json()) as { id: string; token: string; url: string };
+  const made = await post<{ id: string; token: string; url: string }>('/api/albums', {
+    title: 'Harbour in winter',
+  });
+  const headers = { 'x-album-token': made.token };
   const pictures: string[] = [];
-  for (let number = 1; number <= 5; number++) {
-    const answer = await fetch(`${server.url}/api/upload?album=${id}&filename=harbour-${number}.jpg`, {
-      method: 'POST',
-      headers: { 'x-album-token': token },
-      body: new Uint8Array(scene),
-    });
-    pictures.push(((await answer.json()) as { id: string }).id);
-  }
-  const headers = { 'x-album-token': token, 'content-type': 'application/json' };
-  const invite = { method: 'POST', headers, body: '{"max":1000}' };
-  const answer = await fetch(`${server.url}/api/albums/${id}/invites`, invite);
-  const invited = ((await answer.json()) as { url: string }).url.replace(server.url, '');
-  return { id, token, url, pictures, invited };
+  for (let number = 1; number <= 5; number++)
+    pictures.push((await upload(`&album=${made.id}`, `harbour-${number}.jpg`, headers)).slice(3));
+  const invites = `/api/albums/${made.id}/invites`;
+  const { url } = await post<{ url: string }>(invites, { max: 1000 }, headers);
+  return { ...made, pictures, invited: url.replace(server.url, '') };
 }
 
 /** Lets the browser have made the album. */

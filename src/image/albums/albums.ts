@@ -189,23 +189,15 @@ export function createAlbums(options: AlbumsOptions): Albums {
       );
     },
 
-    async remove(id, by, deleter) {
-      return act('album.delete', id, by, (album) =>
-        removeAll(album, { ...options, pictures }, { ...by, deleter }),
-      );
-    },
+    remove: (id, by, deleter) =>
+      act('album.delete', id, by, (album) => removeAll(album, { ...options, pictures }, { ...by, deleter })),
   };
 }
 
 /** The pictures first: if one of them cannot be removed, the caller can try again. */
 async function removeAll(
   found: AlbumRecord,
-  {
-    albums,
-    service,
-    log,
-    pictures,
-  }: Pick<AlbumsOptions, 'albums' | 'service' | 'log'> & Pick<Albums, 'pictures'>,
+  { albums, service, log, pictures }: AlbumsOptions & Pick<Albums, 'pictures'>,
   by: Pick<AlbumKeeper, 'log'> & { deleter: Deleter | null },
 ): Promise<RemovedPictures> {
   const { id } = found;
@@ -216,14 +208,8 @@ async function removeAll(
   while (album !== null) {
     const alive = await pictures(album);
     // Those of guests also while they wait for review.
-    const mine = new Set(
-      deleter === null
-        ? []
-        : [
-            ...guestsIn(album),
-            ...alive.filter((image) => service.mayRemove(image, deleter)).map((image) => image.id),
-          ],
-    );
+    const mine = new Set(deleter === null ? [] : guestsIn(album));
+    for (const image of alive) if (deleter && service.mayRemove(image, deleter)) mine.add(image.id);
     removed += await removePictures(service, [...mine], asKeeper(id, by.log));
     kept = alive.flatMap((image) => (mine.has(image.id) ? [] : [image.id]));
     // A guest may have added more meanwhile.
@@ -283,14 +269,12 @@ async function removePictures(
   let removed = 0;
   await forEachBounded(pictures, AT_ONCE, async (picture) => {
     // A picture that no longer exists counts as deleted.
-    const done = await service.remove(picture, by).then(
-      () => 1,
+    await service.remove(picture, by).then(
+      () => removed++,
       (error: unknown) => {
-        if (error instanceof AppError && error.code === 'not_found') return 0;
-        throw error;
+        if (!(error instanceof AppError && error.code === 'not_found')) throw error;
       },
     );
-    removed += done;
   });
   return removed;
 }
@@ -311,24 +295,10 @@ function reordered(present: readonly string[], wanted: readonly string[]): strin
   return [...new Set([...wanted, ...present])];
 }
 
-interface SweepOptions {
-  albums: AlbumStore;
-  images: Pick<ImageStore, 'existing'>;
-  retentionMs: number;
-  clock: Pick<Clock, 'now'>;
-  log: Log;
-}
-
 const SWEPT_AT_ONCE = 20;
 
 /** Creates a function that removes albums without pictures and returns how many; see `Albums.sweep`. */
-function createSweep({
-  albums,
-  images,
-  retentionMs,
-  clock,
-  log,
-}: SweepOptions): (signal: AbortSignal, idleBefore: number) => Promise<number> {
+function createSweep({ albums, images, retentionMs, clock, log }: AlbumsOptions): Albums['sweep'] {
   async function sweepOne(album: AlbumRecord): Promise<boolean> {
     const alive = (await images.existing(picturesOf(album))).size > 0;
     if (!alive && album.empty === 1) return albums.remove(album.id, album.revision);

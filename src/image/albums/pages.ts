@@ -27,16 +27,6 @@ export function createLookCounter(countReads: CountReads | undefined): CountLook
   };
 }
 
-/** The pages of albums, and their ZIP files. */
-interface AlbumPages {
-  /** Rejects with `not_found`. */
-  show(call: Caller, id: string, page: number): Promise<Response>;
-  /** Shows the page of one picture, between its neighbours in the album. Rejects with `not_found`. */
-  picture(call: Caller, id: string, picture: string): Promise<Response>;
-  /** Sends those pictures that the visitor may see as one file. Rejects like the download. */
-  zip(call: Caller, id: string): Promise<Response>;
-}
-
 interface AlbumPagesOptions {
   albums: Pick<Albums, 'find' | 'pictures'>;
   service: Pick<ImageService, 'cookies'>;
@@ -47,7 +37,8 @@ interface AlbumPagesOptions {
   basePath: string;
 }
 
-export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
+/** The pages of albums, and their ZIP files. */
+export function createAlbumPages(options: AlbumPagesOptions) {
   const { albums, service, pages, download, countLook, siteOf, basePath } = options;
 
   /** Decides which pictures of an album are hidden from the visitor. */
@@ -59,7 +50,8 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
   }
 
   return {
-    async show({ request, context: { origin, peer } }, id, page) {
+    /** Rejects with `not_found`. */
+    async show({ request, context: { origin, peer } }: Caller, id: string, page: number): Promise<Response> {
       const site = siteOf(request);
       const album = await albums.find(id);
       await countLook(peer, album);
@@ -77,7 +69,8 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       });
     },
 
-    async picture(call, id, picture) {
+    /** Shows the page of one picture, between its neighbours in the album. Rejects with `not_found`. */
+    async picture(call: Caller, id: string, picture: string): Promise<Response> {
       const album = await albums.find(id);
       await countLook(call.context.peer, album);
       const pictures = await albums.pictures(album);
@@ -91,7 +84,8 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       });
     },
 
-    async zip({ request, context: { peer, payer, head } }, id) {
+    /** Sends those pictures that the visitor may see as one file. Rejects like the download. */
+    async zip({ request, context: { peer, payer, head } }: Caller, id: string): Promise<Response> {
       const album = await albums.find(id);
       // Also where no file is sent: its records are read all the same.
       await countLook(peer, album);

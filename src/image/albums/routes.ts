@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { type Call, type Caller, json, type Route, route } from '../../http/route.ts';
 import { oneOf } from '../../lib/schema.ts';
 import type { SiteOf } from '../../web/site.ts';
@@ -15,7 +15,8 @@ import { albumDetails } from './descriptions.ts';
 import { type CountReads, createDownloads } from './download.ts';
 import { guestRoutes } from './guest-routes.ts';
 import { createAlbumPages, createLookCounter } from './pages.ts';
-import { albumFactsView, albumPageView, newAlbumView } from './views.ts';
+import type { newAlbumAnswer } from './schemas.ts';
+import { albumFactsView, albumPageView, albumView } from './views.ts';
 import {
   type AdditionWish,
   type AlbumChangeWish,
@@ -139,10 +140,11 @@ export function albumRoutes(options: AlbumRoutesOptions): Route[] {
 type OfAlbum = { params: { id: string } };
 
 async function create({ albums, basePath }: Shared, call: Call<{ body: AlbumWish }>): Promise<Response> {
-  const view = newAlbumView(
-    call.context.origin + basePath,
-    await albums.create(call.body, call.context.admin),
-  );
+  const { album, token } = await albums.create(call.body, call.context.admin);
+  const view: Static<typeof newAlbumAnswer.schema> = {
+    ...{ success: true, token },
+    ...albumView(call.context.origin + basePath, album),
+  };
   const headers = { location: view.url, 'cache-control': 'no-store' };
   return Response.json(view, { status: 201, headers });
 }

@@ -6,14 +6,15 @@ import { pageUrl, rawUrl } from '../records/links.ts';
 import { audience, facts } from '../views.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
 import type { Invite, Invites } from './invites.ts';
-import type { albumAnswer, albumFactsAnswer, invitesAnswer, newAlbumAnswer } from './schemas.ts';
+import type { albumAnswer, albumFactsAnswer, invitesAnswer } from './schemas.ts';
 
 /** `base`: scheme, host and base path, without a trailing slash. */
 export function albumUrl(base: string, id: string): string {
   return `${base}/a/${id}`;
 }
 
-function albumView(base: string, album: AlbumRecord) {
+/** Returns what is shown of an album. */
+export function albumView(base: string, album: AlbumRecord) {
   const { id, title, unlisted, cover, createdAt } = album;
   const url = albumUrl(base, id);
   return {
@@ -26,13 +27,6 @@ function albumView(base: string, album: AlbumRecord) {
     cover: picturesOf(album).includes(cover) ? cover : null,
     created_at: formatTimestamp(createdAt),
   };
-}
-
-export function newAlbumView(
-  base: string,
-  { album, token }: { album: AlbumRecord; token: string },
-): Static<typeof newAlbumAnswer.schema> {
-  return { success: true, ...albumView(base, album), token };
 }
 
 export function inviteView({ id, max, used, expiresAt }: Invite) {

@@ -7,6 +7,7 @@ import type { AlbumRecord } from '../albums/album.ts';
 import { albumUrl } from '../albums/views.ts';
 import { type ImageRecord, nameOf } from '../image.ts';
 import { previewIn } from '../records/links.ts';
+import { linkPreview } from './page-parts.ts';
 import { pictureTile } from './picture-rows.ts';
 
 /** An album as one visitor sees it. */
@@ -41,7 +42,10 @@ export function albumPage(site: Site, view: AlbumView): string {
   const url = albumUrl(base, album.id);
   return site.render({
     title,
-    head: preview(title, count, url, coverOf(base, album, pictures)),
+    head: linkPreview({
+      ...{ title, url, image: coverOf(base, album, pictures) },
+      more: html`<meta property="og:description" content="${count}">`,
+    }),
     ...(isListed && { summary: `${title}: ${count}` }),
     scripts: ['copy.js', 'album-edit.js'],
     content: html`<header class="page-head">
@@ -105,24 +109,6 @@ function withoutPicture(
 <span class="tile-facts">${isLocked ? albums.lockedFacts : formats.plural(image.viewsLeft ?? 0, albums.viewsLeft)}</span>
 </a></li>
 `;
-}
-
-/** Returns what chats and forums show of a link to the album. */
-function preview(title: string, count: string, url: string, cover: ReturnType<typeof coverOf>): Html {
-  return html`<link rel="canonical" href="${url}">
-<meta property="og:type" content="website">
-<meta property="og:site_name" content="picpool">
-<meta property="og:title" content="${title}">
-<meta property="og:description" content="${count}">
-<meta property="og:url" content="${url}">
-${
-  cover &&
-  html`<meta property="og:image" content="${cover.url}">
-<meta property="og:image:type" content="${cover.mediaType}">
-<meta property="og:image:width" content="${cover.width}">
-<meta property="og:image:height" content="${cover.height}">
-`
-}<meta name="twitter:card" content="${cover ? 'summary_large_image' : 'summary'}">`;
 }
 
 /**

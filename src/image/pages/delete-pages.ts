@@ -14,16 +14,7 @@ import { type PagesOptions, redirectTo } from './page-parts.ts';
 const MAX_ANSWER = 2000;
 
 /** Deletion in two steps, because opening a link must not delete. */
-export interface DeletePages {
-  /** Asks for confirmation. Rejects with `forbidden` if the visitor may not delete the picture. */
-  askDelete(call: Caller, id: string): Promise<Response>;
-  /** Records what the uploader answers to a removal by a moderator. */
-  answer(call: Caller, id: string, body: URLSearchParams): Promise<Response>;
-  /** Deletes. `token`: that of the form. Rejects with `forbidden` if the visitor may not delete the picture. */
-  confirmDelete(call: Caller, id: string, token: string | null): Promise<Response>;
-}
-
-export function createDeletePages({ service, siteOf, basePath }: PagesOptions): DeletePages {
+export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
   async function removable(id: string, by: Deleter): Promise<ImageRecord> {
     const image = (await service.inReview(id)) ?? (await service.find(id));
     if (service.mayRemove(image, by)) return image;
@@ -34,7 +25,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
   }
 
   return {
-    async askDelete(call, id) {
+    /** Asks for confirmation. Rejects with `forbidden` if the visitor may not delete the picture. */
+    async askDelete(call: Caller, id: string): Promise<Response> {
       const token = new URL(call.request.url).searchParams.get('token');
       const found = await removable(id, deleter(call, token)).catch(async (error) => {
         const decision = token === null ? null : await service.decision(id, token);
@@ -50,7 +42,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
       return pageResponse(site, page, { cache: PRIVATE_CACHE });
     },
 
-    async answer(call, id, body) {
+    /** Records what the uploader answers to a removal by a moderator. */
+    async answer(call: Caller, id: string, body: URLSearchParams): Promise<Response> {
       const [token, text] = [body.get('token') ?? '', body.get('answer')?.trim().slice(0, MAX_ANSWER) ?? ''];
       // There is only one, which nothing must use up.
       if (text !== '') await service.answer(id, token, text, call.context.peer);
@@ -60,7 +53,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
       });
     },
 
-    async confirmDelete(call, id, token) {
+    /** Deletes. `token`: that of the form. Rejects with `forbidden` if the visitor may not delete the picture. */
+    async confirmDelete(call: Caller, id: string, token: string | null): Promise<Response> {
       const by = deleter(call, token);
       await removable(id, by);
       await service.remove(id, by);

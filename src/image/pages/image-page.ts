@@ -13,7 +13,7 @@ import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 import { tellsPlace } from '../views.ts';
-import { pictureElement, type Shown } from './page-parts.ts';
+import { linkPreview, pictureElement, type Shown } from './page-parts.ts';
 
 /** What the page of an image shows. */
 export interface ImagePage {
@@ -78,7 +78,7 @@ ${managePanel(site, page)}
   return site.render({
     title: name,
     ...(visibility === 'public' && { summary: pictures.summary(name, width, height) }),
-    ...(visibility !== 'protected' && { head: linkPreview(page) }),
+    ...(visibility !== 'protected' && { head: previewOf(page) }),
     scripts: SCRIPTS,
     content,
   });
@@ -182,26 +182,17 @@ function actions(
 ${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a> <a class="button quiet plain" rel="nofollow" href="${path}/report?image=${id}">${reports.report}</a></p>`;
 }
 
-/** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
-function linkPreview(page: ImagePage): Html {
-  const [name, alt] = [nameOf(page.image), altOf(page.image)];
-  const links = linksTo(page);
-  const { url, mediaType, width, height } = previewIn(page.image, page.origin + page.basePath);
-  return html`<link rel="canonical" href="${links.url}">
-<link rel="alternate" type="application/json+oembed" href="${page.origin}${page.basePath}/oembed?url=${encodeURIComponent(links.url)}" title="${name}">
-<meta property="og:type" content="website">
-<meta property="og:site_name" content="picpool">
-<meta property="og:title" content="${name}">
-<meta property="og:url" content="${links.url}">
-<meta property="og:image" content="${url}">
-<meta property="og:image:type" content="${mediaType}">
-<meta property="og:image:width" content="${width}">
-<meta property="og:image:height" content="${height}">
+/** Returns what chats and forums show of a link to the page. */
+function previewOf(page: ImagePage): Html {
+  const [title, base] = [nameOf(page.image), page.origin + page.basePath];
+  const { url } = linksTo(page);
+  const alt = altOf(page.image);
+  return linkPreview({
+    ...{ title, url, image: previewIn(page.image, base) },
+    more: html`<link rel="alternate" type="application/json+oembed" href="${base}/oembed?url=${encodeURIComponent(url)}" title="${title}">
 <meta property="og:image:alt" content="${alt}">
-<meta name="twitter:card" content="summary_large_image">
-<meta name="twitter:title" content="${name}">
-<meta name="twitter:image" content="${url}">
-<meta name="twitter:image:alt" content="${alt}">`;
+<meta name="twitter:image:alt" content="${alt}">`,
+  });
 }
 
 /**

@@ -20,25 +20,21 @@ const oembedQuery = Type.Object({
 });
 type OembedQuery = Static<typeof oembedQuery>;
 
-const photo = Type.Object({
+const common = {
   version: Type.Literal('1.0'),
-  type: Type.Literal('photo'),
   title: Type.String({ description: 'The title or, without one, the file name.' }),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+};
+const photo = Type.Object({
+  ...common,
+  type: Type.Literal('photo'),
   url: Type.String({ description: 'URL of the image in the requested size.' }),
   width: Type.Integer(),
   height: Type.Integer(),
-  provider_name: Type.String(),
-  provider_url: Type.String(),
 });
-
 /** Used for a picture with limited views, which an embedding page would use up. */
-const link = Type.Object({
-  version: Type.Literal('1.0'),
-  type: Type.Literal('link'),
-  title: Type.String(),
-  provider_name: Type.String(),
-  provider_url: Type.String(),
-});
+const link = Type.Object({ ...common, type: Type.Literal('link') });
 
 const oembedDescription: Description = {
   id: 'getOembed',

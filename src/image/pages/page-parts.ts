@@ -1,5 +1,6 @@
 import { type Html, html } from '../../web/html.ts';
 import type { SiteOf } from '../../web/site.ts';
+import type { previewIn } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 
@@ -20,6 +21,32 @@ export function redirectTo(location: string): [string, string][] {
     ['location', location],
     ['cache-control', PRIVATE_CACHE],
   ];
+}
+
+interface LinkPreview {
+  title: string;
+  url: string;
+  image: ReturnType<typeof previewIn> | null;
+  /** More tags. */
+  more: Html;
+}
+
+/** Returns what chats and forums show of a link. Twitter reads the tags of OpenGraph as well, except for the kind of card. */
+export function linkPreview({ title, url, image, more }: LinkPreview): Html {
+  return html`<link rel="canonical" href="${url}">
+<meta property="og:type" content="website">
+<meta property="og:site_name" content="picpool">
+<meta property="og:title" content="${title}">
+<meta property="og:url" content="${url}">
+${
+  image &&
+  html`<meta property="og:image" content="${image.url}">
+<meta property="og:image:type" content="${image.mediaType}">
+<meta property="og:image:width" content="${image.width}">
+<meta property="og:image:height" content="${image.height}">
+`
+}<meta name="twitter:card" content="${image ? 'summary_large_image' : 'summary'}">
+${more}`;
 }
 
 /** A picture as pages show it, in any size. */

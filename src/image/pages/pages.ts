@@ -14,13 +14,13 @@ import { deleteUrl, linksOf } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome } from '../upload/storing.ts';
-import { createDeletePages, type DeletePages } from './delete-pages.ts';
+import { createDeletePages } from './delete-pages.ts';
 import { imagePage, limitedPage, mineOf, type Neighbours } from './image-page.ts';
 import { asCookie, type PagesOptions } from './page-parts.ts';
-import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
+import { createPasswordPages, formAgain } from './password-pages.ts';
 
 /** The pages of single images. */
-export interface Pages extends PasswordPages, DeletePages {
+export interface Pages extends ReturnType<typeof createPasswordPages>, ReturnType<typeof createDeletePages> {
   /**
    * Answers a browser that has uploaded images by form with a page that shows their links, what they have lost, and once
    * their delete links. `back`: the path of the form. Default: the home page.
@@ -122,6 +122,7 @@ function uploadedPage(site: Site, items: readonly UploadedItem[], back: string):
   return site.render({
     title: words.uploadedTitle,
     scripts: ['copy.js', 'image.js'],
+    waits: true,
     content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
 <p>${words.keepDeleteLinks}</p>
 ${items.map((item, index) => itemOf(site, item, index))}

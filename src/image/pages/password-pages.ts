@@ -10,30 +10,22 @@ import { PRIVATE_CACHE } from '../serve/serve.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 
 /** How a browser gets the cookie that opens a protected image. */
-export interface PasswordPages {
-  /**
-   * Redirects a browser that has opened a direct link without the password to the form on the page. Rethrows any
-   * other error.
-   */
-  leadToForm(error: unknown, request: Request, id: string): Response;
-  /**
-   * Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form
-   * again.
-   */
-  unlock(call: Caller, id: string, form: Record<string, string>): Promise<Response>;
-}
-
-export function createPasswordPages({ service, siteOf, basePath }: PagesOptions): PasswordPages {
+export function createPasswordPages({ service, siteOf, basePath }: PagesOptions) {
   return {
-    leadToForm(error, request, id) {
+    /** Redirects a browser that has opened a direct link without the password to the form on the page. Rethrows any other error. */
+    leadToForm(error: unknown, request: Request, id: string): Response {
       const isMended = error instanceof AppError && MENDED_BY_FORM.includes(error.code);
       if (!isMended || !acceptsHtml(request)) throw error;
       return new Response(null, { status: 303, headers: redirectTo(`${basePath}/i/${id}`) });
     },
 
-    async unlock({ request, context }, id, form) {
+    /** Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form again. */
+    async unlock(
+      { request, context }: Caller,
+      id: string,
+      { password = '', album = '' }: Record<string, string>,
+    ): Promise<Response> {
       const image = await service.find(id);
-      const { password = '', album = '' } = form;
       try {
         await service.open(
           image,

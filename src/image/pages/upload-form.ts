@@ -150,11 +150,7 @@ ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${
 <p class="small muted">${words.myAlbumsNote}</p>
 <ul class="mine" id="my-albums-list"></ul>
 </section>
-<details class="lists needs-script" id="lists"><summary>${words.otherDevice}</summary>
-<p class="small muted">${words.otherDeviceNote}</p>
-<p class="actions" id="list-actions" inert><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
-<div class="banner stack" id="lists-result"></div>
-</details>
+${!guest && otherDevice(words)}
 ${
   latest.length > 0 &&
   html`<section aria-labelledby="latest">
@@ -162,6 +158,15 @@ ${
 ${tileGrid(latest, basePath, 'below')}</section>`
 }`;
 }
+
+/** Brings what this browser keeps to another device. Guests do that on the home page, where they have all of it. */
+const otherDevice = (
+  words: Site['words']['upload'],
+) => html`<details class="lists needs-script" id="lists"><summary>${words.otherDevice}</summary>
+<p class="small muted">${words.otherDeviceNote}</p>
+<p class="actions" id="list-actions" inert><button class="quiet small" type="button" id="list-link">${words.listLink}</button> <button class="quiet small" type="button" id="list-save">${words.listSave}</button> <label class="button quiet small" for="list-file">${words.listLoad}</label><input class="visually-hidden" id="list-file" type="file" accept="application/json,.json"></p>
+<div class="banner stack" id="lists-result"></div>
+</details>`;
 
 const ACCEPTED_TYPES =
   'image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/jxl,image/bmp,image/x-icon';

@@ -39,13 +39,7 @@ const about = (
   summary: string,
   answers: Description['answers'],
   errors: number[],
-): Description => ({
-  id,
-  tag,
-  summary,
-  answers,
-  errors,
-});
+): Description => ({ id, tag, summary, answers, errors });
 const listed = { 200: { description: 'The images in review, oldest first.', schema: answer } };
 const file = { 200: { description: 'The file.', content: { 'image/*': { schema: Type.String() } } } };
 

@@ -46,7 +46,7 @@ export function gallerySwitch(image, onChanged, onFault) {
     image.visibility = body.visibility;
     button.setAttribute('aria-checked', String(isPublic()));
     onChanged(body);
-    announce(isPublic() ? say('seenByAll') : say('seenByLink'));
+    announce(say(isPublic() ? 'public' : 'unlisted'));
   }
   return button;
 }

@@ -47,7 +47,7 @@ export function announce(text) {
  */
 
 /** @type {Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>} */
-const words = JSON.parse(byId('words', HTMLElement).textContent ?? '{}');
+export const words = JSON.parse(byId('words', HTMLElement).textContent ?? '{}');
 export const language = document.documentElement.lang;
 const plurals = new Intl.PluralRules(language);
 /** Creating one takes longer than all its uses. */

@@ -14,9 +14,9 @@ const WORDS = {
   image_limit: () => say('tooManyPixels'),
   conversion_timeout: () => say('tookTooLong'),
   rate_limited: () => say('tooManyUploads'),
-  busy: () => say('serverBusy'),
-  unavailable: () => say('serverBusy'),
-  storage_full: () => say('storageFull'),
+  busy: () => say('notNow'),
+  unavailable: () => say('notNow'),
+  storage_full: () => say('noSpace'),
   unauthorized: () => say('tokenRefused'),
   conflict: () => say('albumFull'),
 };
@@ -63,15 +63,10 @@ export function faultOfForm(form) {
  * @returns {{ words: string, mayWorkLater: boolean }}
  */
 export function faultOfAnswer(status, body, form) {
-  const mayWorkLater = PASSING.includes(status);
-  return { words: wordsFor(status, body, form), mayWorkLater };
+  return { words: wordsFor(status, body, form), mayWorkLater: PASSING.includes(status) };
 }
 
-/**
- * @param {number} status
- * @param {any} body
- * @param {HTMLFormElement} form
- */
+/** @type {(...answer: Parameters<typeof faultOfAnswer>) => string} */
 function wordsFor(status, body, form) {
   if (status === 0) return say('connectionLost');
   if (status === 413) return say('tooLargeForServer', { most: readableBytes(Number(form.dataset.maxBytes)) });

@@ -101,7 +101,7 @@ function itemOf(image) {
     tickBox(image.filename),
     thumbOf(image),
     make('a', { href: image.url }, image.filename),
-    ...(stateOf(image) === null ? [] : [make('span', { class: 'small state' }, stateOf(image) ?? '')]),
+    ...(stateOf(image) === null ? [] : [make('span', { class: 'small muted state' }, stateOf(image) ?? '')]),
     make('span', { class: 'chips' }, copyOf(image.url, image.filename), ...editOf(image), removalOf(image)),
   );
   shownBy.set(item, JSON.stringify(image));

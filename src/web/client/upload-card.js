@@ -1,7 +1,7 @@
 // @ts-check
 import { gallerySwitch } from './changing.js';
 import { showForAWhile } from './copy.js';
-import { announce, language, make, readableBytes, say } from './dom.js';
+import { announce, language, make, readableBytes, say, words } from './dom.js';
 import { timeOf } from './mine.js';
 import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
@@ -17,25 +17,6 @@ import { tickBox } from './ticks.js';
  * @typedef {{ width?: number, height?: number, bytes?: number }} Extent in pixels, or bytes
  * @typedef {{ code: string, message: string, from?: Extent, to?: Extent }} Warning
  */
-
-/**
- * The page's texts for losses, by code.
- * @type {Record<string, () => string>}
- */
-const WARNINGS = {
-  frames_dropped: () => say('framesDropped'),
-  gain_map_dropped: () => say('gainMapDropped'),
-  truncated: () => say('truncated'),
-  metadata_dropped: () => say('metadataDropped'),
-  resized: () => say('wasResized'),
-  larger: () => say('becameLarger'),
-};
-
-const SEEN_BY = {
-  public: () => say('seenByAll'),
-  unlisted: () => say('seenByLink'),
-  protected: () => say('seenByPassword'),
-};
 
 /** The reduction is mentioned if the file became at least this much smaller. */
 const SMALLER = 0.95;
@@ -219,7 +200,7 @@ const FORMAT_NAMES = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif
 
 /** @param {Uploaded} image */
 function audienceOf({ visibility, expires_at, max_views, now }) {
-  const parts = [SEEN_BY[visibility]()];
+  const parts = [say(visibility)];
   if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
   if (expires_at !== null && expires_at !== 'never') {
     parts.push(say('expires', { when: within(timeOf(expires_at) - now) }));
@@ -246,13 +227,13 @@ function within(left) {
 }
 
 /**
- * `The picture was scaled down to the size limit: 800 × 7000 to 468 × 4096.`
+ * `The picture was scaled down to the size limit. 800 × 7000 to 468 × 4096.` A later version of the server may warn of more.
  * @param {Warning} warning
  */
 function wordsFor({ code, message, from, to }) {
-  const words = WARNINGS[code]?.();
-  if (words === undefined) return message;
-  return from && to ? say('changedBy', { words, from: extentOf(from), to: extentOf(to) }) : words;
+  if (!(code in words)) return message;
+  const loss = say(/** @type {import('./dom.js').Key} */ (code));
+  return from && to ? say('changedBy', { words: loss, from: extentOf(from), to: extentOf(to) }) : loss;
 }
 
 /** @param {Extent} extent */

@@ -361,10 +361,11 @@ addEventListener('online', () => {
 });
 addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
 onOthersChange(checkAll);
-const lists = byId('lists', HTMLDetailsElement);
+/** Not for guests: their page has no links to what is not of their album. */
+const lists = document.getElementById('lists');
 /** Most visits do without it. */
-const loadMoving = () => void import('./move.js');
-lists.addEventListener('toggle', loadMoving, { once: true });
+const loadMoving = () => void (lists && import('./move.js'));
+lists?.addEventListener('toggle', loadMoving, { once: true });
 if (location.hash === '') addEventListener('hashchange', loadMoving, { once: true });
 else loadMoving();
 showOthers();

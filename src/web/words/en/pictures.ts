@@ -7,7 +7,7 @@ export const pictures = {
   summary: (name: string, width: number, height: number) => `${name}, ${width} × ${height} pixels.`,
   /** By code of the warning. */
   losses: {
-    frames_dropped: 'Only the first frame was kept: this format does not support animation.',
+    frames_dropped: 'Only the first picture was kept. WebP keeps animations.',
     gain_map_dropped: 'The extra brightness for HDR screens was not kept.',
     truncated: 'The file was incomplete. Everything readable was kept.',
     metadata_dropped: 'Some metadata was not kept: this format cannot hold it.',

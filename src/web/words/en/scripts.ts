@@ -1,4 +1,6 @@
 import type { Plural } from '../formats.ts';
+import { pictures } from './pictures.ts';
+import { upload } from './upload.ts';
 
 /**
  * Texts of the pages' scripts, by the file that a page loads; `every` is on each page. A name in braces is replaced
@@ -59,8 +61,6 @@ export const scripts = {
     close: 'Close',
     inGallery: 'In gallery',
     inGalleryOf: 'Show {name} in the gallery',
-    seenByAll: 'Public, in the gallery',
-    seenByLink: 'Anyone with the link',
   },
   'image.js': {
     saving: 'Saving…',
@@ -92,6 +92,7 @@ export const scripts = {
     remove: 'Remove',
     removeOf: 'Remove {name} from the album',
   },
+  'upload-card.js': { ...pictures.losses, ...upload.seenBy },
   'upload.js': {
     edit: 'Edit',
     editOf: 'Edit {name}',
@@ -112,9 +113,6 @@ export const scripts = {
     albumTitle: 'Title of the album',
     createAlbum: 'Create album',
     goesToAlbum: 'What you upload here goes to your album {name}.',
-    qrCode: 'QR code',
-    qrCodeOf: 'QR code of the link to {name}',
-    close: 'Close',
     delete: 'Delete',
     deleteOf: 'Delete {name}',
     forgetQuestion:
@@ -150,18 +148,10 @@ export const scripts = {
     locationRemoved: 'location removed',
     metadataRemoved: 'metadata removed',
     comma: ', ',
-    seenByPassword: 'Anyone with the link and the password',
     viewsLimited: { one: '# view', other: '# views' } as Plural,
     expires: 'expires {when}',
     inReview: 'The operator reviews it first. Its links work once it is approved.',
-    framesDropped:
-      'This file contains several pictures or a video. Only the first picture was kept. WebP keeps animations.',
-    gainMapDropped: 'The extra brightness for HDR screens was not kept.',
-    truncated: 'The file is incomplete: parts of the picture may be missing.',
-    metadataDropped: 'Some metadata was not kept: this format cannot hold it.',
-    wasResized: 'Scaled down to the size limit',
-    becameLarger: 'Larger in this format than your file',
-    changedBy: '{words}: {from} to {to}.',
+    changedBy: '{words} {from} to {to}.',
     emptyFile: 'This file is empty.',
     tooLarge: 'This file is {size}. The limit is {most}.',
     tooLargeForServer: 'This file is too large. The limit is {most}.',
@@ -170,8 +160,6 @@ export const scripts = {
     tooManyPixels: 'This picture has more pixels or frames than this server accepts.',
     tookTooLong: 'This picture took too long to convert. Try a smaller one, or another format.',
     tooManyUploads: 'That was a lot of uploads at once. Try again in a moment.',
-    serverBusy: 'The server is busy. Try again in a moment.',
-    storageFull: 'The server has no space left.',
     albumFull: 'There is no room for it in the album.',
     tokenRefused: 'Uploading here requires a valid token.',
     connectionLost: 'The connection was lost.',

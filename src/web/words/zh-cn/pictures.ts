@@ -5,7 +5,7 @@ import { formats } from './formats.ts';
 export const pictures: Words['pictures'] = {
   summary: (name, width, height) => `${name}，${width} × ${height} 像素。`,
   losses: {
-    frames_dropped: '只保留了第一帧：该格式不支持动画。',
+    frames_dropped: '仅保留了第一张图片。WebP 可保留动画。',
     gain_map_dropped: '未保留用于 HDR 屏幕的增亮信息。',
     truncated: '文件不完整，已保留能读取的部分。',
     metadata_dropped: '部分元数据未保留：该格式无法存储。',

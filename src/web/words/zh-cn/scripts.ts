@@ -1,4 +1,6 @@
 import type { Words } from '../en.ts';
+import { pictures } from './pictures.ts';
+import { upload } from './upload.ts';
 
 export const scripts: Words['scripts'] = {
   every: {
@@ -55,8 +57,6 @@ export const scripts: Words['scripts'] = {
     close: '关闭',
     inGallery: '在图库中',
     inGalleryOf: '在图库中显示 {name}',
-    seenByAll: '公开，显示在图库中',
-    seenByLink: '知道链接的人可见',
   },
   'image.js': {
     saving: '正在保存…',
@@ -88,6 +88,7 @@ export const scripts: Words['scripts'] = {
     remove: '移除',
     removeOf: '从相册中移除 {name}',
   },
+  'upload-card.js': { ...pictures.losses, ...upload.seenBy },
   'upload.js': {
     edit: '编辑',
     editOf: '编辑 {name}',
@@ -106,9 +107,6 @@ export const scripts: Words['scripts'] = {
     albumTitle: '相册标题',
     createAlbum: '创建相册',
     goesToAlbum: '在此上传的图片会放入您的相册：{name}。',
-    qrCode: '二维码',
-    qrCodeOf: '{name} 的链接二维码',
-    close: '关闭',
     delete: '删除',
     deleteOf: '删除 {name}',
     forgetQuestion: '要清空此列表吗？图片和相册仍会保留在网上，但此后无法再从此浏览器删除或修改。',
@@ -140,17 +138,10 @@ export const scripts: Words['scripts'] = {
     locationRemoved: '已移除位置',
     metadataRemoved: '已移除元数据',
     comma: '，',
-    seenByPassword: '知道链接和密码的人可见',
     viewsLimited: { other: '可查看 # 次' },
     expires: '{when}过期',
     inReview: '需经管理员审核，通过后链接才能打开。',
-    framesDropped: '此文件包含多张图片或视频，仅保留了第一张。WebP 可保留动画。',
-    gainMapDropped: '未保留用于 HDR 屏幕的亮度信息。',
-    truncated: '文件不完整，图片可能缺少一部分。',
-    metadataDropped: '部分元数据未保留：该格式无法存储。',
-    wasResized: '已缩小到尺寸上限',
-    becameLarger: '此格式比您的文件更大',
-    changedBy: '{words}：{from} → {to}。',
+    changedBy: '{words}{from} → {to}。',
     emptyFile: '此文件是空的。',
     tooLarge: '此文件大小为 {size}，上限为 {most}。',
     tooLargeForServer: '此文件过大，上限为 {most}。',
@@ -159,8 +150,6 @@ export const scripts: Words['scripts'] = {
     tooManyPixels: '此图片的像素或帧数超出了此服务器的限制。',
     tookTooLong: '此图片转换耗时过长。请换一张较小的图片，或换一种格式。',
     tooManyUploads: '上传过于频繁，请稍后重试。',
-    serverBusy: '服务器繁忙，请稍后重试。',
-    storageFull: '服务器存储空间已满。',
     albumFull: '相册已没有空位。',
     tokenRefused: '在此上传需要有效的令牌。',
     connectionLost: '连接已中断。',
