@@ -9,7 +9,7 @@ import { defineCommand, NO_OPERANDS } from './command.ts';
 import { conclude, copyAll, haveSameFiles, haveSameRecords, makeFolder, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
-import { requireDatabase } from './stores.ts';
+import { requireDatabase, requireUsed } from './stores.ts';
 
 const CONTINUE = 'What has been copied stays; run the same command to continue.';
 
@@ -70,6 +70,7 @@ standard error names; 1: something is missing, and standard error says what.
         return target.blobs !== null && (await haveSameFiles(source.blobs, target.blobs, folder));
       });
       if (isSame) throw usageError('The new stores must differ from the old ones.');
+      await requireUsed(source.state, from.metadata);
       for (const [old, next] of [
         [from.metadata, to.metadata],
         [from.blobs, to.blobs],
