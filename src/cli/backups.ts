@@ -66,6 +66,12 @@ export async function filesIn(blobs: Pick<BlobStore, 'list'>): Promise<Map<strin
   return files;
 }
 
+/** Reports whether the files are those of backups. */
+export async function holdsBackups(blobs: Pick<BlobStore, 'list'>): Promise<boolean> {
+  for await (const some of blobs.list()) if (backupsIn(some.map(({ key }) => key)).length > 0) return true;
+  return false;
+}
+
 /** Returns the backups among the files, the newest first. */
 export function backupsIn(keys: Iterable<string>): Backup[] {
   return [...keys]

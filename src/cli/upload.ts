@@ -24,6 +24,9 @@ const UNREADABLE: Record<string, string> = {
   EISDIR: 'It is a folder.',
   EACCES: 'It is not readable.',
 };
+/** The runtime replaces such bytes in arguments. */
+const NOT_UTF_8 =
+  'There is no such file, or its name is not UTF-8: send it as standard input, with --filename.';
 /** What every upload is answered with, as far as it is used here. */
 const UPLOADED = {
   ...({ id: 'string', delete_token: 'string', url: 'string', raw_url: 'string' } as const),
@@ -88,15 +91,21 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     }
     const client = createClient(options.url, env);
     const password = await passwordOf(options);
-    const album = options.album === undefined ? null : await makeAlbum(client, options.album);
-    // Now, because nothing else has it if the uploads are interrupted.
-    if (album) terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
-    const fields = {
-      album: album?.id,
-      album_token: album?.token,
-      password,
-      strip_exif: options['keep-exif'] ? 'false' : undefined,
-      ...given,
+    let album = null as NewAlbum | null;
+    /** Makes the album before the first picture: none is left empty by files that cannot be read. */
+    const fieldsOf = async (): Promise<Fields> => {
+      if (options.album !== undefined && album === null) {
+        album = await makeAlbum(client, options.album);
+        // Now, because nothing else has it if the uploads are interrupted.
+        terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
+      }
+      return {
+        album: album?.id,
+        album_token: album?.token,
+        password,
+        strip_exif: options['keep-exif'] ? 'false' : undefined,
+        ...given,
+      };
     };
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.
@@ -111,7 +120,9 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     let failed = 0;
     for (const [index, path] of operands.entries()) {
       try {
-        const sent = URL_FORM.test(path) ? orderOf(path, fields) : { body: await formOf(path, fields) };
+        const file = URL_FORM.test(path) ? null : await readWhole(path);
+        const fields = await fieldsOf();
+        const sent = file === null ? orderOf(path, fields) : { body: formOf(file, path, fields) };
         const uploaded = await client.ask<Uploaded>('POST', '/api/upload', UPLOADED, {
           ...sent,
           timeoutMs: TIMEOUT_MS,
@@ -166,12 +177,12 @@ function orderOf(url: string, fields: Fields): Call {
   return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
 }
 
-async function formOf(path: string, fields: Fields): Promise<FormData> {
+function formOf(file: Blob, path: string, fields: Fields): FormData {
   const body = new FormData();
   for (const [name, field] of Object.entries(fields)) {
     if (field !== undefined) body.set(name, String(field));
   }
-  body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
+  body.set('image', file, path === '-' ? 'image' : basename(path));
   return body;
 }
 
@@ -188,6 +199,7 @@ async function readWhole(path: string): Promise<Blob> {
   } catch (error) {
     if (error instanceof CommandError) throw error;
     const code = error instanceof Error && 'code' in error ? error.code : error;
+    if (code === 'ENOENT' && path.includes('\uFFFD')) throw new CommandError(NOT_UTF_8);
     throw new CommandError(UNREADABLE[String(code)] ?? `It cannot be read (${code}).`);
   }
   if (bytes === 0) throw new CommandError('It is empty.');

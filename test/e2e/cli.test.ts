@@ -331,6 +331,9 @@ test('upload makes an album of what it uploads, and prints its link last and its
   });
   expect(stderr).toMatch(/^Album token, to change or delete \S+: \w{32}\n/);
   expect(stderr).toContain(` ${album}: `);
+  const none = await cli(['upload', '--album', 'Empty', join(folder, 'none.jpg')], { env });
+  expect([none.code, none.stdout]).toEqual([1, '']);
+  expect(none.stderr).not.toContain('Album token');
 });
 
 test('upload has the server fetch what is a URL', async () => {

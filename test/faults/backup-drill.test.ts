@@ -226,6 +226,8 @@ test('records that are lost, or of a prefix that no server uses, take the place 
   await Promise.all(Array.from({ length: 5 }, () => upload(server)));
   expect(await server.stop()).toBe(0);
   expect(await backup(onDisk.env)).toEqual([0, '']);
+  const moved = await cli(['migrate', '--to-blobs', `file:${target}`], { env: onDisk.env });
+  expect([moved.code, moved.stderr]).toEqual([2, expect.stringContaining('--to-blobs holds backups')]);
 
   const unused = [2, expect.stringContaining('No server has used')];
   expect(await backup(onServers.env)).toEqual(unused);

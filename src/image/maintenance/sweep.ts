@@ -43,7 +43,7 @@ export interface SweepOptions {
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
   if (!lease)
-    throw new AppError('conflict', inEnglish('A cleanup is already running.'), { retryAfterMs: 500 });
+    throw new AppError('conflict', inEnglish('A cleanup is already running.'), { retryAfterMs: 1000 });
   try {
     return await sweepAlone(options, lease, AbortSignal.any([signal, lease.lost]));
   } finally {
