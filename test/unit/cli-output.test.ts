@@ -165,6 +165,9 @@ test('a misspelt variable is reported, those of other programs are not', () => {
   expect(misspelled({ IMAGE_MAX_UPLOADS: '1', IMAGE_TAG: 'x', PROXY_JUDGES: 'y', LANG: 'z' })).toEqual([
     'IMAGE_MAX_UPLOADS is not a setting. Did you mean IMAGE_MAX_UPLOAD?',
   ]);
+  expect(misspelled({ ADMIN_TOKEN_FILE: '/run/secrets/admin', ADMIN_TOKEN_FIL: 'x' })).toEqual([
+    'ADMIN_TOKEN_FIL is not a setting. Did you mean ADMIN_TOKEN_FILE?',
+  ]);
   expect(
     misspelled({ UPLOADS: 'token', LOGLEVEL: 'warn', HOSTNAME: 'x', TERM: 'y', http_proxy: 'z' }),
   ).toEqual([
