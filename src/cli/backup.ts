@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openStores, type Stores } from '../../adapters/open.ts';
+import { openStores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
-import { createDoubts } from '../image/maintenance/doubts.ts';
+import { doubtsOf } from '../findings/stores.ts';
 import type { BlobInfo } from '../image/store.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
@@ -79,8 +79,8 @@ standard error names; 1: it is incomplete, or was not made; 3: the database is d
           terminal,
         });
         // Older backups may be all that is left of lost records. What files are lost was told.
-        if (config.SERVICES.includes('image') && copied.lost.length === 0)
-          copied.faults.push(...(await doubtsOf(source)));
+        if (copied.lost.length === 0)
+          copied.faults.push(...((await doubtsOf(source)) ?? []).map(({ text }) => text));
         await copy.state.set(BEGAN, began.toISOString());
         await copy.close();
         const backup = await storeBackup(known, path, { began, files });
@@ -106,12 +106,6 @@ standard error names; 1: it is incomplete, or was not made; 3: the database is d
       });
     }),
 });
-
-/** Returns why records and files may not belong together, as sentences. */
-async function doubtsOf(stores: Stores): Promise<string[]> {
-  const doubts = createDoubts({ ...stores, now: Date.now, log: () => {} });
-  return (await doubts.look()).map(({ text }) => text);
-}
 
 /**
  * Rejects if the folder has less space than the records of the last backup, or the database, take: the server may write to

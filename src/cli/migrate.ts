@@ -5,7 +5,7 @@ import { url } from '../config-values.ts';
 import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
-import { holdsBackups } from './backups.ts';
+import { holdsBackups, NOT_FOR_A_SERVER } from './backups.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { conclude, copyAll, haveSameFiles, haveSameRecords, makeFolder, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
@@ -73,9 +73,7 @@ standard error names; 1: something is missing, and standard error says what.
       if (isSame) throw usageError('The new stores must differ from the old ones.');
       await requireUsed(source.state, from.metadata);
       if (target.blobs !== null && (await holdsBackups(target.blobs)))
-        throw usageError(
-          '--to-blobs holds backups: a server there would remove what only older backups need.',
-        );
+        throw usageError(`--to-blobs ${NOT_FOR_A_SERVER}`);
       for (const [old, next] of [
         [from.metadata, to.metadata],
         [from.blobs, to.blobs],

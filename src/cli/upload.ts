@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { FORMATS } from '../codec/format.ts';
@@ -92,21 +92,17 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     }
     const client = createClient(options.url, env);
     const password = await passwordFrom(options['password-file']);
-    let album = null as Answer<typeof ALBUM> | null;
-    /** Makes the album before the first picture: none is left empty by files that cannot be read. */
-    const fieldsOf = async (): Promise<Fields> => {
-      if (options.album !== undefined && album === null) {
-        album = await makeAlbum(client, options.album);
-        // Now, because nothing else has it if the uploads are interrupted.
-        terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
-      }
-      return {
-        album: album?.id,
-        album_token: album?.token,
-        password,
-        strip_exif: options['keep-exif'] ? 'false' : undefined,
-        ...given,
-      };
+    // Files that are missing leave no empty album.
+    const wantsAlbum = options.album !== undefined && operands.some(isThere);
+    const album = wantsAlbum ? await makeAlbum(client, options.album ?? '') : null;
+    // Now, because nothing else has it if the uploads are interrupted.
+    if (album) terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
+    const fields = {
+      album: album?.id,
+      album_token: album?.token,
+      password,
+      strip_exif: options['keep-exif'] ? 'false' : undefined,
+      ...given,
     };
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.
@@ -121,9 +117,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     let failed = 0;
     for (const [index, path] of operands.entries()) {
       try {
-        const file = URL_FORM.test(path) ? null : await readWhole(path);
-        const fields = await fieldsOf();
-        const sent = file === null ? orderOf(path, fields) : { body: formOf(file, path, fields) };
+        const sent = URL_FORM.test(path) ? orderOf(path, fields) : { body: await formOf(path, fields) };
         const uploaded = await client.ask('POST', '/api/upload', UPLOADED, {
           ...sent,
           timeoutMs: TIMEOUT_MS,
@@ -173,14 +167,17 @@ function orderOf(url: string, fields: Fields): Call {
   return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
 }
 
-function formOf(file: Blob, path: string, fields: Fields): FormData {
+async function formOf(path: string, fields: Fields): Promise<FormData> {
   const body = new FormData();
   for (const [name, field] of Object.entries(fields)) {
     if (field !== undefined) body.set(name, String(field));
   }
-  body.set('image', file, path === '-' ? 'image' : basename(path));
+  body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
   return body;
 }
+
+const isThere = (path: string) =>
+  path === '-' || URL_FORM.test(path) || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 async function readWhole(path: string): Promise<Blob> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];

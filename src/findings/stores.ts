@@ -97,15 +97,16 @@ export async function checkPair({ config, runtime }: Patient): Promise<readonly 
   const access = { runtime, credentials: credentialsOf(config) };
   const stores = await within(LIMIT_MS, openStores(records, config.BLOBS_URL, access)).catch(() => null);
   if (stores === null) return [];
-  return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
+  const findings = await within(COMPARE_LIMIT_MS, doubtsOf(stores)).finally(() => stores.close());
+  return findings?.length === 0 ? [ok('they belong together')] : (findings ?? []);
 }
 
-async function compare(stores: Stores): Promise<readonly Finding[]> {
+/** Returns why records and files may not belong together; `null` if there never were any. */
+export async function doubtsOf(stores: Stores): Promise<readonly Finding[] | null> {
   const marks = [await stores.state.get(IDENTITY_STATE), await readMark(stores.blobs)];
   const { images } = await stores.images.summary();
-  if (images === 0 && marks.every((mark) => mark === null)) return [];
-  const findings = await createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
-  return findings.length === 0 ? [ok('they belong together')] : findings;
+  if (images === 0 && marks.every((mark) => mark === null)) return null;
+  return createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
 }
 
 interface DurabilityOptions extends OpenOptions {
