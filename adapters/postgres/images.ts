@@ -62,8 +62,6 @@ export function createPostgresImages(
     },
 
     // The commit has waited for everything that the server was configured to wait for.
-    confirm: async () => {},
-
     get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
 
     newer: createNewer(connection),

@@ -63,8 +63,7 @@ export const redis: RecordsAdapter = {
   async findings(url) {
     const { openRedis } = await import('./connection.ts');
     const { redisFindings } = await import('./findings.ts');
-    const { parseRedisUrl } = await import('./url.ts');
     const connection = await openRedis(url);
-    return redisFindings(connection, parseRedisUrl(url).wait).finally(() => connection.close());
+    return redisFindings(connection).finally(() => connection.close());
   },
 };

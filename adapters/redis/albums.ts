@@ -55,7 +55,6 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   const unreadable = createUnreadable('album', log);
   const keys = [redis.key('albums', 'records'), redis.key('albums', 'due')];
   const [records = ''] = keys;
-  const replicas = redis.replicas(records);
   const encode = (album: AlbumRecord) => JSON.stringify(FIELDS.map((field) => album[field]));
   const decode = (id: string, text: string) => unreadable.read(id, () => ({ id, ...decodeFacts(text) }));
   const readable = (flat: string[]) => pairs(flat).flatMap(([id, text]) => decode(id, text ?? '') ?? []);
@@ -64,11 +63,6 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
     async insert(album) {
       const done = await redis.run('safe', INSERT, keys, [album.id, encode(album), album.dueAt]);
       if (done === 0) throw new AppError('conflict', message('Album {id} already exists.', { id: album.id }));
-      await replicas?.confirm(album.id).catch(async (cause) => {
-        // Nobody will get its token.
-        await redis.run('safe', REMOVE, keys, [album.id, '']).catch(() => {});
-        throw cause;
-      });
     },
 
     async get(id) {
@@ -80,9 +74,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
 
     async replace(album) {
       const args = [album.id, encode(album), album.dueAt, album.revision - 1];
-      if ((await redis.run('safe', REPLACE, keys, args)) === 0) return false;
-      await replicas?.confirm(album.id);
-      return true;
+      return (await redis.run('safe', REPLACE, keys, args)) !== 0;
     },
 
     remove: async (id, revision) => (await redis.run('safe', REMOVE, keys, [id, revision ?? ''])) === 1,

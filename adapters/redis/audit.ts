@@ -78,7 +78,6 @@ const BATCH = 500;
 /** An `AuditStore` in a hash and sorted sets. */
 export function createRedisAudit(redis: RedisConnection): AuditStore {
   const keys = ['records', 'times', 'days', 'open', 'subjects'].map((name) => redis.key('audit', name));
-  const replicas = redis.replicas(keys[0] ?? '');
   const ask = async (text: ReturnType<typeof script>, ...values: (string | number)[]) => {
     const flat = (await redis.run('safe', text, keys, values)) as string[];
     return flat.flatMap((one, place) =>
@@ -92,7 +91,6 @@ export function createRedisAudit(redis: RedisConnection): AuditStore {
       const { id, at, day, subject, text } = entry;
       const record = JSON.stringify({ id, at, day, subject, text });
       await redis.run('safe', APPEND, keys, [id, record, at, day, subject, stage]);
-      await replicas?.confirm(id);
     },
     async advance(id, stage) {
       await redis.run('safe', ADVANCE, keys, [id, stage]);

@@ -5,7 +5,6 @@ import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
 import { type Failure, isUntrusted, refused, unavailable } from '../server-errors.ts';
-import { createReplicas, type Replicas } from './replicas.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type Arg = string | number;
@@ -29,8 +28,6 @@ export interface RedisConnection {
   run(repeat: Repeat, script: Script, keys: string[], args: Arg[]): Promise<unknown>;
   /** Sends the command, which may be repeated, to each server with records: one, or the masters of a cluster. */
   ask(command: string, ...args: Arg[]): Promise<unknown[]>;
-  /** Confirms that replicas have a hash, over a separate connection; `null` if the URL does not ask for that. */
-  replicas(hash: string): Replicas | null;
   close(): Promise<void>;
 }
 
@@ -83,8 +80,7 @@ function isReady(client: Redis | Cluster): boolean {
   return parts.every(({ status }) => status === 'ready');
 }
 
-function wrap(client: Redis | Cluster, { prefix, wait }: RedisAddress, limitMs: number): RedisConnection {
-  const others: Redis[] = [];
+function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number): RedisConnection {
   const send = (command: string, args: Arg[]) => client.call(command, args);
 
   async function persist<T>(repeat: Repeat, attempt: () => Promise<T>): Promise<T> {
@@ -121,20 +117,8 @@ function wrap(client: Redis | Cluster, { prefix, wait }: RedisAddress, limitMs: 
       const servers = client instanceof Redis ? [client] : client.nodes('master');
       return Promise.all(servers.map((server) => persist('safe', () => server.call(command, args))));
     },
-    replicas(hash) {
-      if (wait === 0 || !(client instanceof Redis)) return null;
-      const other = client.duplicate();
-      other.on('error', () => {});
-      others.push(other);
-      return createReplicas({
-        client: other,
-        hash,
-        count: wait,
-        persist: (attempt) => persist('safe', attempt),
-      });
-    },
     async close() {
-      for (const one of [client, ...others]) one.disconnect();
+      client.disconnect();
     },
   };
 }

@@ -1,38 +1,25 @@
 import { type Finding, fail, unknown, warn } from '../../src/findings/finding.ts';
 import type { RedisConnection } from './connection.ts';
 
-/**
- * Returns the servers' settings that are risky for a store of records, each once. `wait`: number of replicas that
- * must confirm uploads.
- */
-export async function redisFindings(redis: Pick<RedisConnection, 'ask'>, wait = 0): Promise<Finding[]> {
+/** Returns the servers' settings that are risky for a store of records, each once. */
+export async function redisFindings(redis: Pick<RedisConnection, 'ask'>): Promise<Finding[]> {
   const [facts, ...settings] = await Promise.all([
     redis.ask('INFO'),
     ...['save', 'appendfsync'].map((name) => asked(redis, name)),
   ]);
   const [saves = [], syncs = []] = settings;
   const found = facts.flatMap((text, server) =>
-    serverFindings(factsOf(String(text)), wait, saves[server] ?? null, syncs[server] ?? null),
+    serverFindings(factsOf(String(text)), saves[server] ?? null, syncs[server] ?? null),
   );
   return found.filter(({ text }, index) => found.findIndex((other) => other.text === text) === index);
 }
 
 /** `save` and `sync`: the settings; `null` if the user may not read them. */
-function serverFindings(
-  facts: Map<string, string>,
-  wait: number,
-  save: string | null,
-  sync: string | null,
-): Finding[] {
+function serverFindings(facts: Map<string, string>, save: string | null, sync: string | null): Finding[] {
   const findings: Finding[] = [];
   if (facts.get('role') === 'slave') {
     const master = `${facts.get('master_host')}:${facts.get('master_port')}`;
     findings.push(fail(`The Redis server is a replica of ${master}.`, 'Name the master in METADATA_URL.'));
-  }
-  const replicas = Number(facts.get('connected_slaves') ?? 0);
-  if (replicas < wait) {
-    const text = `Redis has ${replicas} of the replicas that must confirm uploads (wait=${wait}).`;
-    findings.push(fail(text, 'Start them, or ask for fewer in METADATA_URL.'));
   }
   if (facts.get('aof_enabled') === '1') {
     if (sync === 'no') {

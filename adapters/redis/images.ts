@@ -48,7 +48,6 @@ export function createRedisImages(
   ];
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
-  const replicas = redis.replicas(keys.records);
   const reader = createImageReader(read, unreadable);
   const { toRecords, find, readable } = reader;
   const { catchUp, ...list } = createImageList({ redis, keys, read, reader, unreadable, openReplica });
@@ -63,8 +62,6 @@ export function createRedisImages(
       if (done === 0) throw new AppError('conflict', message('Image {id} already exists.', { id }));
       if (visibilityOf(image) === 'public') await catchUp();
     },
-
-    confirm: async (id) => replicas?.confirm(id),
 
     get: async (id) => (await find(id))?.image ?? null,
 

@@ -13,8 +13,6 @@ export interface RedisAddress {
   cluster: boolean;
   /** The name under which sentinels know the servers. */
   sentinel?: string;
-  /** Number of replicas that must have an upload before it is acknowledged. */
-  wait: number;
 }
 
 const PORT = 6379;
@@ -22,14 +20,13 @@ const SENTINEL_PORT = 26_379;
 
 /**
  * Parses
- * `redis://[user:password@]host[:port][,host[:port]...][/database][?prefix=picpool&cluster=true&sentinel=name&wait=1]`;
+ * `redis://[user:password@]host[:port][,host[:port]...][/database][?prefix=picpool&cluster=true&sentinel=name]`;
  * `rediss:` is the same over TLS. Each call to a cluster uses only one slot, but a cluster only has database 0.
  * @throws {RangeError} with a message that does not repeat the URL, which may contain a password.
  */
 export function parseRedisUrl(text: string): RedisAddress {
   const { url, hosts } = splitHosts(text, 'redis');
-  requireParameters(url, 'redis', ['prefix', 'cluster', 'sentinel', 'wait']);
-  const parameter = (name: string) => url.searchParams.get(name) ?? '';
+  requireParameters(url, 'redis', ['prefix', 'cluster', 'sentinel']);
   const database = url.pathname.replace(/^\//, '') || '0';
   if (!/^\d{1,5}$/.test(database)) throw new RangeError('the path of a redis: URL must be a database number');
   const prefix = url.searchParams.get('prefix') ?? 'picpool';
@@ -37,14 +34,10 @@ export function parseRedisUrl(text: string): RedisAddress {
     throw new RangeError('the prefix of a redis: URL must be 1 to 64 letters, digits, or any of . _ : -');
   }
   const cluster = flagOf(url, 'cluster') ?? false;
-  const sentinel = parameter('sentinel');
+  const sentinel = url.searchParams.get('sentinel') ?? '';
   const tls = url.protocol === 'rediss:';
-  const wait = parameter('wait') || '0';
-  if (!/^\d$/.test(wait))
-    throw new RangeError('wait in a redis: URL must be a number of replicas from 0 to 9');
   if (cluster && database !== '0') throw new RangeError('a Redis cluster has only database 0');
   if (cluster && sentinel !== '') throw new RangeError('a redis: URL names a cluster or sentinels, not both');
-  if (cluster && wait !== '0') throw new RangeError('wait does not work with a Redis cluster');
   if (sentinel !== '' && tls) throw new RangeError('sentinels only work without TLS: use redis:');
   if (hosts.length > 1 && !cluster && sentinel === '') {
     throw new RangeError('several hosts in a redis: URL need sentinel=NAME or cluster=true');
@@ -61,6 +54,5 @@ export function parseRedisUrl(text: string): RedisAddress {
     prefix,
     cluster,
     ...(sentinel !== '' && { sentinel }),
-    wait: Number(wait),
   };
 }

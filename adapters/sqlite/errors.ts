@@ -37,12 +37,15 @@ export function mayBeFull(error: unknown): boolean {
   return error instanceof AppError && [FULL, UNREADABLE].includes(resultCode(error.cause));
 }
 
+/** Returns the error for a disk without space. */
+export function full(cause: unknown): AppError {
+  return new AppError('storage_full', 'The disk of the database is full.', { cause });
+}
+
 /** Translates a driver's error to `storage_full` or `unavailable` if the storage failed. Returns others unchanged. */
 export function translate(error: unknown): unknown {
   const code = resultCode(error);
-  if (code === FULL) {
-    return new AppError('storage_full', 'The disk of the database is full.', { cause: error });
-  }
+  if (code === FULL) return full(error);
   const fault = STORAGE_FAULTS.get(code);
   if (fault === undefined) return error;
   const options = { cause: error, retryAfterMs: RETRY_AFTER_MS };

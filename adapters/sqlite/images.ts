@@ -58,8 +58,6 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     },
 
     // It is already on the disk.
-    confirm: async () => {},
-
     get: async (id) => byId.get(id),
 
     getMany: async (ids) => new Map(byIds.all(JSON.stringify(ids)).map((image) => [image.id, image])),

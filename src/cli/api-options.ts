@@ -4,10 +4,6 @@ import { ruleOf } from '../http/errors.ts';
 import { coerce } from '../lib/schema.ts';
 import { flag, type Options, value } from './options.ts';
 
-interface Choices {
-  enum?: readonly string[];
-}
-
 /** Returns the parameters of an operation of the API as options, with hyphens for underscores, without some. */
 export function optionsOf(schema: TObject, without: readonly string[]): Options {
   const taken = Object.entries(schema.properties).filter(([name]) => !without.includes(name));
@@ -17,7 +13,12 @@ export function optionsOf(schema: TObject, without: readonly string[]): Options 
 }
 
 function optionFor(whole: TObject, name: string, schema: TSchema) {
-  const { type, enum: choices, default: fallback, description = '' }: TSchema & Choices = schema;
+  const {
+    type,
+    enum: choices,
+    default: fallback,
+    description = '',
+  }: TSchema & { enum?: readonly string[] } = schema;
   const isTold = choices?.every((choice) => description.includes(choice)) ?? true;
   const help = description.replaceAll('`', '') + (isTold ? '' : ` One of ${choices?.join(', ')}.`);
   if (type === 'boolean') return flag(help);

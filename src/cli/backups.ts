@@ -66,6 +66,15 @@ export async function filesIn(blobs: Pick<BlobStore, 'list'>): Promise<Map<strin
   return files;
 }
 
+/** Why the files of a server are not where `holdsBackups` finds some. */
+export const NOT_FOR_A_SERVER = 'holds backups: a server there would remove what only older ones need.';
+
+/** Reports whether the files are those of backups. */
+export async function holdsBackups(blobs: Pick<BlobStore, 'list'>): Promise<boolean> {
+  for await (const some of blobs.list()) if (backupsIn(some.map(({ key }) => key)).length > 0) return true;
+  return false;
+}
+
 /** Returns the backups among the files, the newest first. */
 export function backupsIn(keys: Iterable<string>): Backup[] {
   return [...keys]

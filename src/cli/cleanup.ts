@@ -7,12 +7,6 @@ import { flag } from './options.ts';
 /** The server stops after 20 s and reports that there is more to do. */
 const TIMEOUT_MS = 60_000;
 
-interface Removed {
-  removed: number;
-  freed_bytes: number;
-  complete: boolean;
-}
-
 export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Removes the images from a server that have not been opened for IMAGE_RETENTION, and prints
@@ -31,7 +25,7 @@ server did not run never counts as idle.`,
     const sum = { removed: 0, freed_bytes: 0 };
     const path = options.confirm ? '/api/cleanup?confirm=true' : '/api/cleanup';
     for (let complete = false; !complete; ) {
-      const part = await client.ask<Removed>(
+      const part = await client.ask(
         'POST',
         path,
         { removed: 'number', freed_bytes: 'number', complete: 'boolean' },

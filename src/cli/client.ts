@@ -30,8 +30,16 @@ export interface Call {
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
+interface Types {
+  string: string;
+  number: number;
+  boolean: boolean;
+  object: object;
+}
+
 /** The fields that an answer must have, by the type of their values. */
-type Shape<T> = { readonly [Name in keyof T]: 'string' | 'number' | 'boolean' | 'object' };
+type Shape = Readonly<Record<string, keyof Types>>;
+export type Answer<S extends Shape> = { [Name in keyof S]: Types[S[Name]] };
 
 /**
  * A picpool server as the commands use it. Both methods reject with a `CommandError` that explains the failure, also if
@@ -40,7 +48,7 @@ type Shape<T> = { readonly [Name in keyof T]: 'string' | 'number' | 'boolean' | 
 export interface Client {
   readonly url: string;
   /** Returns the answer to a call, as JSON that says `success` and has these fields. */
-  ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call): Promise<T>;
+  ask<const S extends Shape>(method: Method, path: string, shape: S, options?: Call): Promise<Answer<S>>;
   /** Returns an answer of the media type within 30 s, whose body is not read yet. */
   open(path: string, mediaType: string): Promise<Response>;
 }
@@ -84,7 +92,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
   return {
     url,
 
-    async ask<T extends object>(method: Method, path: string, shape: Shape<T>, options?: Call) {
+    async ask<const S extends Shape>(method: Method, path: string, shape: S, options?: Call) {
       const answer = await call(method, path, options);
       const reading = within(options?.timeoutMs ?? TIMEOUT_MS, readText(answer));
       const text = await reading.catch((error: unknown) => {
@@ -95,7 +103,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
       for (const [name, type] of Object.entries(shape)) {
         if (typeof found[name] !== type || found[name] === null) throw otherProgram(url);
       }
-      return found as T;
+      return found as Answer<S>;
     },
 
     async open(path, mediaType) {

@@ -32,12 +32,7 @@ why.
         const image = { server: client.url, id };
         const token = await tokens.find(image);
         const headers = token === null ? {} : { 'x-delete-token': token };
-        const gone = await client.ask<{ id: string }>(
-          'DELETE',
-          `/api/delete/${id}`,
-          { id: 'string' },
-          { headers },
-        );
+        const gone = await client.ask('DELETE', `/api/delete/${id}`, { id: 'string' }, { headers });
         if (gone.id !== id) throw new CommandError(`The server has deleted ${gone.id} instead.`);
         if (token !== null) await tokens.forget(image);
         await terminal.print(`${id}\n`);

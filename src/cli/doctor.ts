@@ -53,7 +53,7 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
       await demandServer(exposed);
       return examine(
         terminal,
-        EXPOSED_CHECKS.map(({ name, check }) => [name, async () => [await check(exposed)]]),
+        Object.entries(EXPOSED_CHECKS).map(([name, check]) => [name, async () => [await check(exposed)]]),
       );
     }
     const examinations: [name: string, wanted: boolean, check: Check][] = [

@@ -13,12 +13,6 @@ interface Exposed {
   port: number;
 }
 
-/** A line of `docs/exposing.md` with the same name. */
-interface ExposedCheck {
-  name: string;
-  check(exposed: Exposed): Promise<Finding>;
-}
-
 const TIMEOUT_MS = 10_000;
 /** An address reserved for documentation, which nobody has. */
 const FORGED = '192.0.2.77';
@@ -176,15 +170,15 @@ async function checkUploads({ url }: Exposed): Promise<Finding> {
 }
 
 /** What can be seen from outside of the lines of `docs/exposing.md`, in the same order. */
-export const EXPOSED_CHECKS: readonly ExposedCheck[] = [
-  { name: 'encryption', check: checkTls },
-  { name: 'proxy in front', check: checkProxy },
-  { name: 'forged addresses', check: checkForged },
-  { name: 'direct access', check: checkPastProxy },
-  { name: 'links', check: checkLinks },
-  { name: 'administrator', check: checkAdmin },
-  { name: 'metrics', check: checkMetrics },
-  { name: 'other sites', check: checkPages },
-  { name: 'limits', check: checkLimits },
-  { name: 'uploads', check: checkUploads },
-];
+export const EXPOSED_CHECKS: Record<string, (exposed: Exposed) => Promise<Finding>> = {
+  encryption: checkTls,
+  'proxy in front': checkProxy,
+  'forged addresses': checkForged,
+  'direct access': checkPastProxy,
+  links: checkLinks,
+  administrator: checkAdmin,
+  metrics: checkMetrics,
+  'other sites': checkPages,
+  limits: checkLimits,
+  uploads: checkUploads,
+};

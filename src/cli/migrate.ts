@@ -5,11 +5,12 @@ import { url } from '../config-values.ts';
 import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
+import { holdsBackups, NOT_FOR_A_SERVER } from './backups.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { conclude, copyAll, haveSameFiles, haveSameRecords, makeFolder, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
-import { requireDatabase } from './stores.ts';
+import { requireDatabase, requireUsed } from './stores.ts';
 
 const CONTINUE = 'What has been copied stays; run the same command to continue.';
 
@@ -70,6 +71,9 @@ standard error names; 1: something is missing, and standard error says what.
         return target.blobs !== null && (await haveSameFiles(source.blobs, target.blobs, folder));
       });
       if (isSame) throw usageError('The new stores must differ from the old ones.');
+      await requireUsed(source.state, from.metadata);
+      if (target.blobs !== null && (await holdsBackups(target.blobs)))
+        throw usageError(`--to-blobs ${NOT_FOR_A_SERVER}`);
       for (const [old, next] of [
         [from.metadata, to.metadata],
         [from.blobs, to.blobs],

@@ -1,10 +1,9 @@
 import { formatCount, formatSpan } from '../lib/format.ts';
 import type { Terminal } from './terminal.ts';
 
-/** How often the bar is drawn, and how often a line is written without a terminal, in ms. */
+/** How often the line of a terminal changes, and how often a line is written without one, in ms. */
 const DRAW_MS = 100;
 const LINE_MS = 2000;
-const BAR = 20;
 
 /** The progress of a piece of work. */
 interface Standing {
@@ -16,15 +15,15 @@ interface Standing {
   note?: string;
 }
 
-/** Shows progress: a bar on a terminal, otherwise a line every two seconds. */
+/** Shows progress: a line that changes on a terminal, otherwise one every two seconds. */
 interface Progress {
   /** May be called as often as necessary. */
   update(standing: Standing): void;
-  /** Removes the bar. */
+  /** Removes the line. */
   end(): void;
 }
 
-/** Written here because packages draw a bar, but write nothing without a terminal. */
+/** Written here because packages write nothing without a terminal. */
 export function createProgress(terminal: Terminal, unit: string, now: () => number): Progress {
   const startedAt = now();
   let shownAt = startedAt;
@@ -34,17 +33,11 @@ export function createProgress(terminal: Terminal, unit: string, now: () => numb
       if (at - shownAt < (terminal.live ? DRAW_MS : LINE_MS)) return;
       shownAt = at;
       const text = describe(standing, unit, at - startedAt);
-      if (terminal.live) terminal.status(text, bar(standing));
+      if (terminal.live) terminal.status(text);
       else terminal.say(text);
     },
     end: () => terminal.status(''),
   };
-}
-
-function bar({ done, total }: Standing): string {
-  if (!total) return '';
-  const filled = Math.min(BAR, Math.floor((done / total) * BAR));
-  return `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}] `;
 }
 
 /** Returns `1,200 of 5,000 checked (24 %), 350/s, 0:11 left, 37 alive`. */

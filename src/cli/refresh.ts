@@ -23,7 +23,7 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
 
   async run({ options, env, terminal }) {
     const client = createClient(options.url, env);
-    const { job: begun } = await client.ask<{ job: Job }>('POST', '/api/refresh', { job: 'object' });
+    const begun = (await client.ask('POST', '/api/refresh', { job: 'object' })).job as Job;
     if (begun.state === 'done') {
       terminal.say(
         'The pool was refreshed less than 10 minutes ago. To refresh it again already, set ADMIN_TOKEN.',
@@ -32,7 +32,10 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
     const progress = createProgress(terminal, 'checked', () => performance.now());
     const job = await followJob(client, begun.id, (current) => progress.update(standingOf(current)));
     progress.end();
-    const failed = await failedLists(client);
+    const { sources } = await client.ask('GET', '/api/sources?limit=500', { sources: 'object' });
+    const failed = (sources as { name: string; last_error: string | null }[]).filter(
+      ({ last_error }) => last_error !== null,
+    );
     for (const { name, last_error } of failed) terminal.say(`list ${name}: ${last_error}`);
     if (job.state === 'failed') {
       const again = job.retry_at ? ` The server tries again at ${job.retry_at} UTC.` : '';
@@ -48,17 +51,6 @@ function standingOf({ stage, fetched, candidates, checked, alive }: Job) {
   return stage === 'fetch' && checked === 0
     ? { done: 0, note: `${formatCount(fetched)} read from the lists` }
     : { done: checked, total: candidates, estimated: stage === 'fetch', note };
-}
-
-interface FailedList {
-  name: string;
-  last_error: string | null;
-}
-
-async function failedLists(client: Client): Promise<FailedList[]> {
-  const path = '/api/sources?limit=500';
-  const { sources } = await client.ask<{ sources: FailedList[] }>('GET', path, { sources: 'object' });
-  return sources.filter(({ last_error }) => last_error !== null);
 }
 
 function describe({ checked, alive, skipped, removed }: Job, failed: number): string {
@@ -94,15 +86,13 @@ const MOST_FAILURES = 5;
 /** Follows a job until it has ended, also while the server restarts. Returns its final state. */
 async function followJob(client: Client, id: string, onChange: (job: Job) => void): Promise<Job> {
   for (let failures = 0; failures < MOST_FAILURES; ) {
-    const answer = await client
-      .ask<{ job: Job }>('GET', '/api/refresh', { job: 'object' })
-      .catch((error: unknown) => {
-        if (error instanceof ServerAway) return null;
-        throw error;
-      });
+    const answer = await client.ask('GET', '/api/refresh', { job: 'object' }).catch((error: unknown) => {
+      if (error instanceof ServerAway) return null;
+      throw error;
+    });
     failures = answer === null ? failures + 1 : 0;
     if (answer !== null) {
-      const { job } = answer;
+      const job = answer.job as Job;
       if (job.id !== id) throw new CommandError('Another refresh has started.');
       if (job.state === 'done' || job.state === 'failed') return job;
       onChange(job);

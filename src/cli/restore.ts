@@ -11,19 +11,19 @@ import { countOf } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
 import { UNFINISHED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
-import { backupsIn, filesIn, openBackup, placeOf, timeOf } from './backups.ts';
+import {
+  backupsIn,
+  filesIn,
+  holdsBackups,
+  NOT_FOR_A_SERVER,
+  openBackup,
+  placeOf,
+  timeOf,
+} from './backups.ts';
 import { defineCommand } from './command.ts';
 import { removeDeleted } from './copy-images.ts';
 import { BEGAN } from './copy-records.ts';
-import {
-  askPatiently,
-  claim,
-  conclude,
-  copyAll,
-  haveSameFiles,
-  makeFolder,
-  withWorkFolder,
-} from './copying.ts';
+import { askPatiently, claim, conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, value, values } from './options.ts';
 import { readServerLogs, replay, type Told } from './server-log.ts';
@@ -82,9 +82,7 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         await makeFolder(config.METADATA_URL);
         const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
         closing.push(target);
-        // Written to the target, because the backup may be read-only.
-        if (await haveSameFiles(blobs, target.blobs, folder))
-          throw usageError('BLOBS_URL is TARGET: a server there would remove what only older backups need.');
+        if (await holdsBackups(target.blobs)) throw usageError(`BLOBS_URL ${NOT_FOR_A_SERVER}`);
         const { images } = await askPatiently(target.images.summary, systemClock);
         const unfinished = await target.state.get(UNFINISHED);
         if (unfinished !== null && unfinished !== backup.name) {

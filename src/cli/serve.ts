@@ -2,7 +2,7 @@ import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
 import { withCause } from '../errors.ts';
-import { createLineWriter, createLogger, type Facts } from '../lib/logger.ts';
+import { createLineWriter, createLogger } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { RunningServer } from '../start/waiting.ts';
@@ -63,8 +63,13 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const server = await start(runtime, config, log, env).catch(refuse);
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   onSignal = resolve;
-  if (config.LOG_FORMAT === 'json') log('info', 'started', startFacts(server, config, runtime));
-  else process.stderr.write(banner(server, config, runtime));
+  const facts = factsOf(server, config);
+  const program = `${runtime.name} ${runtime.version}`;
+  if (config.LOG_FORMAT === 'json') log('info', 'started', { version: VERSION, runtime: program, ...facts });
+  else {
+    const lines = Object.entries(facts).map(([name, fact]) => `  ${name.padEnd(11)} ${fact}\n`);
+    process.stderr.write(`picpool ${VERSION} on ${program}\n${lines.join('')}`);
+  }
   server.complete.catch(refuse);
 
   log('info', 'stopping', { signal: await signalled });
@@ -73,28 +78,15 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   process.exit(0);
 }
 
-function startFacts(
-  { url, addresses, sandbox, waits }: RunningServer,
-  config: Config,
-  runtime: Runtime,
-): Facts {
+/** Returns what is said of a server that has started, by name. */
+function factsOf({ url, addresses, sandbox, waits }: RunningServer, config: Config): Record<string, string> {
   return {
-    ...{ version: VERSION, runtime: `${runtime.name} ${runtime.version}`, url, ...addresses },
-    services: config.SERVICES.join(','),
-    records: masked('METADATA_URL', config.METADATA_URL),
+    listening: url,
+    services: config.SERVICES.join(', '),
+    records: masked('METADATA_URL', config.METADATA_URL) + (waits ? ' (not responding; waiting for it)' : ''),
     images: masked('BLOBS_URL', config.BLOBS_URL),
     ...(sandbox !== null && { sandbox }),
-    ...(waits && { waits: 'for the records' }),
+    API: `${url}/docs (${url}/openapi.json)`,
+    ...addresses,
   };
-}
-
-function banner({ url, addresses, sandbox, waits }: RunningServer, config: Config, runtime: Runtime): string {
-  const others = Object.entries(addresses).map(([name, address]) => `  ${name.padEnd(11)} ${address}\n`);
-  return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
-  listening   ${url}
-  services    ${config.SERVICES.join(', ')}
-  records     ${masked('METADATA_URL', config.METADATA_URL)}${waits ? ' (not responding; waiting for it)' : ''}
-  images      ${masked('BLOBS_URL', config.BLOBS_URL)}
-${sandbox === null ? '' : `  sandbox     ${sandbox}\n`}  API         ${url}/docs (${url}/openapi.json)
-${others.join('')}`;
 }

@@ -5,6 +5,7 @@ import { type Config, parseConfig } from '../config.ts';
 import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
+import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
@@ -32,11 +33,23 @@ export async function withStores<T>(
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {
+    await requireUsed(stores.state, config.METADATA_URL);
     await refuseMoved(stores.state);
     return await work({ ...stores, config, log, folder: temporaryFolder(config) });
   } finally {
     await stores.close();
   }
+}
+
+/**
+ * Rejects if nothing has ever been stored at the URL: a wrong prefix or database is as empty as a new one, and a backup
+ * of it would take the place of the good ones.
+ */
+export async function requireUsed({ keys }: Pick<Stores['state'], 'keys'>, url: string): Promise<void> {
+  if ((await keys()).length > 0) return;
+  throw usageError(
+    `No server has used ${masked('METADATA_URL', url)} yet. Is it the one of the server, with its database and prefix? If it is new, start the server once.`,
+  );
 }
 
 /** Rejects if the records were copied to another store, and no server has used these since: all that matters is there. */

@@ -50,7 +50,9 @@ belong together from then on. Exit code 1: there is something to confirm.`,
       await terminal.print(
         `${countOf(report.quarantined, 'file')} put into quarantine, ${report.removed} removed, ${report.restored} put back\n`,
       );
-      return report.complete ? EXIT.done : EXIT.failed;
+      if (report.complete) return EXIT.done;
+      for (const { text } of await doubts.look()) terminal.say(`picpool: ${text}`);
+      return EXIT.failed;
     }),
 });
 
@@ -78,7 +80,7 @@ async function sweepAll(stores: OpenedStores, doubts: ReturnType<typeof createDo
     confirmed: true,
   };
   const { signal } = new AbortController();
-  // A server beside this command may be cleaning up, which takes seconds.
+  // A server beside this command may be cleaning up, which takes seconds, or have died doing so, which a lock outlives by a minute.
   const inTurn = () => askPatiently(() => sweep(options, signal), systemClock);
   const sum = await inTurn();
   for (let last = sum; last.complete && last.quarantined + last.removed > 0; ) {

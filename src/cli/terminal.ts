@@ -18,11 +18,8 @@ export interface Terminal {
   print(text: string): Promise<void>;
   /** Writes a line for the user. */
   say(line: string): void;
-  /**
-   * Shows a line that the next one replaces, cut to the width, with `front` before it if there is room. An empty line
-   * removes it. Only on a terminal.
-   */
-  status(line: string, front?: string): void;
+  /** Shows a line that the next one replaces, cut to the width. An empty line removes it. Only on a terminal. */
+  status(line: string): void;
   /** True if standard error is a terminal that can move its cursor. */
   readonly live: boolean;
   /** Resolves when everything is written. */
@@ -86,11 +83,10 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
       clear();
       tell(`${line}\n`);
     },
-    status(line, front = '') {
+    status(line) {
       if (!live) return;
       // Some terminals report zero columns.
-      const width = (stderr.columns || 80) - 1;
-      const cut = (front.length + line.length <= width ? front + line : line).slice(0, Math.max(10, width));
+      const cut = line.slice(0, Math.max(10, (stderr.columns || 80) - 1));
       if (cut === shown) return;
       tell(CLEAR_LINE + cut);
       shown = cut;

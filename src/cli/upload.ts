@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { FORMATS } from '../codec/format.ts';
@@ -6,7 +6,15 @@ import { choice, text } from '../config-values.ts';
 import { uploadOptions } from '../image/upload/upload-options.ts';
 import { countOf } from '../lib/format.ts';
 import { optionsOf, parametersOf } from './api-options.ts';
-import { type Call, type Client, createClient, reasonOf, ServerAway, serverOptions } from './client.ts';
+import {
+  type Answer,
+  type Call,
+  type Client,
+  createClient,
+  reasonOf,
+  ServerAway,
+  serverOptions,
+} from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { openKeptTokens } from './kept-tokens.ts';
@@ -24,14 +32,14 @@ const UNREADABLE: Record<string, string> = {
   EISDIR: 'It is a folder.',
   EACCES: 'It is not readable.',
 };
+/** The runtime replaces such bytes in arguments. */
+const NOT_UTF_8 =
+  'There is no such file, or its name is not UTF-8: send it as standard input, with --filename.';
 /** What every upload is answered with, as far as it is used here. */
 const UPLOADED = {
   ...({ id: 'string', delete_token: 'string', url: 'string', raw_url: 'string' } as const),
   ...({ markdown: 'string', html: 'string', bbcode: 'string', warnings: 'object' } as const),
 } as const;
-type Uploaded = Record<Exclude<keyof typeof UPLOADED, 'warnings'>, string> & {
-  warnings: { message: string }[];
-};
 const URL_FORM = /^https?:\/\//i;
 
 /** The rest is written in another way here. */
@@ -58,11 +66,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         `Format to store: ${FORMATS.join(', ')}, or auto. [webp]`,
       ),
     ),
-    password: value(
-      'TEXT',
-      text(undefined, 'Password to protect the images with. Other users of this machine can see it.'),
-    ),
-    'password-file': value('FILE', text(undefined, 'Reads the password from a file.')),
+    'password-file': value('FILE', text(undefined, 'File with a password to protect the images with.')),
     'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
     album: value(
       'TITLE',
@@ -87,8 +91,10 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       throw usageError('Standard input can be uploaded only once.');
     }
     const client = createClient(options.url, env);
-    const password = await passwordOf(options);
-    const album = options.album === undefined ? null : await makeAlbum(client, options.album);
+    const password = await passwordFrom(options['password-file']);
+    // Files that are missing leave no empty album.
+    const wantsAlbum = options.album !== undefined && operands.some(isThere);
+    const album = wantsAlbum ? await makeAlbum(client, options.album ?? '') : null;
     // Now, because nothing else has it if the uploads are interrupted.
     if (album) terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
     const fields = {
@@ -100,7 +106,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     };
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.
-    const keep = async ({ id, url, delete_token: token }: Uploaded) => {
+    const keep = async ({ id, url, delete_token: token }: Answer<typeof UPLOADED>) => {
       await tokens.keep({ server: client.url, id }, token);
       const [, server] = /^(https?:\/\/[^\s]+)\/i\/[^/\s]*$/.exec(url) ?? [];
       // What a server says never takes the place of what another one is known to have.
@@ -112,7 +118,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     for (const [index, path] of operands.entries()) {
       try {
         const sent = URL_FORM.test(path) ? orderOf(path, fields) : { body: await formOf(path, fields) };
-        const uploaded = await client.ask<Uploaded>('POST', '/api/upload', UPLOADED, {
+        const uploaded = await client.ask('POST', '/api/upload', UPLOADED, {
           ...sent,
           timeoutMs: TIMEOUT_MS,
         });
@@ -122,7 +128,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         });
         const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
         await terminal.print(`${shown}\n`);
-        for (const { message } of uploaded.warnings) terminal.say(`picpool: ${path}: ${message}`);
+        for (const { message } of uploaded.warnings as { message: string }[])
+          terminal.say(`picpool: ${path}: ${message}`);
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         failed++;
@@ -145,18 +152,12 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   },
 });
 
-/** Printed as the server returns it, because only the server knows all of it. */
-interface NewAlbum {
-  id: string;
-  url: string;
-  token: string;
-}
+/** What is used of a new album, which is printed as the server returns it. */
+const ALBUM = { id: 'string', url: 'string', token: 'string' } as const;
 
-async function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<NewAlbum> {
-  const body = JSON.stringify({ title });
+function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<typeof ALBUM>> {
   const headers = { 'content-type': 'application/json' };
-  const shape = { id: 'string', url: 'string', token: 'string' } as const;
-  return client.ask<NewAlbum>('POST', '/api/albums', shape, { body, headers });
+  return client.ask('POST', '/api/albums', ALBUM, { body: JSON.stringify({ title }), headers });
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
@@ -175,6 +176,9 @@ async function formOf(path: string, fields: Fields): Promise<FormData> {
   return body;
 }
 
+const isThere = (path: string) =>
+  path === '-' || URL_FORM.test(path) || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
 async function readWhole(path: string): Promise<Blob> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
@@ -188,27 +192,17 @@ async function readWhole(path: string): Promise<Blob> {
   } catch (error) {
     if (error instanceof CommandError) throw error;
     const code = error instanceof Error && 'code' in error ? error.code : error;
+    if (code === 'ENOENT' && path.includes('\uFFFD')) throw new CommandError(NOT_UTF_8);
     throw new CommandError(UNREADABLE[String(code)] ?? `It cannot be read (${code}).`);
   }
   if (bytes === 0) throw new CommandError('It is empty.');
   return new Blob(pieces);
 }
 
-interface PasswordOptions {
-  /** Given on the command line, where other users of the machine can read it. */
-  password?: string | undefined;
-  'password-file'?: string | undefined;
-}
-
-/**
- * Returns the password that the options give, or `undefined`. Rejects with `CommandError` if both are given, or the file
- * cannot be read.
- */
-async function passwordOf(options: PasswordOptions): Promise<string | undefined> {
-  const { password, 'password-file': file } = options;
-  if (file === undefined) return password;
-  if (password !== undefined) throw usageError('Give only one of --password and --password-file.');
-  return readSecret(file).catch((error: Error) => {
+/** Returns the password in the file, if one is named: other users of the machine can read the command line. */
+async function passwordFrom(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  return readSecret(path).catch((error: Error) => {
     throw usageError(`--password-file ${error.message}.`);
   });
 }

@@ -22,6 +22,8 @@ const LIMIT_MS = 15_000;
 const COMPARE_LIMIT_MS = 120_000;
 /** Pause before a store that did not respond is asked again, in ms. */
 const RETRY_MS = 5000;
+/** State key of what is stored for a moment. */
+const NOTE = 'doctor';
 
 const LEVELS = { fail: 'error', warn: 'warn', unknown: 'info', open: 'info', ok: 'info' } as const;
 
@@ -33,7 +35,9 @@ export async function checkRecords(patient: Patient): Promise<readonly Finding[]
   const missing = await missingPath(path(url));
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
   return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
-    await state.set('doctor', new Date().toISOString());
+    await state.set(NOTE, new Date().toISOString());
+    // A store that no server has used stays as it was.
+    await state.remove(NOTE);
     const [pool, host] = [await proxies.summary(), await images.summary()];
     const text = `${shown}, ${countOf(pool.total, 'proxy', 'proxies')}, ${countOf(host.images, 'image')}`;
     const unreadable = Object.values(condition().unreadable).reduce((sum, count) => sum + count, 0);
@@ -93,15 +97,16 @@ export async function checkPair({ config, runtime }: Patient): Promise<readonly 
   const access = { runtime, credentials: credentialsOf(config) };
   const stores = await within(LIMIT_MS, openStores(records, config.BLOBS_URL, access)).catch(() => null);
   if (stores === null) return [];
-  return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
+  const findings = await within(COMPARE_LIMIT_MS, doubtsOf(stores)).finally(() => stores.close());
+  return findings?.length === 0 ? [ok('they belong together')] : (findings ?? []);
 }
 
-async function compare(stores: Stores): Promise<readonly Finding[]> {
+/** Returns why records and files may not belong together; `null` if there never were any. */
+export async function doubtsOf(stores: Stores): Promise<readonly Finding[] | null> {
   const marks = [await stores.state.get(IDENTITY_STATE), await readMark(stores.blobs)];
   const { images } = await stores.images.summary();
-  if (images === 0 && marks.every((mark) => mark === null)) return [];
-  const findings = await createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
-  return findings.length === 0 ? [ok('they belong together')] : findings;
+  if (images === 0 && marks.every((mark) => mark === null)) return null;
+  return createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
 }
 
 interface DurabilityOptions extends OpenOptions {

@@ -7,10 +7,11 @@ import { createCodec } from '../codec/codec.ts';
 import { PARTS, sandboxState } from '../codec/sandbox/report.ts';
 import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
 import type { Config, Environment } from '../config.ts';
+import { inEnglish } from '../errors.ts';
 import { within } from '../lib/deadline.ts';
 import { formatCount, readableBytes } from '../lib/format.ts';
 import { affordableSockets, lowFileLimit } from '../lib/open-files.ts';
-import { freeBytesOf } from '../lib/storage-full.ts';
+import { freeBytesOf, isStorageFull, storageFull } from '../lib/storage-full.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { localFolders } from '../start/data-folder.ts';
 import { socketPath } from '../start/listen.ts';
@@ -114,8 +115,9 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
-    const advice =
-      'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
+    const advice = isStorageFull(error)
+      ? 'Free some space.'
+      : 'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
     return [fail(error instanceof Error ? error.message : String(error), advice)];
   }
 }
@@ -176,6 +178,8 @@ export async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string)
   const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
   try {
     return await work(folder);
+  } catch (error) {
+    throw storageFull(error, inEnglish(`There is no space left in ${parent}.`));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

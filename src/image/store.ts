@@ -59,11 +59,6 @@ export interface ImageSummary {
 export interface ImageStore {
   /** Adds a record. Rejects with `conflict` if the ID is taken. */
   insert(image: ImageRecord): Promise<void>;
-  /**
-   * Resolves when the inserted record is as durable as the store is configured to make it. Rejects with `unavailable`
-   * if that is uncertain: the record may or may not exist then.
-   */
-  confirm(id: string): Promise<void>;
   /** Returns the record, or `null`. */
   get(id: string): Promise<ImageRecord | null>;
   /** Returns the existing records of those IDs, by ID. */

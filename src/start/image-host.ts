@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { unreadable } from '../errors.ts';
 import { createAlbums } from '../image/albums/albums.ts';
 import type { ImageRecord } from '../image/image.ts';
-import { readStrayCount } from '../image/maintenance/quarantine.ts';
+import { readStrayBytes } from '../image/maintenance/quarantine.ts';
 import { pairLater, pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages } from '../image/metrics.ts';
 import { createReviews, type Reviews } from '../image/review/reviews.ts';
@@ -53,7 +53,7 @@ export async function openImageHost(
     images: stores.images,
     versionBytes: versionBytes.total,
     maxBytes: config.IMAGE_MAX_STORAGE,
-    strayBytes: async () => (await readStrayCount(stores.state)).bytes,
+    strayBytes: () => readStrayBytes(stores.state),
     heldBytes: reviews.bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
     folders: [folder, ...localFolders(config)],

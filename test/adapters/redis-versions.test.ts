@@ -10,9 +10,9 @@ import type { Log } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { plainFacts } from '../support/facts.ts';
-import { draft, drafts, image } from '../support/stores/records.ts';
+import { drafts, image } from '../support/stores/records.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
-import { type Service, startRedis, until } from '../support/stores/services.ts';
+import { type Service, startRedis } from '../support/stores/services.ts';
 
 describe.skipIf(absent('redis-server'))('records of another version', () => {
   let server: Service;
@@ -129,28 +129,4 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       expect(await store.buried(['a'])).toEqual(new Set(['a']));
       expect(await store.faults()).toEqual([]);
     }));
-
-  test('the age of the view is known while the server does not respond', async () => {
-    const own = await startRedis();
-    const redis = await openRedis(own.url, PATIENT_MS);
-    try {
-      const store = openProxies(redis);
-      await store.save([draft()]);
-      expect((await store.summary()).total).toBe(1);
-      expect(store.lagMs()).toBe(0);
-      await own.kill();
-      const stopped = performance.now();
-      await until(async () => {
-        expect((await store.summary()).total).toBe(1);
-        return store.lagMs() > 600;
-      });
-      const passedMs = performance.now() - stopped;
-      expect(store.lagMs()).toBeGreaterThanOrEqual(passedMs - 50);
-      await own.start();
-      await until(async () => (await store.summary()).total === 1 && store.lagMs() === 0);
-    } finally {
-      await redis.close();
-      await own.stop();
-    }
-  });
 });

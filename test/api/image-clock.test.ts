@@ -71,23 +71,6 @@ describe('time without service', () => {
       expect(left).toEqual([404, 200]);
     }));
 
-  test('that an older version did not note shows by its last cleanup', () =>
-    withHost(async (host) => {
-      const image = await host.upload(png);
-      await host.state.set('image-cleanup-at', String(host.clock.ms));
-      // As if no copy had noted anything.
-      const { get } = host.state;
-      const state = {
-        ...host.state,
-        get: async (key: string) => (key === 'image-service-time' ? null : get(key)),
-      };
-      host.clock.ms += 91 * DAY_MS;
-      await createServiceTime({ ...host, state, now: host.clock.now }).note();
-      await expectDoubt(host, 'The server did not run for 91 days');
-      await cleanUp(host, '?confirm=true');
-      expect(await statusOf(host, image.raw_url)).toBe(200);
-    }));
-
   test('of a night raises no doubt', () =>
     withHost(async (host) => {
       host.clock.ms += 9 * HOUR_MS;

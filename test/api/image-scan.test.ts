@@ -271,7 +271,7 @@ describe('a picture in review', () => {
       },
       locks: createLocalLocks(),
       blobs: { put() {}, move: async () => true, stat: async () => ({}) } as unknown as BlobStore,
-      images: { insert: async () => {}, confirm: async () => {}, get: async () => null },
+      images: { insert: async () => {}, get: async () => null },
       clock: systemClock,
       onStored: () => {},
       discard: async () => {},
@@ -284,7 +284,6 @@ describe('a picture in review', () => {
     const { reviews } = reviewsOf([image({ id: 'a', lastAccess: 1 })], {
       images: {
         insert: async ({ lastAccess }) => void inserted.push(lastAccess),
-        confirm: async () => {},
         get: async () => null,
       },
       clock: { ...systemClock, now: () => 5000 },

@@ -349,7 +349,7 @@ test('a place that is empty, missing or within the data is refused, and so is a 
   expect((await run('backup', target)).code).toBe(0);
   const env = { DATA_DIR: await place('over-backups'), BLOBS_URL: `file:${target}` };
   const over = await cli(['restore', target], { env });
-  expect([over.code, over.stderr]).toEqual([2, expect.stringContaining('BLOBS_URL is TARGET')]);
+  expect([over.code, over.stderr]).toEqual([2, expect.stringContaining('BLOBS_URL holds backups')]);
   const cwd = await place('elsewhere');
   const unset = await cli(['restore', target], { cwd });
   expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining('DATA_DIR is not set')]);

@@ -3,11 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
-import { command } from '../../src/cli/migrate.ts';
-import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
 import { IDENTITY_STATE } from '../../src/image/maintenance/store-identity.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { answered } from '../support/runner.ts';
+import { cli } from '../support/servers/cli.ts';
 import { withSchema } from '../support/stores/postgres.ts';
 import { sharedPostgres } from '../support/stores/postgres-server.ts';
 import { album, draft, drafts, image } from '../support/stores/records.ts';
@@ -141,20 +140,9 @@ async function contentsOf({ images, albums, proxies, state }: Stores) {
 
 /** Runs the command, and returns its exit code and what it has printed. */
 async function migrate(from: string, to: string): Promise<[code: number, printed: string]> {
-  let printed = '';
-  const stdout: Stream = {
-    write(text, done) {
-      printed += text;
-      done();
-    },
-    on: () => {},
-  };
-  const env = { DATA_DIR: folder };
-  const terminal = createTerminal({ stdout, stderr: stdout, env, onGone: () => {} });
   const args = ['--from-metadata', from, '--from-blobs', `file:${folder}/files`, '--to-metadata', to];
-  const code = await command.run(args, { runtime: bunRuntime, env, terminal });
-  await terminal.flush();
-  return [code, printed];
+  const { code, stdout } = await cli(['migrate', ...args], { env: { DATA_DIR: folder } });
+  return [code, stdout];
 }
 
 test.each(PAIRS)(

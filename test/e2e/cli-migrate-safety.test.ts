@@ -67,33 +67,6 @@ async function install(name: string, count: number): Promise<void> {
   });
 }
 
-test('a copy that was killed is taken up where it was, and in the end every file is as it was', async () => {
-  const count = 200;
-  await install('many', count);
-  const child = Bun.spawn(cliCommand(migration('many', 'killed')), {
-    env: cliEnvironment(),
-    stdout: 'ignore',
-    stderr: 'ignore',
-  });
-  const target = join(folder, 'killed', 'images');
-  await until(async () => (await readdir(target, { recursive: true }).catch(() => [])).length > 30);
-  child.kill('SIGKILL');
-  await child.exited;
-  const before = await withStores('killed', async ({ images }) => (await images.summary()).images);
-  expect(before).toBeLessThan(count);
-
-  const { code, stdout } = await cli(migration('many', 'killed'));
-  expect([code, stdout]).toEqual([0, expect.stringContaining(`200 images (${count - before} copied now, `)]);
-  await withStores('killed', async (stores) => {
-    expect((await stores.images.summary()).images).toBe(count);
-    for (const record of records(count)) {
-      const bytes = await new Response(await stores.blobs.get(originalKey(record))).bytes();
-      expect(createHash('sha256').update(bytes).digest('hex')).toBe(record.hash);
-    }
-    await pair(stores);
-  });
-});
-
 test.each(['SIGKILL', 'SIGTERM'] as const)(
   'an hour later, nothing is left of a copy that %s ended and another took up',
   async (signal) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { keyOfName } from '../../adapters/filesystem/blobs.ts';
@@ -82,15 +82,6 @@ describe('files without a record', () => {
     const [now, then] = [Date.now(), Date.now() - 2 * 3_600_000];
     expect(await sweep({ at: then, pauses: [[0, then - 1000]] })).toContain(' 0 removed');
     expect(await sweep({ at: now, pauses: [[0, then]] })).toContain(' 1 removed');
-  }, 180_000);
-
-  test('do not make the command create a missing database', async () => {
-    await mkdir(join(folder, 'images'));
-    expect(await run('sweep')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('There is no database'),
-    });
-    expect(await Bun.file(join(folder, 'picpool.db')).exists()).toBe(false);
   }, 180_000);
 
   test('are moved away by the operator if the records were lost, after a message that says why', async () => {

@@ -238,9 +238,11 @@ test.each(['bun', 'deno'] as const)(
     await writeFile(picture, await privatePhoto('jpeg'));
     const noPicture = join(folder, 'note.txt');
     await writeFile(noPicture, 'no picture');
+    const password = join(folder, 'password');
+    await writeFile(password, 'tea');
     const files = [picture, noPicture, '/nowhere.png', '-'];
     const { code, stdout, stderr } = await cli(
-      ['upload', '--print', 'json', '--max-width=48', '--password', 'tea', ...files],
+      ['upload', '--print', 'json', '--max-width=48', '--password-file', password, ...files],
       {
         runtime,
         env,
@@ -299,7 +301,7 @@ test.each(['bun', 'deno'] as const)(
   },
 );
 
-test('upload takes a password from a file, and from one place alone', () =>
+test('upload takes a password from a file', () =>
   withFolder(async (folder) => {
     const [picture, file] = [join(folder, 'picture.png'), join(folder, 'password')];
     await writeFile(picture, await photo(40, 30));
@@ -314,8 +316,6 @@ test('upload takes a password from a file, and from one place alone', () =>
       2,
       'picpool: --password-file must name a file that can be read, but /nowhere cannot (ENOENT).\nSee picpool upload --help.\n',
     ]);
-    const both = await upload('--password-file', file, '--password=x');
-    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('Give only one of')]);
   }));
 
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
@@ -331,6 +331,9 @@ test('upload makes an album of what it uploads, and prints its link last and its
   });
   expect(stderr).toMatch(/^Album token, to change or delete \S+: \w{32}\n/);
   expect(stderr).toContain(` ${album}: `);
+  const none = await cli(['upload', '--album', 'Empty', join(folder, 'none.jpg')], { env });
+  expect([none.code, none.stdout]).toEqual([1, '']);
+  expect(none.stderr).not.toContain('Album token');
 });
 
 test('upload has the server fetch what is a URL', async () => {

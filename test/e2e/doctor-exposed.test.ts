@@ -10,7 +10,7 @@ import { cli } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
-const NAMES = EXPOSED_CHECKS.map(({ name }) => name);
+const NAMES = Object.keys(EXPOSED_CHECKS);
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
 
 /** What the doctor says of each line: the states of its findings. */

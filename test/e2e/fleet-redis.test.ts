@@ -3,15 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { absent } from '../support/absent.ts';
-import { LIGHT, startServer } from '../support/servers/server-process.ts';
+import { QUIET } from '../support/servers/quiet-server.ts';
+import { startServer } from '../support/servers/server-process.ts';
 import { smoke } from '../support/servers/smoke.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
 import { type RedisCluster, startRedisCluster, startTlsRedis } from '../support/stores/redis-forms.ts';
 import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
-
-/** Nothing to fetch, and no judge. */
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
 
 describe.skipIf(absent('redis-server', 'redis-cli', 'openssl'))('a server over', () => {
   let tls: Awaited<ReturnType<typeof startTlsRedis>>;

@@ -1,21 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
-import { PNG } from '../support/servers/running-server.ts';
-import {
-  LIGHT,
-  type RuntimeName,
-  type ServerProcess,
-  startServer,
-} from '../support/servers/server-process.ts';
+import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { type RuntimeName, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { smoke } from '../support/servers/smoke.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
 import { S3_ACCESS, type Service, startRedis, startS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
-
-/** Nothing to fetch, and no judge. */
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
 
 describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', () => {
   let redis: Service;
@@ -42,10 +34,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
     }
   }
 
-  async function upload({ url }: ServerProcess): Promise<void> {
-    const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
-    expect(answer.status, await answer.text()).toBe(201);
-  }
+  const store = async (server: ServerProcess) => expect((await upload(server)).status).toBe(201);
 
   test.each([
     ['bun', 'virtualUrl'],
@@ -62,7 +51,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
       const there = { METADATA_URL, BLOBS_URL: `file:${join(folder, 'there')}` };
       expect(await Promise.all([serving(here), serving(here), serving(here)])).toEqual([null, null, null]);
       expect(await serving(there)).toContain('need BLOBS_URL=s3:... or one shared folder');
-      expect(await serving(here, upload)).toBeNull();
+      expect(await serving(here, store)).toBeNull();
       expect(await serving(there)).toContain('need BLOBS_URL=s3:... or one shared folder');
     });
   });
@@ -71,7 +60,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
     await withFolder(async (folder) => {
       const METADATA_URL = withPrefix(redis.url);
       const [old, moved] = [join(folder, 'old'), join(folder, 'moved')];
-      expect(await serving({ METADATA_URL, BLOBS_URL: `file:${old}` }, upload)).toBeNull();
+      expect(await serving({ METADATA_URL, BLOBS_URL: `file:${old}` }, store)).toBeNull();
       const copied = Bun.spawnSync(['cp', '-r', old, moved]);
       const mark = await Array.fromAsync(new Bun.Glob('*/picpool-files-id').scan(moved));
       const unmarked = Bun.spawnSync(['rm', ...mark.map((path) => join(moved, path))]);
@@ -82,7 +71,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
 
   test('a second installation does not take the files of the first for its leavings', async () => {
     const env = { BLOBS_URL: withFolderOfItsOwn(s3.url), ...S3_ACCESS };
-    expect(await serving(env, upload)).toBeNull();
+    expect(await serving(env, store)).toBeNull();
     expect(await serving(env)).toContain('belong to other records');
     expect(await serving({ ...env, METADATA_URL: withPrefix(redis.url) })).toContain(
       'belong to other records',
@@ -92,7 +81,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
   test('new records on one machine take the folder over', async () => {
     await withFolder(async (folder) => {
       const BLOBS_URL = `file:${folder}`;
-      expect(await serving({ BLOBS_URL }, upload)).toBeNull();
+      expect(await serving({ BLOBS_URL }, store)).toBeNull();
       expect(await serving({ BLOBS_URL })).toBeNull();
     });
   });

@@ -213,8 +213,41 @@ test('a record that cannot be read is a fault of the backup, which removes no ol
   expect(without.stderr).not.toContain(kept);
 }, 60_000);
 
+test('records that are lost, or of a prefix that no server uses, take the place of no backup', async () => {
+  const [onDisk, onServers] = [await onOneMachine(), await onRedis()];
+  const target = join(scratch, 'kept');
+  await mkdir(target);
+  const backup = async (env: Record<string, string>) => {
+    const { code, stderr } = await cli(['backup', target, '--keep', '1'], { env });
+    return [code, stderr];
+  };
+  const begin = () => startServer('bun', QUIET, onDisk.env.DATA_DIR);
+  const server = await begin();
+  await Promise.all(Array.from({ length: 5 }, () => upload(server)));
+  expect(await server.stop()).toBe(0);
+  expect(await backup(onDisk.env)).toEqual([0, '']);
+  const moved = await cli(['migrate', '--to-blobs', `file:${target}`], { env: onDisk.env });
+  expect([moved.code, moved.stderr]).toEqual([2, expect.stringContaining('--to-blobs holds backups')]);
+
+  const unused = [2, expect.stringContaining('No server has used')];
+  expect(await backup(onServers.env)).toEqual(unused);
+  // The doctor tries whether it can write there.
+  await cli(['doctor', '--offline'], { env: { ...QUIET, ...onServers.env } });
+  for (const words of ['token create lost', 'migrate --to-metadata sqlite::memory:']) {
+    const { code, stderr } = await cli(words.split(' '), { env: onServers.env });
+    expect([code, stderr]).toEqual(unused);
+  }
+  await onDisk.lose.records();
+  expect(await (await begin()).stop()).toBe(0);
+  expect(await backup(onDisk.env)).toEqual([1, expect.stringContaining('no older one was removed')]);
+  const { stdout } = await cli(['restore', target, '--list'], { env: onDisk.env });
+  expect(stdout.trim().split('\n')).toHaveLength(2);
+}, 60_000);
+
 test('the place of the images is refused, by whatever name it goes', async () => {
   const { env } = await onRedis();
+  const server = await startServer('bun', { ...QUIET, ...env });
+  expect(await server.stop()).toBe(0);
   const target = (env.BLOBS_URL ?? '').replace('127.0.0.1', 'localhost');
   expect(target).not.toBe(env.BLOBS_URL ?? '');
   const refused = await cli(['backup', target], { env });

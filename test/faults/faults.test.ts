@@ -3,17 +3,12 @@ import { describe, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { json } from '../support/json.ts';
+import { QUIET } from '../support/servers/quiet-server.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
-const ENV = {
-  RATE_LIMITS: 'off',
-  LOG_LEVEL: 'error',
-  ...LIGHT,
-  PROXY_JUDGES: 'http://127.0.0.1:9/',
-  PROXY_SOURCES: 'file:/dev/null',
-};
+const ENV = { ...QUIET, LOG_LEVEL: 'error' };
 
 const upload = (url: string) => fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
 

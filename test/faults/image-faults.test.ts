@@ -141,12 +141,15 @@ describe.if(canMount)('a disk that', () => {
     );
   }, 180_000);
 
-  test('is full to the last byte lets a database be opened, and an image be deleted from it', () =>
+  test('is full to the last byte lets a database be opened, and an image be deleted from it, or is named', () =>
     withFolder(async (folder) => {
       const script = '"$0" test/support/stores/full-disk.ts "$1"';
       const mount = `mount -t tmpfs -o size=8m tmpfs "$1" && ${script} store && ${script} fill && ${script} delete`;
-      const child = Bun.spawn([...NAMESPACE, 'sh', '-c', mount, process.execPath, folder]);
+      const without = `rm -f "$1"/picpool.db-reserve && ${script} fill && ${script} delete`;
+      const words = ['sh', '-c', `${mount} && ${without}`, process.execPath, folder];
+      const child = Bun.spawn([...NAMESPACE, ...words], { stderr: 'pipe' });
       expect(await child.stdout.text()).toBe('removed\n');
+      expect(await child.stderr.text()).toContain('The disk of the database is full.');
     }));
 
   test('becomes read-only under conversion processes that die lets others start when it is writable again', async () => {

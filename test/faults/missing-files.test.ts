@@ -49,8 +49,8 @@ async function redisWithS3(): Promise<Installation> {
   return { env, files: join(s3.folder, new URL(url).pathname.slice(1)) };
 }
 
-const begin = ({ env }: Installation, wrapper: string[] = []) =>
-  startServer('bun', { ...QUIET, SERVICES: 'image', ...env }, env.DATA_DIR, wrapper);
+const begin = ({ env }: Installation) =>
+  startServer('bun', { ...QUIET, SERVICES: 'image', ...env }, env.DATA_DIR);
 
 async function degradedOf({ url }: ServerProcess): Promise<string> {
   const { degraded = [] } = await json<{ degraded?: string[] }>(await fetch(`${url}/readyz`));
@@ -103,34 +103,5 @@ test.each([
     expect((await cli(['sweep', '--confirm'], { env: installation.env })).code).toBe(0);
     await until(async () => (await upload(given)).status === 201);
     await given.stop();
-  },
-);
-
-const mounts = Bun.spawnSync(['unshare', '-m', 'true']).success;
-test.skipIf(!mounts)(
-  'pictures are not stored below a mount point while nothing is mounted there',
-  async () => {
-    const data = join(scratch, 'mounted');
-    const [files, volume] = [join(data, 'images'), join(scratch, 'volume')];
-    await mkdir(files, { recursive: true });
-    await mkdir(volume);
-    const installation = { env: { DATA_DIR: data }, files };
-    const mounted = ['unshare', '-m', 'sh', '-c', `mount --bind '${volume}' '${files}' && exec "$@"`, 'sh'];
-    const first = await begin(installation, mounted);
-    const { id } = await upload(first);
-    await first.stop();
-
-    const second = await begin(installation);
-    await expectPaused(second);
-    await second.stop();
-    const below = await readdir(files, { recursive: true, withFileTypes: true });
-    // What `/readyz` writes to see whether it can.
-    const names = below.filter((entry) => entry.isFile()).map(({ name }) => name);
-    expect(names.filter((name) => name !== 'picpool-readiness')).toEqual([]);
-
-    const third = await begin(installation, mounted);
-    expect([await statusOf(third, id), (await upload(third)).status]).toEqual([200, 201]);
-    expect(await degradedOf(third)).toBe('');
-    await third.stop();
   },
 );

@@ -2,8 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { openRecords } from '../../adapters/open.ts';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
 import { EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
+import type { Lease } from '../../src/lib/locks.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { json } from '../support/json.ts';
 import { type StoredFiles, storedFiles } from '../support/loss/files.ts';
 import { cli } from '../support/servers/cli.ts';
@@ -15,6 +18,8 @@ import { S3_CREDENTIALS, startS3, until } from '../support/stores/services.ts';
 
 const run = promisify(execFile);
 const MINUTE_MS = 60_000;
+/** Longer than it takes from the dump to the confirmation. */
+const LOCK_MS = 20_000;
 
 let postgres: PostgresServer;
 let s3: Awaited<ReturnType<typeof startS3>>;
@@ -54,7 +59,14 @@ test('with records that are older than the files nothing is removed, until the o
   const server = await begin(storesOf(postgres.url, old));
   const [kept, deleted] = [await upload(server), await upload(server)];
   const dump = join(s3.folder, '..', 'dump.sql');
+  // What a dump takes along of a moment in which the server cleaned up.
+  const { locks, close } = await openRecords(postgres.url, { runtime: bunRuntime });
+  let lease: Lease | null;
+  do lease = await locks.acquire('image-epoch', LOCK_MS);
+  while (lease === null);
   await run(await program('pg_dump'), ['--no-owner', '-d', postgres.url, '-f', dump]);
+  await lease.release();
+  await close();
   const epoch = untilNextEpoch(postgres.url);
   const later = await upload(server);
   await fetch(`${server.url}/api/delete/${deleted.id}`, { method: 'DELETE' });

@@ -66,10 +66,11 @@ function failFirst(times: number, fault: Fault): void {
 }
 
 test.each([
-  [500, 'InternalError'],
-  [503, 'SlowDown'],
-])('an S3 server that always answers %d makes everything unavailable in time', async (status, code) => {
-  proxy.fault = () => s3Error(status, code);
+  ['500', s3Error(500, 'InternalError')],
+  ['503', s3Error(503, 'SlowDown')],
+  ['nothing', 'silence'],
+] as const)('an S3 server that always answers %s makes everything unavailable in time', async (_, fault) => {
+  proxy.fault = () => fault;
   const startedAt = performance.now();
   const results = await Promise.allSettled(allCalls());
   expect(results.map((result) => result.status === 'rejected' && result.reason.code)).toEqual(
@@ -106,16 +107,6 @@ test('a blob that was replaced while its body was cut is not mixed with the new 
     CONTENT.map((byte) => byte ^ 255),
   );
   await expect(new Response(body).bytes()).rejects.toMatchObject({ code: 'unavailable' });
-});
-
-test('a server that accepts but says nothing makes calls unavailable in time', async () => {
-  proxy.fault = () => 'silence';
-  const startedAt = performance.now();
-  const results = await Promise.allSettled(allCalls());
-  expect(results.map((result) => result.status === 'rejected' && result.reason.code)).toEqual(
-    Array(5).fill('unavailable'),
-  );
-  expect(performance.now() - startedAt).toBeLessThan(30_000);
 });
 
 test('a large file is sent in parts and reads back; a failed part leaves nothing and keeps the file', async () => {

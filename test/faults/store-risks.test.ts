@@ -3,12 +3,10 @@ import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { cli } from '../support/servers/cli.ts';
-import { PNG } from '../support/servers/running-server.ts';
-import { LIGHT, logInto, startServer } from '../support/servers/server-process.ts';
+import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { logInto, startServer } from '../support/servers/server-process.ts';
 import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
-
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
 
 test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
   'the log of the start and the doctor say what the stores may lose, and what to do',
@@ -58,7 +56,7 @@ test.concurrent('the doctor says whether records and files belong together', asy
     const doctor = async () => (await cli(['doctor', '--offline'], { env })).stdout;
     expect(await doctor()).not.toContain('records and files');
     const server = await startServer('bun', QUIET, folder);
-    await fetch(`${server.url}/api/upload`, { method: 'POST', body: PNG });
+    await upload(server);
     await server.stop();
     expect(await doctor()).toMatch(/^ok {4}records and files +they belong together$/m);
     const moved = { METADATA_URL: `sqlite:${folder}/new.db`, BLOBS_URL: `file:${folder}/new` };

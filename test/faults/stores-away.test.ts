@@ -3,18 +3,11 @@ import { openRedis } from '../../adapters/redis/connection.ts';
 import { agreeOnSchema } from '../../adapters/redis/schema.ts';
 import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
-import { PNG } from '../support/servers/running-server.ts';
-import {
-  LIGHT,
-  type RuntimeName,
-  type ServerProcess,
-  startServer,
-} from '../support/servers/server-process.ts';
+import { QUIET, upload } from '../support/servers/quiet-server.ts';
+import { type RuntimeName, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
 import { S3_ACCESS, startRedis, startS3, until } from '../support/stores/services.ts';
-
-const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', ...LIGHT };
 
 interface Readiness {
   status: number;
@@ -31,12 +24,6 @@ const isReady = async (server: ServerProcess) => {
   const { status, degraded } = await readiness(server);
   return status === 200 && degraded.length === 0;
 };
-
-async function upload({ url }: ServerProcess): Promise<number> {
-  const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
-  await answer.body?.cancel();
-  return answer.status;
-}
 
 test.concurrent.skipIf(absent('redis-server'))(
   'copies that start while Redis is away live, are not ready, and serve as soon as it is there',
@@ -68,7 +55,7 @@ test.concurrent.skipIf(absent('redis-server'))(
       await redis.start();
       for (const server of [onBun, onDeno]) {
         await until(() => isReady(server));
-        expect(await upload(server)).toBe(201);
+        expect((await upload(server)).status).toBe(201);
         expect((await fetch(`${server.url}/api/v1/proxies`)).status).toBe(200);
       }
       expect(await newer.exited).toBe(3);
@@ -88,7 +75,7 @@ test.concurrent.skipIf(absent('versitygw'))(
     const env = (BLOBS_URL: string) => ({ ...QUIET, ...S3_ACCESS, BLOBS_URL });
     const [fresh, taken] = [withFolderOfItsOwn(s3.url), withFolderOfItsOwn(s3.url)];
     const owner = await startServer('bun', env(taken));
-    expect(await upload(owner)).toBe(201);
+    expect((await upload(owner)).status).toBe(201);
     await owner.stop();
     await s3.kill();
     const [first, stranger] = await Promise.all([
@@ -102,7 +89,7 @@ test.concurrent.skipIf(absent('versitygw'))(
       expect(degraded).toContain('The image store does not respond.');
       await s3.start();
       await until(() => isReady(first));
-      expect(await upload(first)).toBe(201);
+      expect((await upload(first)).status).toBe(201);
       expect(await isReady(first)).toBe(true);
       // The files of another installation stay in doubt, and are left alone.
       await until(async () =>

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { misspelled } from '../../src/cli/config.ts';
 import { withSecretFiles } from '../../src/cli/secret-files.ts';
 import { parseConfig, SECRETS, settings } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
@@ -75,10 +74,4 @@ test('other faults are reported together, without those caused by the file', asy
     WEBHOOK_SECRET_FILE: join(folder, 'none'),
   });
   expect(Object.keys(faults)).toEqual(['WEBHOOK_SECRET_FILE', 'PORT']);
-});
-
-test('the variable of a file does not count as a misspelt setting', () => {
-  expect(misspelled({ ADMIN_TOKEN_FILE: '/run/secrets/admin', ADMIN_TOKEN_FIL: 'x' })).toEqual([
-    'ADMIN_TOKEN_FIL is not a setting. Did you mean ADMIN_TOKEN_FILE?',
-  ]);
 });

@@ -12,7 +12,6 @@ test('a redis: URL names server, user, database and prefix, all optional', () =>
     database: 0,
     prefix: 'picpool',
     cluster: false,
-    wait: 0,
   });
   expect(parseRedisUrl('rediss://us%2Fer:p%40ss%3A@[::1]:7000/3?prefix=a:b')).toEqual({
     servers: [{ host: '::1', port: 7000 }],
@@ -22,13 +21,12 @@ test('a redis: URL names server, user, database and prefix, all optional', () =>
     database: 3,
     prefix: 'a:b',
     cluster: false,
-    wait: 0,
   });
   expect(parseRedisUrl('redis://:only@db?cluster=true')).toMatchObject({ password: 'only', cluster: true });
 });
 
-test('a redis: URL may name several sentinels or servers of a cluster, and how many replicas must confirm', () => {
-  expect(parseRedisUrl('redis://us:p,@ss@one,[::2]:7000,three:1/2?sentinel=main&wait=2')).toMatchObject({
+test('a redis: URL may name several sentinels or servers of a cluster', () => {
+  expect(parseRedisUrl('redis://us:p,@ss@one,[::2]:7000,three:1/2?sentinel=main')).toMatchObject({
     servers: [
       { host: 'one', port: 26_379 },
       { host: '::2', port: 7000 },
@@ -38,7 +36,6 @@ test('a redis: URL may name several sentinels or servers of a cluster, and how m
     password: 'p,@ss',
     database: 2,
     sentinel: 'main',
-    wait: 2,
   });
   expect(parseRedisUrl('redis://one,two:7000?cluster=true').servers).toEqual([
     { host: 'one', port: 6379 },
@@ -55,8 +52,6 @@ test.each([
   'redis://secret@one,two',
   'redis://secret@one,b ad?sentinel=main',
   'redis://secret@db?cluster=true&sentinel=main',
-  'redis://secret@db?cluster=true&wait=1',
-  'redis://secret@db?wait=all',
   'rediss://secret@db?sentinel=main',
 ])('%s is refused without being repeated', (url) => {
   expect(() => parseRedisUrl(url)).toThrow(RangeError);

@@ -10,7 +10,7 @@ import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import type { PasswordHasher } from '../../src/image/access/password.ts';
 import { createAlbums } from '../../src/image/albums/albums.ts';
-import { readStrayCount } from '../../src/image/maintenance/quarantine.ts';
+import { readStrayBytes } from '../../src/image/maintenance/quarantine.ts';
 import { pairLater, pairStores } from '../../src/image/maintenance/store-identity.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
 import { imageReviewRoutes } from '../../src/image/review/routes.ts';
@@ -191,7 +191,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
         images,
         versionBytes: createVersionBytes(state).total,
         maxBytes: options.maxBytes,
-        strayBytes: async () => (await readStrayCount(state)).bytes,
+        strayBytes: () => readStrayBytes(state),
         heldBytes: reviews.bytes,
         reserveBytes: 0,
         folders: [],

@@ -138,7 +138,6 @@ function createImages(data: () => Data, now: () => number): ImageStore {
       data().tombstones.delete(image.id);
       data().ends.delete(image.id);
     },
-    confirm: async () => {},
     get: async (id) => copyOf(get(id)),
     getMany: async (ids) =>
       new Map(

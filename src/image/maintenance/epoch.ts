@@ -1,3 +1,4 @@
+import { AppError, inEnglish } from '../../errors.ts';
 import { type Locks, writeHeld } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore } from '../store.ts';
@@ -57,15 +58,16 @@ export async function beginEpochs({ state, blobs }: EpochStores, folder: string)
 }
 
 /**
- * Advances the epoch of both stores, so that a restored backup of only one of them is recognised. Returns false if
- * another copy of the server is doing so, or the stores are not from the same time.
+ * Advances the epoch of both stores, so that a restored backup of only one of them is recognised. Returns false if the
+ * stores are not from the same time. Rejects with `conflict` while another copy of the server does so, or has died doing so.
  */
 export async function advanceEpoch(
   { state, blobs, locks }: EpochStores & { locks: Locks },
   folder: string,
 ): Promise<boolean> {
   const lease = await locks.acquire(LOCK, LOCK_TTL_MS);
-  if (!lease) return false;
+  if (!lease)
+    throw new AppError('conflict', inEnglish('Another copy is cleaning up.'), { retryAfterMs: 1000 });
   try {
     const epochs = await readEpochs({ state, blobs });
     if (epochFault(epochs) !== null) return false;

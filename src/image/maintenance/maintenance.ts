@@ -8,10 +8,12 @@ import type { AccessLog } from './accesses.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
 import { advanceEpoch } from './epoch.ts';
-import { LAST_RUN, NOTE_INTERVAL_MS, type ServiceTime } from './service-time.ts';
+import { NOTE_INTERVAL_MS, type ServiceTime } from './service-time.ts';
 import { survey } from './survey.ts';
 import { type SweepOptions, sweep } from './sweep.ts';
 
+/** State key: when the last scheduled cleanup ended, in ms since 1970. */
+export const LAST_RUN = 'image-cleanup-at';
 /** How much of the last accesses a crash can lose, in ms. */
 const FLUSH_INTERVAL_MS = 10_000;
 /** How often expired images are removed, in ms. */

@@ -8,14 +8,16 @@ import { strayKey } from '../records/blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { Doubts } from './doubts.ts';
 import type { ImageFile } from './files.ts';
+import type { Survey } from './survey.ts';
 
 /** The result of a sweep. */
 export interface SweepReport {
   /** Removed files of deleted images, and files whose time in quarantine was over, and their bytes. */
   removed: number;
   freedBytes: number;
-  /** Files without a record that were moved to quarantine. */
+  /** Files without a record that were moved to quarantine, and their bytes. */
   quarantined: number;
+  quarantinedBytes: number;
   /** Files in quarantine or in review that have a record, moved into place. */
   restored: number;
   /** Records whose file is missing, estimated from counts that may change meanwhile. */
@@ -35,24 +37,18 @@ const BATCH = 20;
 /** State key: what the last sweep has left in quarantine. */
 const COUNT = 'image-strays';
 
-/** The contents of the quarantine, and the number of records without a file. */
-export interface StrayCount {
-  files: number;
-  bytes: number;
-  missing: number;
-}
-
-export async function readStrayCount(state: Pick<StateStore, 'get'>): Promise<StrayCount> {
+/** Returns how many bytes the last sweep has left in quarantine. */
+export async function readStrayBytes(state: Pick<StateStore, 'get'>): Promise<number> {
   const text = await state.get(COUNT);
-  return text === null ? { files: 0, bytes: 0, missing: 0 } : (JSON.parse(text) as StrayCount);
+  return text === null ? 0 : (JSON.parse(text) as { bytes: number }).bytes;
 }
 
-export async function writeStrayCount(
+export async function writeStrayBytes(
   state: Pick<StateStore, 'setFenced'>,
   lease: Pick<Lease, 'token'>,
-  count: StrayCount,
+  bytes: number,
 ): Promise<void> {
-  await state.setFenced(COUNT, JSON.stringify(count), lease.token);
+  await state.setFenced(COUNT, JSON.stringify({ bytes }), lease.token);
 }
 
 interface QuarantineOptions {
@@ -66,24 +62,17 @@ interface QuarantineOptions {
   report: SweepReport;
 }
 
-/** Carries out the findings of a survey, checking records and marks again before each batch. */
-interface Quarantine {
-  /** Moves files without a record to quarantine. Removes those whose content is blocked. */
-  take(files: readonly ImageFile[]): Promise<void>;
-  /** Moves files into place that have a record. */
-  restore(files: readonly ImageFile[]): Promise<void>;
-  /** Removes files that have no record. */
-  remove(files: readonly ImageFile[]): Promise<void>;
-  /** Reports whether a doubt or the signal has ended it early. */
-  stopped(): boolean;
-  /** Bytes moved to quarantine. */
-  takenBytes(): number;
-}
-
-export function createQuarantine(options: QuarantineOptions): Quarantine {
-  const { images, blobs, doubts, mayStore, log, signal, report } = options;
+/**
+ * Carries out the findings of a survey, checking records and marks again before each batch: moves files into place that
+ * have a record, removes those whose image is deleted or whose time is over, and, unless that has to be confirmed, moves those
+ * without a record to quarantine, or removes them if their content is blocked. Returns false if a doubt or the signal
+ * has ended it early.
+ */
+export async function carryOut(
+  { returned, buried, expired, strays }: Survey,
+  { images, blobs, doubts, mayStore, log, signal, report }: QuarantineOptions,
+): Promise<boolean> {
   let stopped = false;
-  let takenBytes = 0;
 
   /** Runs the work for each file, with whether it has a record at this moment, until there is a doubt. */
   async function each(
@@ -118,22 +107,19 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
       return;
     }
     report.quarantined++;
-    takenBytes += file.blob.size;
+    report.quarantinedBytes += file.blob.size;
     log('warn', 'file without a record quarantined', { key: file.key, size: file.blob.size });
   }
 
-  return {
-    take: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : takeOne(file))),
-    restore: (files) =>
-      each(files, async (file, hasRecord) => {
-        if (!hasRecord || !(await blobs.move(file.blob.key, file.key))) return;
-        report.restored++;
-        log('warn', 'file put back into place: its record is there', { key: file.key });
-      }),
-    remove: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : discard(file))),
-    stopped: () => stopped,
-    takenBytes: () => takenBytes,
-  };
+  await each(returned, async (file, hasRecord) => {
+    if (!hasRecord || !(await blobs.move(file.blob.key, file.key))) return;
+    report.restored++;
+    log('warn', 'file put back into place: its record is there', { key: file.key });
+  });
+  await each([...buried, ...expired], async (file, hasRecord) => (hasRecord ? undefined : discard(file)));
+  if (report.unconfirmed === 0)
+    await each(strays, async (file, hasRecord) => (hasRecord ? undefined : takeOne(file)));
+  return !stopped;
 }
 
 /** Reports whether the administrator has blocked the content of a stored file. */

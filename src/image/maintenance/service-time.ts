@@ -19,8 +19,6 @@ const MOST_PAUSES = 1000;
 
 /** State key: the account. */
 export const SERVICE_STATE = 'image-service-time';
-/** State key: when the last scheduled cleanup ended, in ms since 1970. Older versions kept no account. */
-export const LAST_RUN = 'image-cleanup-at';
 const KEPT =
   'Idle and expired images are kept until it has run for a day; if the clock is right, picpool cleanup --confirm ends this.';
 const LOCK = 'image-service-time';
@@ -90,10 +88,7 @@ export function createServiceTime(options: ServiceTimeOptions): ServiceTime {
   async function read(): Promise<Account | null> {
     const text = await state.get(SERVICE_STATE);
     const stored = text === null ? null : (JSON.parse(text) as Account);
-    if (unstored !== null && unstored.at > (stored?.at ?? 0)) return unstored;
-    if (stored !== null) return stored;
-    const lastRun = await state.get(LAST_RUN);
-    return lastRun === null ? null : { at: Number(lastRun), pauses: [], doubt: null };
+    return unstored !== null && unstored.at > (stored?.at ?? 0) ? unstored : stored;
   }
 
   /** Returns the account as it is now, stored or not. */

@@ -8,7 +8,7 @@ import type { BlobStore, ImageStore } from '../store.ts';
 import { CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
 import { advanceEpoch, EPOCH_BLOB } from './epoch.ts';
-import { createQuarantine, type SweepReport, writeStrayCount } from './quarantine.ts';
+import { carryOut, type SweepReport, writeStrayBytes } from './quarantine.ts';
 import { mostUnasked, type Survey, survey } from './survey.ts';
 
 /** Far longer than the time between an upload's file and its record, in ms. */
@@ -43,7 +43,7 @@ export interface SweepOptions {
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
   if (!lease)
-    throw new AppError('conflict', inEnglish('A cleanup is already running.'), { retryAfterMs: 500 });
+    throw new AppError('conflict', inEnglish('A cleanup is already running.'), { retryAfterMs: 1000 });
   try {
     return await sweepAlone(options, lease, AbortSignal.any([signal, lease.lost]));
   } finally {
@@ -57,6 +57,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
     removed: 0,
     freedBytes: 0,
     quarantined: 0,
+    quarantinedBytes: 0,
     restored: 0,
     missing: 0,
     versionBytes: 0,
@@ -79,17 +80,9 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
       of: found.files,
     });
   }
-  const quarantine = createQuarantine({ images, blobs, doubts, mayStore, log, signal, report });
-  await quarantine.restore(found.returned);
-  await quarantine.remove(found.buried);
-  await quarantine.remove(found.expired);
-  if (report.unconfirmed === 0) await quarantine.take(found.strays);
-  await writeStrayCount(state, lease, {
-    files: found.quarantined.files + report.quarantined,
-    bytes: found.quarantined.bytes + quarantine.takenBytes(),
-    missing: report.missing,
-  });
-  if (quarantine.stopped()) return report;
+  const isDone = await carryOut(found, { images, blobs, doubts, mayStore, log, signal, report });
+  await writeStrayBytes(state, lease, found.quarantined.bytes + report.quarantinedBytes);
+  if (!isDone) return report;
   report.complete = true;
   // A smaller version may have been in progress when its image was deleted.
   if (found.whole) await images.dropTombstones(MIN_AGE_MS);

@@ -31,7 +31,7 @@ export interface ImageFiles {
 }
 
 interface ImageFilesOptions {
-  images: Pick<ImageStore, 'insert' | 'get' | 'confirm'>;
+  images: Pick<ImageStore, 'insert' | 'get'>;
   blobs: BlobStore;
   thumbnails: Thumbnails;
   log: Log;
@@ -56,7 +56,6 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
         const stored = await images.get(image.id).catch(() => null);
         if (stored?.deleteTokenHash !== image.deleteTokenHash) throw cause;
       }
-      await images.confirm(image.id);
     },
 
     async read(image, shape, range) {

@@ -35,7 +35,7 @@ interface ReviewsOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   blobs: BlobStore;
-  images: Pick<ImageStore, 'insert' | 'confirm' | 'get'>;
+  images: Pick<ImageStore, 'insert' | 'get'>;
   clock: Pick<Clock, 'now' | 'sleep'>;
   /** Called with each picture that was allowed; again if the decision was interrupted and is repeated. */
   onStored: (image: ImageRecord) => void;
@@ -102,7 +102,6 @@ export function createReviews({
     } catch (error) {
       if (!(error instanceof AppError && error.code === 'conflict')) throw error;
     }
-    await images.confirm(image.id);
     onStored(image);
   }
 

@@ -35,17 +35,17 @@ export async function afterKill(settings: string[]): Promise<Kept> {
 }
 
 /** Uploads to a server over Redis with a replica, which is cut off after the first image and then takes over. */
-export async function afterFailover(parameters: string): Promise<{ answered: number[]; kept: Kept }> {
+export async function afterFailover(): Promise<Kept> {
   const servers = await startReplicatedRedis();
   const { port } = servers.replica;
-  const { ids, answered, stop } = await uploadTo(`${servers.url}?${parameters}`, async (number) => {
+  const { ids, stop } = await uploadTo(servers.url, async (number) => {
     if (number !== 1) return;
     await until(async () => (await command(port, 'HLEN', '{picpool:images}:records')).startsWith(':1'));
     await command(port, 'REPLICAOF', 'NO', 'ONE');
   });
   try {
     await servers.master.kill();
-    return { answered, kept: await left(`redis://127.0.0.1:${port}`, ids) };
+    return await left(`redis://127.0.0.1:${port}`, ids);
   } finally {
     await stop();
     await servers.stop();
@@ -56,15 +56,11 @@ export async function afterFailover(parameters: string): Promise<{ answered: num
 async function uploadTo(METADATA_URL: string, after: (number: number) => Promise<void>) {
   const server = await runServer({ METADATA_URL, SERVICES: 'image' });
   const ids: string[] = [];
-  const answered: number[] = [];
   for (const number of [1, 2]) {
-    const answer = await server.upload();
-    answered.push(answer.status);
-    const { id } = await json<{ id?: string }>(answer);
-    if (answer.status === 201 && id !== undefined) ids.push(id);
+    ids.push((await json<{ id: string }>(await server.upload())).id);
     await after(number);
   }
-  return { ids, answered, stop: server.stop };
+  return { ids, stop: server.stop };
 }
 
 async function left(url: string, ids: string[]): Promise<Kept> {

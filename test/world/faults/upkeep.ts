@@ -99,7 +99,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
     name: 'a file that could not be removed is forgotten, and its tombstone dropped at once',
     changes: [
       change(`${IMAGE}/records/image-files.ts`, 'if (failed.size < MAX_REMEMBERED) failed.add(key);', ''),
-      change(`${IMAGE}/maintenance/sweep.ts`, '  await quarantine.remove(found.buried);\n', ''),
+      change(`${IMAGE}/maintenance/quarantine.ts`, '[...buried, ...expired]', 'expired'),
     ],
   },
   {
@@ -196,7 +196,7 @@ export const UPKEEP_FAULTS: readonly PutBack[] = [
   {
     name: 'files of deleted pictures stay if their removal failed once',
     changes: [
-      change(`${IMAGE}/maintenance/sweep.ts`, '  await quarantine.remove(found.buried);\n', ''),
+      change(`${IMAGE}/maintenance/quarantine.ts`, '[...buried, ...expired]', 'expired'),
       change(`${IMAGE}/maintenance/maintenance.ts`, '  await files.retryRemovals();\n', ''),
     ],
   },
