@@ -308,8 +308,9 @@ function createCodec(seams: Seams): Pick<Codec, 'convert'> {
           };
         })
         .catch((cause) => {
+          if (cause.code === 'not_an_image') throw cause;
           // A worker that dies says nothing that its caller could know.
-          throw cause instanceof AppError || happens(0.5) ? cause : new Error('conversion failed');
+          throw happens(0.5) ? cause : new Error('conversion failed');
         }),
   };
 }
