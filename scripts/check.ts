@@ -51,19 +51,20 @@ async function runAll(which: Record<string, Step>, aside: boolean): Promise<void
 
 /**
  * Runs the files of failed tests again when nothing else runs. What fails only beside other tests is unsteady: it is
- * named, and counts as passed.
+ * named, and counts as passed. Deno names the file that declares a test, such as that of a suite, and then all run again.
  */
 async function runFailedAgain({ name, step, counts }: Result): Promise<string[]> {
   const failures = counts.failures ?? [];
   const failed = [...new Set(failures.map(({ file }) => file))];
   if (failed.length === 0 || failed.length > MOST_FILES_AGAIN || failed.includes('')) return [];
   console.log(`\n── ${name}: failed tests again, alone`);
+  const areTests = failed.every((file) => file.endsWith('.test.ts'));
   const again = await step.run(
     STDOUT,
-    failed.map((file) => `./${file.replace(/^\.\//, '')}`),
+    areTests ? failed.map((file) => `./${file.replace(/^\.\//, '')}`) : undefined,
   );
-  // A runner that crashed says nothing about single tests.
-  if (again.failures?.some(({ file }) => file === '')) return [];
+  // A runner that crashed says nothing about single tests, nor does one that ran fewer than have failed.
+  if (again.failures?.some(({ file }) => file === '') || again.read < counts.failed) return [];
   counts.passed += counts.failed - again.failed;
   counts.failed = again.failed;
   counts.failures = again.failures ?? [];

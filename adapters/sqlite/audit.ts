@@ -1,6 +1,9 @@
 import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
 import type { Database } from './database.ts';
 
+/** `node:sqlite` reads text up to its first NUL only: its picture takes its place, as in Postgres. */
+const storable = (text: string) => text.replaceAll('\0', '\u2400');
+
 /** An `AuditStore` over one table. */
 export function createSqliteAudit(database: Database): AuditStore {
   const insert = database.prepare('INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING');
@@ -19,7 +22,7 @@ export function createSqliteAudit(database: Database): AuditStore {
 
   return {
     async append({ id, at, day, subject, text }, stage) {
-      database.urgent(() => insert.run(id, at, day, subject, stage, text));
+      database.urgent(() => insert.run(id, at, day, storable(subject), stage, text));
       await database.onDisk();
     },
     async advance(id, stage) {
@@ -27,7 +30,7 @@ export function createSqliteAudit(database: Database): AuditStore {
       await database.onDisk();
     },
     list: async ({ limit, after, subject }) =>
-      subject === undefined ? latest.all(after ?? null, limit) : about.all(subject, limit),
+      subject === undefined ? latest.all(after ?? null, limit) : about.all(storable(subject), limit),
     unfinished: async (limit) => open.all(limit),
     drop: async (day) => database.freeing(() => drop.all(day)).length,
   };

@@ -24,7 +24,7 @@ export function auditStoreConformance(runner: Test, open: Open<AuditStore>): voi
     assert.deepEqual(await store.unfinished(9), [{ ...strange, stage: OPEN }]);
   });
 
-  test('an entry about a name with NUL is stored and found, though Postgres writes NUL in another way', async (store) => {
+  test('an entry about a name with NUL is stored and found, though databases write NUL in another way', async (store) => {
     const strange = entry('a', { subject: 'token a\0b' });
     await store.append(strange, DONE);
     const [found] = await store.list({ limit: 9, subject: strange.subject });

@@ -73,11 +73,13 @@ const VIOLATIONS: { step: string; file: string; text: string; found: string }[] 
 /** Tests that no step needs for finding what is planted elsewhere. */
 const LEFT_OUT = ['adapters', 'api', 'conformance', 'deno', 'e2e', 'faults', 'unit'];
 
-/** A file of tests for each runner, with a test that fails, and one that is skipped. */
+/** A file of tests for each runner. */
 const SUITES = ['test/unit/planted.test.ts', 'test/deno/planted.test.ts'];
-const FAILING = `
+/** What they share, as conformance suites do: a test that fails, and one that is skipped. */
+const FAILING = `export function plant(test) {
   test('a planted test fails', () => { throw new Error('planted'); });
   test.skip('a planted test is skipped', () => {});
+}
 `;
 
 let tree = '';
@@ -124,7 +126,9 @@ test('each step of the gate finds a violation that is planted where it reads', a
 
 test('a failed test fails the gate on both runtimes, and so does a skipped one in CI', async () => {
   const imports = ["import { test } from 'bun:test';", "import { test } from 'node:test';"];
-  await Promise.all(SUITES.map((file, n) => Bun.write(join(tree, file), `${imports[n]}${FAILING}`)));
+  const planted = "import { plant } from '../support/plant.ts'; plant(test);";
+  await Bun.write(join(tree, 'test/support/plant.ts'), FAILING);
+  await Promise.all(SUITES.map((file, n) => Bun.write(join(tree, file), `${imports[n]}${planted}`)));
   for (const file of SUITES) {
     const { said, exitCode } = await gate(file);
     expect(said).toContain('a planted test fails');
