@@ -79,10 +79,7 @@ async function withBans(picpool, { check, isBan, throughPool }) {
     'an answer of the gateway itself is not a ban',
     !own.some((headers) => isBan(answer(503, headers), { gateway: true })),
   );
-  check(
-    'any other proxy can say it',
-    own.map((headers) => answer(503, headers)).every(isBan),
-  );
+  check('any other proxy can say it', own.map((headers) => answer(503, headers)).every(isBan));
 
   const asked = [];
   const send = async (proxy) => answer(asked.push(proxy) === 1 ? 403 : 200);
