@@ -38,7 +38,7 @@ import { as, type Mortal, trueTime } from './time.ts';
 export const ADMIN = 'the-administrator-of-the-world';
 /** A picture that begins with this word waits for the administrator. */
 export const SUSPECT = 'suspect';
-/** A file that begins with this word is no picture. */
+/** A file that begins with this word is not a picture. */
 export const SPOILT = 'spoilt';
 
 /** One whole copy of the image host in the simulated world. */
@@ -283,7 +283,7 @@ function createCodec(seams: Seams): Pick<Codec, 'convert'> {
       seams
         .ask('codec.convert', async (): Promise<Converted> => {
           const source = readBytes(job.input);
-          if (isSpoilt(source)) throw new AppError('not_an_image', inEnglish('The file is no picture.'));
+          if (isSpoilt(source)) throw new AppError('not_an_image', inEnglish('The file is not a picture.'));
           const made = job.smallest ? source.slice(0, Math.ceil(source.length / 4)) : source;
           writeBytes(job.output, made);
           return {
