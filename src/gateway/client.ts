@@ -238,6 +238,7 @@ export class Client implements TcpListener {
     for (let left = MOST_BLANK; left > 0 && this.inbox.peek(2)?.equals(BLANK_LINE); left--) this.take(2);
     const method = this.inbox.peek(5)?.toString('latin1').trimEnd() ?? '';
     this.#answering(voiceFor(method), () => {
+      if (this.inbox.peek(2)?.equals(BLANK_LINE)) throw badRequest('Too many blank lines come first.');
       const head = this.#readHead(this.inbox.view());
       if (head === undefined) return;
       this.#readHead = headReader();
@@ -276,8 +277,7 @@ export class Client implements TcpListener {
       if (this.hasEnded) this.serving?.ended();
     };
     // One that sends no more has usually left. If not, it is told that the pool is being filled.
-    const hasLeft = () => this.#gone || this.hasEnded;
-    const filled = host.filled(kind, admission, hasLeft);
+    const filled = host.filled(kind, admission, () => this.#gone || this.hasEnded);
     if (filled === null) serve();
     else this.#later(filled, voice, serve);
   }

@@ -19,7 +19,7 @@ const MAX_TRAILER_BYTES = 8 * 1024;
 const SPACE = 32;
 const TAB = 9;
 const HEAD_END = Buffer.from('\r\n\r\n');
-const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+const NAMED = /^[!#$%&'*+.^_`|~\w-]+:/;
 const BREAK = /[\r\n\0]/;
 /** Other control characters, which some readers refuse. */
 const CONTROLS = /[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
@@ -64,17 +64,15 @@ export function parseHead(text: string, bytes = text.length, odd: 'refuse' | 'sk
   const [line = '', ...lines] = text.split('\r\n');
   if (line.length > MAX_LINE_BYTES) throw tooLarge();
   if (BREAK.test(line)) throw new MessageFault('The first line contains a bare line break.');
-  const kept = odd === 'skip' ? lines.filter((one) => /^[^\s:]+:/.test(one) && !BREAK.test(one)) : lines;
+  const kept = odd === 'skip' ? lines.filter((one) => NAMED.test(one) && !BREAK.test(one)) : lines;
   return { line: line.replace(CONTROLS, ' '), fields: kept.map(parseField), bytes };
 }
 
 function parseField(text: string): [name: string, value: string] {
   if (text.length > MAX_LINE_BYTES) throw tooLarge();
   const colon = text.indexOf(':');
-  const name = text.slice(0, colon);
-  if (colon < 0 || !NAME.test(name) || BREAK.test(text))
-    throw new MessageFault('A header line is malformed.');
-  return [name, trimmed(text.replace(CONTROLS, ' '), colon + 1)];
+  if (!NAMED.test(text) || BREAK.test(text)) throw new MessageFault('A header line is malformed.');
+  return [text.slice(0, colon), trimmed(text.replace(CONTROLS, ' '), colon + 1)];
 }
 
 /** Returns the text from `start` on without spaces and tabs around it. `trim` would also remove other blanks. */

@@ -119,10 +119,14 @@ test.each(['country-de', 'source-empty'])(
   },
 );
 
-test('a few blank lines before a request are skipped, and many are refused', async () => {
-  const { ask } = await startWorld();
-  expect(statusLine(await ask(`${'\r\n'.repeat(50)}GET http://a.example/ HTTP/1.1`))).toContain('400 ');
-  expect(statusLine(await ask('\r\n\r\nGET http://a.example/ HTTP/1.1'))).toContain('503 No proxy');
+test('a few blank lines before a request are skipped, and many are refused at once', async () => {
+  const { ask, gateway } = await startWorld();
+  for (const count of [5, 50, 1000])
+    expect((await talk(gateway, '\r\n'.repeat(count))).text).toContain('400 Too many blank lines');
+  expect(statusLine(await ask(`${'\r\n'.repeat(5)}GET http://a.example/ HTTP/1.1`))).toContain('400 ');
+  expect(statusLine(await ask(`${'\r\n'.repeat(4)}GET http://a.example/ HTTP/1.1`))).toContain(
+    '503 No proxy',
+  );
 });
 
 test.each([

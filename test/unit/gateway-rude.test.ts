@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
@@ -128,12 +128,39 @@ describe.each([
     closers.push(() => gateway.stop());
     const socket = connect(gateway.port, '127.0.0.1').pause();
     socket.write(get(1, 'Connection: close\r\n'));
-    await until(() => gateway.journal.latest().length > 0);
+    // The journal has it as soon as the answer begins.
+    await until(() => gateway.journal.latest().length > 0 && gateway.carriers.size === 0);
     passed = 600_000;
     await gateway.empty();
     let text = '';
     for await (const bytes of socket) text += bytes;
     expect(text).toEndWith(body);
+  });
+
+  test('what a client sends ahead of the answer has to wait, also once the proxy has read its body', async () => {
+    const size = 4_000_000;
+    const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+    const proxy = createServer((socket) => onAsked(socket.on('error', () => {}).pause()));
+    closers.push(() => proxy.close());
+    const gateway = await start(`127.0.0.1:${await listening(proxy)}`);
+    const client = connect(gateway.port, '127.0.0.1').on('error', () => {});
+    const head = `POST http://${TARGET}/ HTTP/1.1\r\nHost: ${TARGET}\r\nContent-Length: ${size}\r\n\r\n`;
+    const more = Buffer.alloc(1_000_000, 'y');
+    let sent = 0;
+    const send = () => {
+      while (sent < 60 && client.write(more)) sent++;
+      client.once('drain', send);
+    };
+    client.write(head + 'x'.repeat(size), send);
+    const reading = await asked;
+    let received = 0;
+    reading.on('data', (bytes: Buffer) => (received += bytes.length)).resume();
+    await until(() => received > size);
+    // Time for far more than 60 MB.
+    await Bun.sleep(SECOND);
+    expect(sent).toBeLessThan(30);
+    for (const socket of [client, reading]) socket.destroy();
+    await untilEmpty(gateway, SECOND);
   });
 
   test("a client's faults do not count against a proxy", async () => {

@@ -4,7 +4,7 @@ import { breathe } from '../../src/lib/schedule.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { createCandidates } from '../../src/proxy/refresh/candidates.ts';
-import { createPool, draft, type Lists } from '../support/pool/pool.ts';
+import { createPool, draft, type Lists, undecided } from '../support/pool/pool.ts';
 
 type Pool = Awaited<ReturnType<typeof createPool>>;
 let pool: Pool;
@@ -241,6 +241,30 @@ describe('a refresh', () => {
     expect(known.filter((url) => !pool.network.asked.includes(url))).toEqual([]);
     const job = await pool.refresh();
     expect(job.checked).toBeGreaterThan(2000);
+  });
+
+  test('passes over those that no judge can decide, and does not leave out what a clock that was ahead has checked', async () => {
+    await open({}, { checksPerHour: 600, refreshOnStart: false });
+    const { check, working } = pool.network;
+    pool.network.check = async (endpoint, signal) =>
+      endpoint.protocol === 'https' ? undecided : check(endpoint, signal);
+    const now = pool.clock.now();
+    const saved = [
+      ['https', 1, now - 3_600_000],
+      ['http', 2, now],
+      ['http', 3, Math.max(now, Date.now()) + 86_400_000],
+    ] as const;
+    for (const [protocol, network, lastChecked] of saved) {
+      const urls = Array.from({ length: 100 }, (_, n) => `${protocol}://192.0.${network}.${n}:80`);
+      for (const url of urls) working.add(url);
+      await pool.store.save(urls.map((url) => draft(url, lastChecked, { nextCheck: now + 86_400_000 })));
+    }
+    for (let time = 0; time < 5; time++) {
+      await pool.service.refreshUnlessFresh();
+      await pool.ended();
+      await pool.clock.advance(10 * 60_000);
+    }
+    expect(new Set(pool.network.asked).size).toBe(200);
   });
 
   test('is joined by a second call, not run twice', async () => {

@@ -165,7 +165,7 @@ test('the opening of a body is read in every framing, cut anywhere, and no furth
     expect(heard('HTTP/1.1 200 OK\r\n\r\nabcd', size, true)).toEqual({ status: 200, body: 'abcd' });
     const short = 'HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n';
     expect(heard(short, size)).toEqual({ status: 403, body: 'ab' });
-    expect(heard('HTTP/1.1 204 No\r\n\r\n', size)).toEqual({ status: 204, body: '' });
+    expect(heard('HTTP/1.1 204 No\r\nX(1): y\r\n\r\n', size)).toEqual({ status: 204, body: '' });
     const encoded = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd';
     expect(heard(encoded, size)).toEqual({ status: 200, body: '' });
   }

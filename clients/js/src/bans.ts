@@ -30,7 +30,7 @@ const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * Reports whether a site refuses the exit: 403, 429, 451 or 503. What came through a `gateway` is not a ban if it is its own response; any
  * other proxy can write what only a gateway says.
  */
-export function isBan(answer: Answer, gateway = false): boolean {
+export function isBan(answer: Answer, { gateway = false }: { gateway?: boolean } = {}): boolean {
   return BANS.has(answer.status) && !(gateway && isOwn(answer));
 }
 

@@ -24,8 +24,6 @@ const WARN_GAP_MS = 10_000;
 /** How often a check is postponed because this machine had no time for it. */
 const MOST_PUT_BACK = 3;
 
-const NO_ADDRESSES: ReadonlySet<string> = new Set();
-
 export interface CheckerOptions {
   /** `http:` and `https:` URLs of pages that show the client's address; see `echo.ts` for their formats. */
   judges: readonly string[];
@@ -140,8 +138,7 @@ export function createChecker(options: CheckerOptions): Checker {
   });
 
   function refuses(endpoint: Endpoint): boolean {
-    const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
-    return isRefused(endpoint, rules);
+    return isRefused(endpoint, { allowPrivate, own: judges.ownAddresses() });
   }
 
   async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {

@@ -61,10 +61,10 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
     budget.leave(isCurrent ? taken.discovery : 0);
   }
 
-  /** Returns the number of rechecks since the copy's last report. */
+  /** Returns the number of rechecks since the copy's last report; negative if it has taken some back. */
   function newChecks({ copy: teller, beat, rechecks }: Taken): number {
     const known = heard.taken?.copy === teller ? heard.taken.rechecks : beat === 1 ? 0 : rechecks;
-    return Math.max(0, rechecks - known);
+    return rechecks - known;
   }
 
   async function hearCost(): Promise<void> {

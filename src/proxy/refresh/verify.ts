@@ -1,8 +1,9 @@
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import type { Queue, Turn } from '../discovery/queue.ts';
 import type { TrialsContext } from '../discovery/trials.ts';
 import type { Dialled } from '../proxy.ts';
-import type { Candidates } from './candidates.ts';
+import type { Candidates, Known } from './candidates.ts';
 import { showHealth } from './fetch.ts';
 import { RefreshFault, type Round, type RoundOptions } from './round.ts';
 
@@ -32,10 +33,12 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
   const { recorder, checker, clock, budget, discovery, tryEntry, logins, budgetMs, concurrency } = options;
   const { job, scope, right, signal } = round;
   const { candidates, queue, context } = work;
-  const deadline = clock.now() + budgetMs;
+  const now = clock.now();
+  const deadline = now + budgetMs;
   const failures: unknown[] = [];
   // Those that were checked longest ago, or one refresh after another would use up the checks for the same ones.
-  const good = candidates.known('good').toSorted((one, other) => one.lastChecked - other.lastChecked);
+  const rested = ({ lastChecked }: Known) => elapsedSince(lastChecked, now);
+  const good = candidates.known('good').toSorted((one, other) => rested(other) - rested(one));
   const dead = [...candidates.known('due'), ...candidates.known('dead')];
   job.candidates = good.length + dead.length + candidates.fresh.size;
   job.judge = (await checker.probe()).state;
@@ -83,6 +86,8 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
     const endpoint = { ...known, login: logins.of(known) ?? known.login ?? null };
     const result = await checker.check(endpoint, signal);
     if (result.verdict === 'unknown') {
+      // It stays among the first, and must not take the checks of all others.
+      budget.rechecks.spend(-1);
       job.judge = checker.judges().state;
       return;
     }
