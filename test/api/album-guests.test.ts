@@ -264,7 +264,11 @@ test('once uploads need a token, an invitation is valid if that of its maker all
   });
   await withServer({ ...settings, UPLOAD: 'token' }, async ({ send }) => {
     const answers = paths.map(async ([role, path]) => [role, (await send(path)).status]);
-    expect(Object.fromEntries(await Promise.all(answers))).toEqual({ upload: 200, admin: 200, moderator: 403 });
+    expect(Object.fromEntries(await Promise.all(answers))).toEqual({
+      upload: 200,
+      admin: 200,
+      moderator: 403,
+    });
   });
   await rm(folder, { recursive: true });
 });
