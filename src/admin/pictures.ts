@@ -261,21 +261,18 @@ export function queueRoutes({ desk, ...at }: PictureDesk): Route[] {
     desk.page('/reviews', (visit) => show(at, visit)),
     desk.act('/reviews', async (visit, body) => {
       const verdict = (['allow', 'block'] as const).find((one) => one === body.get('verdict'));
-      if (verdict === undefined) return '/reviews';
       const id = body.get('id') ?? '';
-      const held = await at.reviews.find(id);
-      const refused = {
-        why: reasonOf(body),
-        details: { statement: statementOf(body, visit.site), tokenHash: held?.deleteTokenHash },
-      };
+      if (verdict === undefined || !ID_PATTERN.test(id)) return '/reviews';
+      const tokenHash = (await at.reviews.find(id))?.deleteTokenHash;
+      const details = { statement: statementOf(body, visit.site), tokenHash };
+      const refused = { why: reasonOf(body), details };
       const what = `review.${verdict}`;
       const act = { what, subject: SUBJECT + id, ...visit.by, ...(verdict === 'block' && refused) };
-      // Somebody else has just decided, unless it is still there.
-      if (held !== null)
-        await at.audit.act(act).catch(async (error: unknown) => {
-          if ((await at.reviews.find(id)) !== null) throw error;
-          return ignoreGone(error);
-        });
+      // Somebody else has decided, unless it is still there. That all see what was to be blocked is a conflict.
+      await at.audit.act(act).catch(async (error: unknown) => {
+        if ((await at.reviews.find(id)) !== null) throw error;
+        return ignoreGone(error);
+      });
       return '/reviews';
     }),
   ];

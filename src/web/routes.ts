@@ -107,7 +107,7 @@ function manifest({ siteOf, path, assets, shareTo }: WebRoutesOptions, { request
 }
 
 /** Where pages are that only answer a form. */
-const ANSWERS = /\/(api\/.*|share|admin\/(login|logout|preview))$/;
+const ANSWERS = /\/(api\/.*|share|proxies\/test|answer|view|act|login|logout|preview|revoke)$/;
 
 /** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
 function pageBefore(request: Request, origin: string): string | null {

@@ -20,8 +20,6 @@ interface PageOptions {
   summary?: string;
   /** Modules of `src/web/client`, such as `upload.js`, and those they import. Their texts are sent with the page. */
   scripts?: readonly string[];
-  /** Nothing is shown before the scripts have run, where the browser can wait, because they keep what is nowhere else. */
-  waits?: boolean;
   /** `href` of this page's entry in the navigation. */
   current?: string;
   content: Html;
@@ -85,7 +83,7 @@ export function createSite(
     language,
     words,
     formats: words.formats,
-    render: ({ title, head, summary, scripts = [], waits, current, content }) =>
+    render: ({ title, head, summary, scripts = [], current, content }) =>
       html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -99,7 +97,7 @@ ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<m
 <link rel="icon" href="${fileUrl('favicon.svg')}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="${fileUrl('icon-maskable-512.png')}">
 <link rel="manifest" href="${path}/manifest.webmanifest" crossorigin="use-credentials">
-${assets.styles(scripts).map((file) => html`<link rel="stylesheet" href="${fileUrl(file)}">\n`)}${language === 'en' && html`<link rel="preload" href="${fileUrl('display.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${scripts.map((file) => html`<script type="module" src="${fileUrl(file)}"${waits && html` blocking="render"`}></script>\n`)}${assets.imports(scripts).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
+${assets.styles(scripts).map((file) => html`<link rel="stylesheet" href="${fileUrl(file)}">\n`)}${language === 'en' && html`<link rel="preload" href="${fileUrl('display.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${scripts.map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${assets.imports(scripts).map((file) => html`<link rel="modulepreload" href="${fileUrl(file)}">\n`)}${jsonElement('words', wordsOf(words, [...scripts, ...assets.imports(scripts)]))}
 ${head ?? null}
 </head>
 <body>

@@ -1,4 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
@@ -242,6 +245,32 @@ test('an invitation is only made of an object, although nothing in it is require
       'The body must be a JSON object.',
     ]);
   }
+});
+
+test('once uploads need a token, an invitation is valid if that of its maker allows them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-invites-'));
+  const settings = { DATA_DIR: folder, ADMIN_TOKEN: 'the-administrator' };
+  const paths: [role: string, path: string][] = [];
+  await withServer(settings, async ({ post }) => {
+    const admin = { authorization: 'Bearer the-administrator' };
+    const album = await json<Album>(await post('/api/albums', {}, admin));
+    for (const role of ['upload', 'admin', 'moderator']) {
+      const { token } = await json<Album>(await post('/api/admin/tokens', { name: role, role }, admin));
+      const headers = { authorization: `Bearer ${token}`, ...withToken(album) };
+      const { url } = await json<Invited>(await post(`/api/albums/${album.id}/invites`, {}, headers));
+      const { pathname, search } = new URL(url);
+      paths.push([role, pathname + search]);
+    }
+  });
+  await withServer({ ...settings, UPLOAD: 'token' }, async ({ send }) => {
+    const answers = paths.map(async ([role, path]) => [role, (await send(path)).status]);
+    expect(Object.fromEntries(await Promise.all(answers))).toEqual({
+      upload: 200,
+      admin: 200,
+      moderator: 403,
+    });
+  });
+  await rm(folder, { recursive: true });
 });
 
 test(

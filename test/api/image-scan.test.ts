@@ -189,6 +189,11 @@ describe('a picture in review', () => {
       const decide = () => visitor.post('/admin/reviews', { form, id: String(id), verdict: 'block' });
       const answers = await Promise.all([decide(), decide()]);
       expect(answers.map(({ headers }) => headers.get('location'))).toEqual(Array(2).fill('/admin/reviews'));
+      const shown = String((await json(await upload(server, 'review'))).id);
+      const later = (verdict: string) => visitor.post('/admin/reviews', { form, id: shown, verdict });
+      expect([(await later('allow')).status, (await later('allow')).status]).toEqual([303, 303]);
+      // Who meant to keep it from everyone must hear that all see it.
+      expect((await later('block')).status).toBe(409);
       const lost = String((await json(await upload(server, 'review'))).id);
       await Bun.$`find ${server.folder} -name ${`*${lost}*`} -delete`;
       expect((await visitor.post('/admin/reviews', { form, id: lost, verdict: 'allow' })).status).toBe(404);

@@ -312,6 +312,9 @@ describe('the words of a page', () => {
     [`${ORIGIN}/api/upload`, '/'],
     [`${ORIGIN}/share`, '/'],
     [`${ORIGIN}/admin/preview`, '/'],
+    // A block that would hit the moderator ends here.
+    [`${ORIGIN}/admin/act`, '/'],
+    [`${ORIGIN}/proxies/test`, '/'],
     ['nonsense', '/'],
   ])('lead from %s to %s', async (referer, location) => {
     expect((await choose('language=zh-CN', referer)).headers.get('location')).toBe(location);

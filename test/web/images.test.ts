@@ -33,8 +33,6 @@ test('the first page is small', async () => {
   expect(bytes).toBeLessThan(60_000);
 });
 
-describe('seeing and deleting', () => {});
-
 describe('without scripts', () => {
   const off = { javaScriptEnabled: false };
 

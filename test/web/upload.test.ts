@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { photo, privatePhoto, quarters } from '../support/images/images.ts';
+import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { startScanner } from '../support/scanner.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
@@ -111,6 +111,17 @@ describe('a picture that is chosen', () => {
       const card = cardOf(page, 'where.jpg');
       await card.getByText(/^\d+ KB to [\d.]+ KB, location removed · 1600/).waitFor();
       await card.getByText('Anyone with the link · 3 views · expires in 1 hour').waitFor();
+    });
+  });
+
+  test('tells what it has lost', async () => {
+    await visit('/', async (page) => {
+      await page.getByText('More options').click();
+      await page.getByLabel('Format').selectOption('jpeg');
+      await choose(page, file('moving.gif', await animation('gif')));
+      await cardOf(page, 'moving.gif')
+        .getByText(/Only the first picture was kept/)
+        .waitFor();
     });
   });
 

@@ -122,7 +122,6 @@ function uploadedPage(site: Site, items: readonly UploadedItem[], back: string):
   return site.render({
     title: words.uploadedTitle,
     scripts: ['copy.js', 'image.js'],
-    waits: true,
     content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
 <p>${words.keepDeleteLinks}</p>
 ${items.map((item, index) => itemOf(site, item, index))}

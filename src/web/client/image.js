@@ -2,9 +2,11 @@
 import { finishPage, manage } from './manage.js';
 import { addMine, findMine, removeMine } from './mine.js';
 
-// Pictures uploaded by form, or from the menu of a phone, also belong to this browser.
-for (const made of document.querySelectorAll('[data-mine]'))
+// Pictures uploaded by form, or from the menu of a phone, also belong to this browser. The page is shown once they do.
+for (const made of document.querySelectorAll('[data-mine]')) {
   addMine(JSON.parse(made.getAttribute('data-mine') ?? '{}'));
+  made.removeAttribute('data-mine');
+}
 
 // The browser that uploaded it may change it, and delete it even if its address has changed.
 const link = document.querySelector('a[data-delete]');
