@@ -205,7 +205,8 @@ interface MigrationTarget extends ImageTarget {
   metadata: Pick<Stores, 'images' | 'state'> | null;
 }
 
-const MOST_TRIES = 60;
+/** With a pause of a second, longer than the lock of a copy that died. */
+const MOST_TRIES = 70;
 
 /**
  * Asks again for as long as the answer is to try later: a command can wait until a large pool has been read, clients of
