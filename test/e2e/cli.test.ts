@@ -336,12 +336,13 @@ test('upload makes an album of what it uploads, and prints its link last and its
   );
   await symlink(loop, loop);
   await writeFile(empty, '');
-  const none = await cli(['upload', '--album', 'Empty', join(folder, 'none.jpg'), loop, empty, folder], {
+  const none = await cli(['upload', '--album', 'Empty', join(folder, 'caf\uFFFD.jpg'), loop, empty, folder], {
     env,
   });
   expect([none.code, none.stdout]).toEqual([1, '']);
   expect(none.stderr).not.toContain('Album token');
   expect(none.stderr).toContain(`${loop}: It cannot be read (ELOOP).`);
+  expect(none.stderr).toContain('or its name is not UTF-8: send it as standard input, with --filename.');
   // Such as `<(command)` of a shell.
   Bun.spawnSync(['mkfifo', pipe]);
   const piped = cli(['upload', '--album', 'Piped', loop, pipe], { env });
