@@ -154,7 +154,11 @@ const ALBUM = { id: 'string', url: 'string', token: 'string' } as const;
 
 function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<typeof ALBUM>> {
   const headers = { 'content-type': 'application/json' };
-  return client.ask('POST', '/api/albums', ALBUM, { body: JSON.stringify({ title }), headers });
+  const body = JSON.stringify({ title });
+  return client.ask('POST', '/api/albums', ALBUM, { body, headers }).catch((error: unknown) => {
+    // If only the answer was lost, the next file would make a second one.
+    throw error instanceof CommandError ? new ServerAway(error.message) : error;
+  });
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;

@@ -343,6 +343,8 @@ test('upload makes an album of what it uploads, and prints its link last and its
   expect(none.stderr).not.toContain('Album token');
   expect(none.stderr).toContain(`${loop}: It cannot be read (ELOOP).`);
   expect(none.stderr).toContain('or its name is not UTF-8: send it as standard input, with --filename.');
+  const refused = await cli(['upload', '--album', 'x'.repeat(1000), ...files], { env });
+  expect(refused.stderr).toContain(`Not tried: ${files[1]}\n`);
   // Such as `<(command)` of a shell.
   Bun.spawnSync(['mkfifo', pipe]);
   const piped = cli(['upload', '--album', 'Piped', loop, pipe], { env });
