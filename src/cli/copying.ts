@@ -205,7 +205,7 @@ interface MigrationTarget extends ImageTarget {
   metadata: Pick<Stores, 'images' | 'state'> | null;
 }
 
-/** With a pause of a second, longer than the lock of a copy that died. */
+/** A server beside a sweep may have died while it cleaned up: with a pause of a second, longer than its lock lasts. */
 const MOST_TRIES = 70;
 
 /**
