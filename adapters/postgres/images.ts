@@ -61,7 +61,6 @@ export function createPostgresImages(
       throw new AppError('conflict', message('Image {id} already exists.', { id: image.id }));
     },
 
-    // The commit has waited for everything that the server was configured to wait for.
     get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
 
     newer: createNewer(connection),

@@ -1,11 +1,10 @@
-import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
 import { AppError, message } from '../../src/errors.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { type Database, openDatabase } from './database.ts';
 import { full, isDamage, mayBeFull } from './errors.ts';
-import { openReserve } from './reserve.ts';
+import { openReserve, spaceBeside } from './reserve.ts';
 
 /** A check reads some 80 MB a second on one shared core, and blocks the event loop, but a start must be quick. */
 const MOST_BYTES = 16 * 2 ** 20;
@@ -28,19 +27,14 @@ export async function openChecked(
     const database = await open().catch((error: unknown) => {
       if (!mayBeFull(error)) throw error;
       if (reserve.release()) return open();
-      throw hasRoom(path) ? error : full(error);
+      // The first of the additional files takes 32 KiB.
+      throw spaceBeside(path) < 32 * 1024 ? full(error) : error;
     });
     if (isDue) await checkPages(database, path);
     return database;
   } catch (error) {
     throw isDamage(error) ? damaged(path, error) : error;
   }
-}
-
-/** Reports whether SQLite can create its additional files, of which the first takes 32 KiB. */
-function hasRoom(path: string): boolean {
-  const { bavail, bsize } = statfsSync(dirname(path));
-  return bavail * bsize >= 32 * 1024;
 }
 
 /** Must be called before the file is opened: its log is removed when the last connection is closed. */

@@ -57,7 +57,6 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       await database.onDisk();
     },
 
-    // It is already on the disk.
     get: async (id) => byId.get(id),
 
     getMany: async (ids) => new Map(byIds.all(JSON.stringify(ids)).map((image) => [image.id, image])),

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { Log } from '../../src/lib/logger.ts';
+import { spaceBeside } from './reserve.ts';
 import type { Migration } from './schema.ts';
 
 /** The part of a database that a migration needs. */
@@ -39,9 +40,8 @@ export function migrateFile(
   const from = versionOf(database);
   if (from > 0 && from < migrations.length) {
     const copy = `${path}-schema${from}`;
-    const { bavail, bsize } = statfsSync(dirname(path));
     const size = statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
-    if (size > Math.min(MOST_BYTES, (bavail * bsize) / 2)) {
+    if (size > Math.min(MOST_BYTES, spaceBeside(path) / 2)) {
       log('warn', 'no copy of the records is kept before the upgrade: too large', { bytes: size });
     } else if (keepCopy(database, { from, path, copy })) {
       log('info', 'copy of the records kept before the upgrade', { copy });

@@ -19,6 +19,12 @@ export interface Reserve {
   renew(): void;
 }
 
+/** Returns how much space the disk of a file has, in bytes. */
+export function spaceBeside(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  return bavail * bsize;
+}
+
 /** Opens the reserve, a file beside the database at `path` that the first `renew` creates. */
 export function openReserve(path: string): Reserve {
   const file = `${path}-reserve`;
@@ -28,8 +34,7 @@ export function openReserve(path: string): Reserve {
   function take(isWhole: boolean): void {
     try {
       const missing = BYTES - sizeNow();
-      const { bavail, bsize } = statfsSync(dirname(path));
-      if (missing <= 0 || (isWhole && missing > bavail * bsize)) return;
+      if (missing <= 0 || (isWhole && missing > spaceBeside(path))) return;
       // Not zeros, which would take no space on a compressing file system.
       appendFileSync(file, randomFillSync(Buffer.allocUnsafe(missing)), { mode: 0o600 });
     } catch {

@@ -4,6 +4,7 @@ import { openStores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { integer } from '../config-values.ts';
 import { doubtsOf } from '../findings/stores.ts';
+import { FILES_MISSING } from '../image/maintenance/missing-files.ts';
 import type { BlobInfo } from '../image/store.ts';
 import { countOf, readableBytes } from '../lib/format.ts';
 import { masked } from '../lib/masked.ts';
@@ -79,8 +80,8 @@ standard error names; 1: it is incomplete, or was not made; 3: the database is d
           terminal,
         });
         // Older backups may be all that is left of lost records. What files are lost was told.
-        if (copied.lost.length === 0)
-          copied.faults.push(...((await doubtsOf(source)) ?? []).map(({ text }) => text));
+        const doubts = ((await doubtsOf(source)) ?? []).map(({ text }) => text);
+        copied.faults.push(...doubts.filter((text) => copied.lost.length === 0 || text !== FILES_MISSING));
         await copy.state.set(BEGAN, began.toISOString());
         await copy.close();
         const backup = await storeBackup(known, path, { began, files });

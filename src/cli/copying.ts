@@ -205,7 +205,8 @@ interface MigrationTarget extends ImageTarget {
   metadata: Pick<Stores, 'images' | 'state'> | null;
 }
 
-const MOST_TRIES = 60;
+/** A server beside a sweep may have died while it cleaned up: with a pause of a second, longer than its lock lasts. */
+const MOST_TRIES = 70;
 
 /**
  * Asks again for as long as the answer is to try later: a command can wait until a large pool has been read, clients of

@@ -71,7 +71,7 @@ standard error names; 1: something is missing, and standard error says what.
         return target.blobs !== null && (await haveSameFiles(source.blobs, target.blobs, folder));
       });
       if (isSame) throw usageError('The new stores must differ from the old ones.');
-      await requireUsed(source.state, from.metadata);
+      await requireUsed(source, from.metadata);
       if (target.blobs !== null && (await holdsBackups(target.blobs)))
         throw usageError(`--to-blobs ${NOT_FOR_A_SERVER}`);
       for (const [old, next] of [

@@ -3,6 +3,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
 import { SERVICE_STATE } from '../image/maintenance/service-time.ts';
+import { systemClock } from '../lib/clock.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
@@ -10,6 +11,7 @@ import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
 import type { Surroundings } from './command.ts';
+import { askPatiently } from './copying.ts';
 import { usageError } from './exit.ts';
 
 /** The stores from the settings, for a command that uses them beside the server. */
@@ -33,7 +35,7 @@ export async function withStores<T>(
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {
-    await requireUsed(stores.state, config.METADATA_URL);
+    await requireUsed(stores, config.METADATA_URL);
     await refuseMoved(stores.state);
     return await work({ ...stores, config, log, folder: temporaryFolder(config) });
   } finally {
@@ -45,8 +47,10 @@ export async function withStores<T>(
  * Rejects if nothing has ever been stored at the URL: a wrong prefix or database is as empty as a new one, and a backup
  * of it would take the place of the good ones.
  */
-export async function requireUsed({ keys }: Pick<Stores['state'], 'keys'>, url: string): Promise<void> {
-  if ((await keys()).length > 0) return;
+export async function requireUsed({ state, images, proxies }: Stores, url: string): Promise<void> {
+  if ((await state.keys()).length > 0) return;
+  if ((await askPatiently(images.summary, systemClock)).images > 0) return;
+  if ((await askPatiently(proxies.summary, systemClock)).total > 0) return;
   throw usageError(
     `No server has used ${masked('METADATA_URL', url)} yet. Is it the one of the server, with its database and prefix? If it is new, start the server once.`,
   );

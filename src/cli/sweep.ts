@@ -80,7 +80,6 @@ async function sweepAll(stores: OpenedStores, doubts: ReturnType<typeof createDo
     confirmed: true,
   };
   const { signal } = new AbortController();
-  // A server beside this command may be cleaning up, which takes seconds, or have died doing so, which a lock outlives by a minute.
   const inTurn = () => askPatiently(() => sweep(options, signal), systemClock);
   const sum = await inTurn();
   for (let last = sum; last.complete && last.quarantined + last.removed > 0; ) {

@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { FORMATS } from '../codec/format.ts';
@@ -92,18 +92,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     }
     const client = createClient(options.url, env);
     const password = await passwordFrom(options['password-file']);
-    // Files that are missing leave no empty album.
-    const wantsAlbum = options.album !== undefined && operands.some(isThere);
-    const album = wantsAlbum ? await makeAlbum(client, options.album ?? '') : null;
-    // Now, because nothing else has it if the uploads are interrupted.
-    if (album) terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
-    const fields = {
-      album: album?.id,
-      album_token: album?.token,
-      password,
-      strip_exif: options['keep-exif'] ? 'false' : undefined,
-      ...given,
-    };
+    let album: Answer<typeof ALBUM> | null = null;
+    const fields = { password, strip_exif: options['keep-exif'] ? 'false' : undefined, ...given };
     const tokens = openKeptTokens(env);
     // A server may have another name in its links than here, and be asked by either to delete.
     const keep = async ({ id, url, delete_token: token }: Answer<typeof UPLOADED>) => {
@@ -117,9 +107,16 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     let failed = 0;
     for (const [index, path] of operands.entries()) {
       try {
-        const sent = URL_FORM.test(path) ? orderOf(path, fields) : { body: await formOf(path, fields) };
+        const file = URL_FORM.test(path) ? null : await readWhole(path);
+        // Files that cannot be read leave no empty album.
+        if (options.album !== undefined && album === null) {
+          album = await makeAlbum(client, options.album);
+          // Now, because nothing else has it if the uploads are interrupted.
+          terminal.say(`Album token, to change or delete ${album.url}: ${album.token}`);
+        }
+        const all = { album: album?.id, album_token: album?.token, ...fields };
         const uploaded = await client.ask('POST', '/api/upload', UPLOADED, {
-          ...sent,
+          ...(file === null ? orderOf(path, all) : { body: formOf(file, path, all) }),
           timeoutMs: TIMEOUT_MS,
         });
         await keep(uploaded).catch((error: unknown) => {
@@ -157,7 +154,11 @@ const ALBUM = { id: 'string', url: 'string', token: 'string' } as const;
 
 function makeAlbum(client: Pick<Client, 'ask'>, title: string): Promise<Answer<typeof ALBUM>> {
   const headers = { 'content-type': 'application/json' };
-  return client.ask('POST', '/api/albums', ALBUM, { body: JSON.stringify({ title }), headers });
+  const body = JSON.stringify({ title });
+  return client.ask('POST', '/api/albums', ALBUM, { body, headers }).catch((error: unknown) => {
+    // If only the answer was lost, the next file would make a second one.
+    throw error instanceof CommandError ? new ServerAway(error.message) : error;
+  });
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
@@ -167,17 +168,14 @@ function orderOf(url: string, fields: Fields): Call {
   return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
 }
 
-async function formOf(path: string, fields: Fields): Promise<FormData> {
+function formOf(file: Blob, path: string, fields: Fields): FormData {
   const body = new FormData();
   for (const [name, field] of Object.entries(fields)) {
     if (field !== undefined) body.set(name, String(field));
   }
-  body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
+  body.set('image', file, path === '-' ? 'image' : basename(path));
   return body;
 }
-
-const isThere = (path: string) =>
-  path === '-' || URL_FORM.test(path) || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 async function readWhole(path: string): Promise<Blob> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];

@@ -93,5 +93,13 @@ describe('files without a record', () => {
     });
     expect((await run('sweep', '--confirm')).code).toBe(0);
     expect(await run('sweep')).toMatchObject({ code: 0, stdout: expect.not.stringContaining('older') });
+    // All that is left are the records of the images.
+    await withStores(async ({ state }) => {
+      for (const key of await state.keys()) await state.remove(key);
+    });
+    expect(await run('sweep')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('The records have lost the value'),
+    });
   }, 180_000);
 });

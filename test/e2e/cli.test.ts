@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
@@ -331,9 +331,25 @@ test('upload makes an album of what it uploads, and prints its link last and its
   });
   expect(stderr).toMatch(/^Album token, to change or delete \S+: \w{32}\n/);
   expect(stderr).toContain(` ${album}: `);
-  const none = await cli(['upload', '--album', 'Empty', join(folder, 'none.jpg')], { env });
+  const [loop = '', empty = '', pipe = ''] = ['loop.jpg', 'empty.jpg', 'pipe.jpg'].map((name) =>
+    join(folder, name),
+  );
+  await symlink(loop, loop);
+  await writeFile(empty, '');
+  const none = await cli(['upload', '--album', 'Empty', join(folder, 'caf\uFFFD.jpg'), loop, empty, folder], {
+    env,
+  });
   expect([none.code, none.stdout]).toEqual([1, '']);
   expect(none.stderr).not.toContain('Album token');
+  expect(none.stderr).toContain(`${loop}: It cannot be read (ELOOP).`);
+  expect(none.stderr).toContain('or its name is not UTF-8: send it as standard input, with --filename.');
+  const refused = await cli(['upload', '--album', 'x'.repeat(1000), ...files], { env });
+  expect(refused.stderr).toContain(`Not tried: ${files[1]}\n`);
+  // Such as `<(command)` of a shell.
+  Bun.spawnSync(['mkfifo', pipe]);
+  const piped = cli(['upload', '--album', 'Piped', loop, pipe], { env });
+  Bun.spawn(['sh', '-c', 'cat "$1" >"$0"', pipe, files[0] ?? '']);
+  expect((await piped).stdout).toMatch(/\/i\/\w{12}\n\S+\/a\/\w{12}\n$/);
 });
 
 test('upload has the server fetch what is a URL', async () => {

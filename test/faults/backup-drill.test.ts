@@ -3,13 +3,17 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openRecords } from '../../adapters/open.ts';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
+import { EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { withSchema } from '../support/stores/postgres.ts';
 import { type PostgresServer, startPostgres } from '../support/stores/postgres-server.ts';
+import { image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
 import {
@@ -237,11 +241,18 @@ test('records that are lost, or of a prefix that no server uses, take the place 
     const { code, stderr } = await cli(words.split(' '), { env: onServers.env });
     expect([code, stderr]).toEqual(unused);
   }
+  // Older records also name pictures that were deleted since.
+  const { DATA_DIR = '' } = onDisk.env;
+  const records = await openRecords(`sqlite:${DATA_DIR}/picpool.db`, { runtime: bunRuntime });
+  await records.state.set(EPOCH_STATE, '0');
+  await records.images.insert(image({ id: 'deletedSince' }));
+  await records.close();
+  expect(await backup(onDisk.env)).toEqual([1, expect.stringContaining('older than the files')]);
   await onDisk.lose.records();
   expect(await (await begin()).stop()).toBe(0);
   expect(await backup(onDisk.env)).toEqual([1, expect.stringContaining('no older one was removed')]);
   const { stdout } = await cli(['restore', target, '--list'], { env: onDisk.env });
-  expect(stdout.trim().split('\n')).toHaveLength(2);
+  expect(stdout.trim().split('\n')).toHaveLength(3);
 }, 60_000);
 
 test('the place of the images is refused, by whatever name it goes', async () => {

@@ -146,10 +146,14 @@ describe.if(canMount)('a disk that', () => {
       const script = '"$0" test/support/stores/full-disk.ts "$1"';
       const mount = `mount -t tmpfs -o size=8m tmpfs "$1" && ${script} store && ${script} fill && ${script} delete`;
       const without = `rm -f "$1"/picpool.db-reserve && ${script} fill && ${script} delete`;
-      const words = ['sh', '-c', `${mount} && ${without}`, process.execPath, folder];
+      const doctor = 'DATA_DIR="$1" "$0" src/main.ts doctor --offline >&2';
+      const words = ['sh', '-c', `${mount} && ${without}; ${doctor}`, process.execPath, folder];
       const child = Bun.spawn([...NAMESPACE, ...words], { stderr: 'pipe' });
       expect(await child.stdout.text()).toBe('removed\n');
-      expect(await child.stderr.text()).toContain('The disk of the database is full.');
+      const said = await child.stderr.text();
+      expect(said).toContain('The disk of the database is full.');
+      expect(said).toMatch(/record store .* is full\..*\n +Give it more space/);
+      expect(said).toMatch(/image conversion +There is no space left in .*\n +Free some space/);
     }));
 
   test('becomes read-only under conversion processes that die lets others start when it is writable again', async () => {

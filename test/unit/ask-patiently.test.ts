@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
 import { askPatiently } from '../../src/cli/copying.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
+import { CLEANUP_LOCK_TTL_MS } from '../../src/image/maintenance/cleanup.ts';
+import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
 
 function createClock() {
   const pauses: number[] = [];
@@ -27,5 +29,13 @@ test('a command gives up on what lasts, and in the end on what does not', async 
   await expect(askPatiently(() => Promise.reject(lasting), clock)).rejects.toBe(lasting);
   expect(clock.pauses).toEqual([]);
   await expect(askPatiently(() => Promise.reject(later), clock)).rejects.toBe(later);
-  expect(clock.pauses).toHaveLength(59);
+  expect(clock.pauses).toHaveLength(69);
+});
+
+test('a sweep that a command asks for outlasts the lock of a copy that has died', async () => {
+  const clock = createClock();
+  const held = { locks: { acquire: async () => null } } as unknown as SweepOptions;
+  const ask = () => sweep(held, new AbortController().signal);
+  await expect(askPatiently(ask, clock)).rejects.toMatchObject({ code: 'conflict' });
+  expect(clock.pauses.reduce((sum, ms) => sum + ms)).toBeGreaterThan(CLEANUP_LOCK_TTL_MS);
 });
