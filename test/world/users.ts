@@ -101,7 +101,8 @@ export function createUser(name: string, around: Surroundings) {
     const begun = trueTime();
     const { removedAt: wasRemoved, removedBy, openSince: since, openBy } = picture;
     const open = new Set(picture.open);
-    const isHeld = picture.inReview && !picture.wasAllowed;
+    const wasInReview = picture.inReview;
+    const isHeld = wasInReview && !picture.wasAllowed;
     const [isFirst, askedAt] = [picture.waiting === 0, picture.askedAt];
     picture.waiting++;
     picture.askedAt = begun;
@@ -131,7 +132,10 @@ export function createUser(name: string, around: Surroundings) {
     const isTimed = picture.expiresIn !== null;
     const isTimely = begun > ledger.timelySince && !picture.byWrongClock;
     const mustBeThere =
-      !isStruck && begun > picture.at + GRACE_MS && (!isTimed || (isTimely && ledger.keepsTime));
+      !isStruck &&
+      !wasInReview &&
+      begun > picture.at + GRACE_MS &&
+      (!isTimed || (isTimely && ledger.keepsTime));
     if (mustBeThere && mustStay(picture, begun, ledger)) {
       ledger.examined.kept++;
       if ([404, 410].includes(answer.status))
