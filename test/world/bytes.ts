@@ -155,7 +155,8 @@ export async function runBytes(
         drained() {},
         ended: () => client.end.end(),
         closed(fault) {
-          if (fault === null) client.read.end();
+          // Who resets the connection himself has seen no end of it.
+          if (fault === null && client.way !== 'resets') client.read.end();
           // What answers an odd request may not be an answer to what it was meant to be.
           if (fault === null && client.bad !== '' && !isOdd) {
             broken.add(`client ${index} gets what is not HTTP: ${client.bad}`);
