@@ -2,6 +2,7 @@ import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
+import { storable } from '../../src/lib/storable.ts';
 import type { Server } from '../servers.ts';
 import {
   classify,
@@ -227,7 +228,11 @@ function createAsker(
   noteAnswer: () => void,
 ): Ask {
   return async <Row extends object>(text: string, values: readonly Value[] = []) => {
-    const statement = sql.unsafe<Row[]>(text, values.map(storable), { prepare: true });
+    const statement = sql.unsafe<Row[]>(
+      text,
+      values.map((value) => (typeof value === 'string' ? storable(value) : value)),
+      { prepare: true },
+    );
     note(statement);
     try {
       const rows = await statement;
@@ -320,11 +325,6 @@ async function look(sql: Sql, server: Server, mustWrite: boolean): Promise<Probe
   }
   // A pooler gives its clients other process IDs.
   return { server, isDirect: found.state.pid === row?.pid };
-}
-
-/** Postgres stores no NUL: its picture takes its place, here and in every search for the text. */
-function storable(value: Value): Value {
-  return typeof value === 'string' ? value.replaceAll('\0', '\u2400') : value;
 }
 
 /** Returns an array as a literal of SQL. */

@@ -1,8 +1,6 @@
 import type { AuditStore, StagedEntry } from '../../src/audit/store.ts';
+import { storable } from '../../src/lib/storable.ts';
 import type { Database } from './database.ts';
-
-/** `node:sqlite` reads text up to its first NUL only: its picture takes its place, as in Postgres. */
-const storable = (text: string) => text.replaceAll('\0', '\u2400');
 
 /** An `AuditStore` over one table. */
 export function createSqliteAudit(database: Database): AuditStore {
