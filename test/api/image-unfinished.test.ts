@@ -93,6 +93,20 @@ describe('a removal whose answer is lost', () => {
       await expectGone(world, image.raw_url);
     }));
 
+  test('stays noted by the one who took it over, whatever the one does who began it and was alive after all', () =>
+    withHost(async ({ host, lose }) => {
+      const { id } = await host.upload(png);
+      const business = { kind: 'deletion', at: host.clock.ms, images: [await host.images.get(id)] };
+      await host.state.set('image-unfinished:of-the-slow', JSON.stringify(business));
+      host.clock.ms += 11 * 60_000;
+      lose('remove');
+      await host.service.removeEnded();
+      await host.state.remove('image-unfinished:of-the-slow');
+      expect(await noted(host)).toBe(1);
+      await host.service.removeEnded();
+      expect(await noted(host)).toBe(0);
+    }));
+
   test('is told if the store carries it out while it is being finished', () => {
     let isAway = true;
     return withHost(

@@ -184,12 +184,13 @@ export function createUser(name: string, around: Surroundings) {
   const wasRemovedSince = (picture: Picture, since: number) =>
     ledger.events.some(({ type, id, at }) => type === 'removed' && id === picture.id && at >= since);
 
-  /** A view counts once it is written down, which a copy cannot do while it does not reach the records, nor once it is dead. */
+  /** A view counts once it is written down: by a copy that lives, does not stand still, and reaches the records. */
   function noteView(picture: Picture, at: number, how: { by: Copy; isFirst: boolean }): void {
     const { by, isFirst } = how;
     later(NOTED_MS, () => {
       if (!by.isAlive && !by.hasEnded) return;
-      if (by.isAlive && trueTime() - by.unwrittenAt < NOTED_MS) return noteView(picture, at, how);
+      const hinderedAt = Math.max(by.unwrittenAt, by.frozenUntil ?? 0);
+      if (by.isAlive && trueTime() - hinderedAt < NOTED_MS) return noteView(picture, at, how);
       // What was idle may have been on its way out of a store that was late.
       if (!ledger.isCalm && wasRemovedSince(picture, at)) return;
       picture.seenAt = Math.max(picture.seenAt, at);

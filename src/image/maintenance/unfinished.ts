@@ -9,6 +9,8 @@ import type { ImageStore } from '../store.ts';
 
 /** Beginning of the state keys of what is under way. */
 const PREFIX = 'image-unfinished:';
+/** End of the keys of what was taken over. */
+const TAKEN = ':taken';
 /** What was begun longer ago, and is not under way in this process, was begun by one that died. */
 const DEAD_MS = 10 * 60_000;
 /** How often to look for that, in ms. */
@@ -71,24 +73,8 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
   const running = new Set<string>();
   /** Known to this process, and to be finished. */
   const open = new Map<string, Business>();
-  /** Known to this process alone. */
-  const unnoted = new Set<string>();
+  const { unnoted, note, strike } = createNotes(options);
   let lookedAt = Number.NEGATIVE_INFINITY;
-
-  /** Without it only this process knows: a full store must not keep anything from being deleted. */
-  async function note(key: string, business: Business): Promise<void> {
-    unnoted.add(key);
-    await state
-      .set(key, JSON.stringify(business))
-      .then(() => unnoted.delete(key))
-      .catch((cause) => log('warn', 'unfinished work not noted', { cause }));
-  }
-
-  /** A note that stays is found later, and leads to nothing but a second event. */
-  async function strike(key: string): Promise<void> {
-    unnoted.delete(key);
-    await state.remove(key).catch(() => {});
-  }
 
   const newKey = () => PREFIX + createDeleteToken(random);
 
@@ -129,14 +115,22 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
     await strike(key);
   }
 
-  /** Takes over what a process that died has left. */
+  /**
+   * Takes over what a process that died has left, under another key: that process may be alive after all, and strikes
+   * out its own note when it finds that nothing is left to do.
+   */
   async function look(): Promise<void> {
     if (elapsedSince(lookedAt, now(), 0) < LOOK_MS) return;
     for (const key of await state.keys()) {
-      if (!key.startsWith(PREFIX) || running.has(key) || open.has(key)) continue;
+      if (!key.startsWith(PREFIX) || running.has(key)) continue;
+      const taken = key.endsWith(TAKEN) ? key : key + TAKEN;
+      if (open.has(key) || open.has(taken)) continue;
       const text = await state.get(key);
       const business = text === null ? null : (JSON.parse(text) as Business);
-      if (business && elapsedSince(business.at, now()) >= DEAD_MS) open.set(key, business);
+      if (!business || elapsedSince(business.at, now()) < DEAD_MS) continue;
+      await note(taken, business);
+      open.set(taken, business);
+      if (key !== taken && !unnoted.has(taken)) await strike(key);
     }
     lookedAt = now();
   }
@@ -187,6 +181,29 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
       } catch (cause) {
         log('warn', 'unfinished work is tried again', { count: open.size, cause });
       }
+    },
+  };
+}
+
+/** What must outlive this process. `unnoted`: what is known to it alone. */
+function createNotes({ state, log }: Pick<UnfinishedOptions, 'state' | 'log'>) {
+  const unnoted = new Set<string>();
+  return {
+    unnoted,
+
+    /** Without it only this process knows: a full store must not keep anything from being deleted. */
+    async note(key: string, business: Business): Promise<void> {
+      unnoted.add(key);
+      await state
+        .set(key, JSON.stringify(business))
+        .then(() => unnoted.delete(key))
+        .catch((cause) => log('warn', 'unfinished work not noted', { cause }));
+    },
+
+    /** A note that stays is found later, and leads to nothing but a second event. */
+    async strike(key: string): Promise<void> {
+      unnoted.delete(key);
+      await state.remove(key).catch(() => {});
     },
   };
 }
