@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createHolders } from '../../src/access/holders.ts';
+import { createTokens } from '../../src/access/tokens.ts';
+import { createIssuer, tokenRoutes } from '../../src/admin/token-routes.ts';
 import { createApp } from '../../src/app.ts';
 import { createAudit } from '../../src/audit/audit.ts';
 import type { Codec, Converted } from '../../src/codec/codec.ts';
@@ -178,6 +181,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       newId: () => bytes(16).toString('hex'),
       hide: (peer) => peer,
     });
+    const monotonic = () => performance.now();
     const blocks = createBlocks({ ...stores, now: Date.now });
     const service = await createImageService({
       ...stores,
@@ -195,7 +199,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
         heldBytes: reviews.bytes,
         reserveBytes: 0,
         folders: [],
-        now: () => performance.now(),
+        now: monotonic,
       }),
       mayStore: blocks.mayStore,
       async holdBack(image, path) {
@@ -220,6 +224,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       random: bytes,
       log,
     });
+    const tokens = createTokens({ state, random: bytes, now: Date.now });
     const siteOf = web.siteOf;
     const app = createApp({
       web,
@@ -232,6 +237,7 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
             ...imageRoutes({ service, albums, basePath: '', siteOf }),
             ...imageReviewRoutes(reviews, audit),
             ...adminRoutes(blocks, audit),
+            ...tokenRoutes({ tokens, issuer: createIssuer(tokens, audit), readUsage: async () => ({}) }),
           ],
           stats: async () => statsView(await service.summary(), limits),
           statsAnswer,
@@ -242,12 +248,13 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
         publicUrl: undefined,
         adminToken: ADMIN,
       }),
+      holders: createHolders({ tokens, limiter, mostBytes: 0, now: monotonic }),
       limits: null,
       health: [],
       publicUrl: undefined,
       allowedHosts: ['img.example'],
       log,
-      now: () => performance.now(),
+      now: monotonic,
     });
     if (!paired) void pairLater(pair, death.signal);
     service.start();

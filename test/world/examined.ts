@@ -9,7 +9,8 @@ const KINDS = [
   'counted',
   'album',
   'review',
-  'blocked',
+  'block',
+  'token',
   'dated',
 ] as const;
 /** Those that none is without. */

@@ -1,9 +1,9 @@
 import type { ImageEvent } from '../../src/image/service.ts';
 import type { Album } from './albums.ts';
-import type { Blockable } from './blocks.ts';
 import type { Copy } from './copy.ts';
 import type { Disaster } from './disasters.ts';
 import type { Examined } from './examined.ts';
+import type { Switch } from './switches.ts';
 import { HOUR, MINUTE, SECOND } from './time.ts';
 
 /** The number of views of a picture that are given back if they are broken off. */
@@ -84,7 +84,7 @@ export interface Message {
 export interface Ledger {
   pictures: Map<string, Picture>;
   albums: Album[];
-  blockables: Blockable[];
+  switches: Switch[];
   failures: Failure[];
   events: { type: ImageEvent['type']; id: string; at: number }[];
   messages: Message[];

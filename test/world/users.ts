@@ -1,9 +1,9 @@
 import { createAlbumUser } from './albums.ts';
-import { createBlocker } from './blocks.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy } from './copy.ts';
 import { isDuring } from './disasters.ts';
 import { GIVEN_BACK, GRACE_MS, type Ledger, mustStay, NOTED_MS, type Picture } from './ledger.ts';
+import { createAdministrator } from './switches.ts';
 import { HOUR, later, MINUTE, pause, SECOND, stirring, trueTime } from './time.ts';
 import { read } from './transfers.ts';
 import { createUploader } from './uploads.ts';
@@ -370,7 +370,7 @@ export function createUser(name: string, around: Surroundings) {
   }
 
   const albums = createAlbumUser({ ask, ledger, breaks });
-  const blocks = createBlocker({ ask, ledger, breaks });
+  const administrator = createAdministrator({ ask, ledger, breaks });
   const upload = createUploader({ name, ask, ledger, breaks, view });
 
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
@@ -379,7 +379,7 @@ export function createUser(name: string, around: Surroundings) {
     [0.19, () => view()],
     [0.02, peek],
     [0.11, albums.act],
-    [0.04, blocks.act],
+    [0.04, administrator.act],
     [0.08, () => viewSmall()],
     [0.08, () => remove()],
     [0.06, change],
@@ -402,6 +402,6 @@ export function createUser(name: string, around: Surroundings) {
     viewSmall,
     makeAlbum: albums.make,
     lookAtAlbum: albums.look,
-    tryBlocked: blocks.lookAtAll,
+    trySwitches: administrator.lookAtAll,
   };
 }

@@ -16,7 +16,7 @@ export function createVisitor(user: User, { ledger }: { ledger: Ledger }) {
     pictures().filter((picture) => picture.isFavourite && mustStay(picture, trueTime(), ledger));
 
   return {
-    tryBlocked: user.tryBlocked,
+    trySwitches: user.trySwitches,
     /** Views the favourites, and sees to it that there are some, in an album. */
     async keepUp(): Promise<void> {
       if (favourites().length < FAVOURITES) await user.upload({ isFavourite: true });

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
 import type { ImageLimits } from '../../src/image/upload/quota.ts';
-import { blockables } from './blocks.ts';
 import { strikeAgain } from './bursts.ts';
 import { between, bytes, chance, happens, oneOf, resetChance, whole } from './chance.ts';
 import { type Copy, startCopy } from './copy.ts';
@@ -25,6 +24,7 @@ import {
 import { createRecordsModel } from './records-model.ts';
 import { CALM, type Course, createSeams, dieHalfway, killNowAndThen } from './seams.ts';
 import { openSqliteRecords } from './sqlite-records.ts';
+import { switches } from './switches.ts';
 import { DAY, HOUR, later, MINUTE, passUntil, pause, resetTime, SECOND, stirring, trueTime } from './time.ts';
 import { createUser, type User } from './users.ts';
 import { createVisitor } from './visitor.ts';
@@ -133,7 +133,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   const ledger = {
     pictures: new Map(),
     albums: [],
-    blockables: blockables(),
+    switches: switches(),
     failures: [],
     events: [] as { type: ImageEvent['type']; id: string; at: number }[],
     messages: [] as Message[],
@@ -343,7 +343,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   async function lookBack(): Promise<string[]> {
     const world = { ledger, records, files };
     await visitor.viewFavourites();
-    await visitor.tryBlocked();
+    await visitor.trySwitches();
     const broken = await brokenPromises({
       ...world,
       get: (path, password) =>
