@@ -2,7 +2,7 @@ import { happens, oneOf, whole } from './chance.ts';
 import { isDuring } from './disasters.ts';
 import { GRACE_MS, type Ledger, mustStay, type Picture } from './ledger.ts';
 import { trueTime } from './time.ts';
-import type { Ask } from './users.ts';
+import type { Answer, Ask } from './users.ts';
 
 /** An album as its owner knows it. */
 export interface Album {
@@ -39,8 +39,8 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
   const added = (pictures: readonly Picture[]) =>
     pictures.map(({ id, token }) => ({ id, delete_token: token }));
 
-  /** Sends something about an album. Returns whether it was acknowledged; what was not may have been done. */
-  async function change(album: Album, method: string, path: string, body?: object): Promise<boolean> {
+  /** Sends something about an album. Returns the answer that acknowledges it; what none does may have been done. */
+  async function change(album: Album, method: string, path: string, body?: object): Promise<Answer | null> {
     const since = trueTime();
     const answer = await ask(method, `/api/albums/${album.id}${path}`, {
       headers: { 'x-album-token': album.token, 'content-type': 'application/json' },
@@ -48,11 +48,14 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
     });
     const { disaster } = ledger;
     if (disaster?.store === 'records' && isDuring(disaster, since, trueTime())) album.isDoubtful = true;
-    if (typeof answer === 'string') return false;
+    if (typeof answer === 'string') return null;
     if (!album.isDoubtful && [400, 401, 403].includes(answer.status))
       breaks(`the owner of the album ${album.id} may not ${method}${path}`);
-    return answer.status === 200;
+    return [200, 201].includes(answer.status) ? answer : null;
   }
+
+  /** Returns an album of his own that stands. */
+  const standing = () => oneOf(own.filter(({ removalAskedAt }) => removalAskedAt === null));
 
   async function make(pictures = some(4)): Promise<Album | undefined> {
     if (pictures.length === 0) return;
@@ -101,7 +104,7 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
   async function reorder(album: Album): Promise<void> {
     if (album.maybe.size > 0 || album.pictures.length < 2) return;
     const wanted = [...album.pictures].reverse();
-    album.isOrdered &&= await change(album, 'PATCH', '', { images: wanted });
+    album.isOrdered &&= (await change(album, 'PATCH', '', { images: wanted })) !== null;
     if (album.isOrdered) album.pictures = wanted;
   }
 
@@ -122,6 +125,8 @@ export function createAlbumUser({ ask, ledger, breaks }: Around) {
   return {
     make,
     look,
+    change,
+    standing,
     /** Does something with an album. */
     async act(): Promise<void> {
       const made = own.length === 0 || happens(0.2) ? await make() : undefined;

@@ -8,6 +8,7 @@ const KINDS = [
   'received',
   'counted',
   'album',
+  'guest',
   'review',
   'block',
   'token',

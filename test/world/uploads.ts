@@ -4,7 +4,7 @@ import { isDuring } from './disasters.ts';
 import { type Ledger, mustStay, type Picture } from './ledger.ts';
 import { later, MINUTE, pause, SECOND, trueTime } from './time.ts';
 import { formOf } from './transfers.ts';
-import type { Ask } from './users.ts';
+import type { Answer, Ask, Unanswered } from './users.ts';
 
 const HOST = 'http://img.example';
 const LIVES = { '10m': 10 * MINUTE, '20m': 20 * MINUTE, '45m': 45 * MINUTE, '2h': 120 * MINUTE };
@@ -19,31 +19,43 @@ interface Around {
   view(picture: Picture, share: number): Promise<void>;
 }
 
+/** Where a guest uploads, and who is told what came of it: the ID of what was acknowledged, or `null`. */
+export interface Entrance {
+  path: string;
+  told(answer: Answer | Unanswered, id: string | null): void;
+}
+
 /** Creates a function that uploads as a user does, and notes what was promised to him. */
 export function createUploader({ name, ask, ledger, breaks, view }: Around) {
   let serial = 0;
 
   /** Uploads one picture, or several; `mustWait`: one that waits for the administrator. */
-  async function upload({ mustWait = false, isFavourite = false } = {}): Promise<void> {
-    const isPlain = mustWait || isFavourite;
+  async function upload({
+    mustWait = false,
+    isFavourite = false,
+    entrance = null as Entrance | null,
+  } = {}): Promise<void> {
+    const isPlain = mustWait || isFavourite || entrance !== null;
     const many = !isPlain && happens(0.25) ? whole(2, 3) : 1;
     const names = Array.from({ length: many }, () => `${name}-${serial++}.webp`);
     const suspect = mustWait || (!isPlain && many === 1 && happens(0.15));
     const contents = names.map((one) => (suspect ? `${SUSPECT} ` : '') + one.padEnd(whole(300, 3000), '.'));
-    const wishes: Record<string, string> = isFavourite
-      ? {}
-      : {
-          ...(happens(0.25) && { expires_in: oneOf(['10m', '20m', '45m', '2h']) }),
-          ...(happens(0.25) && { max_views: String(whole(1, 3)) }),
-          ...(happens(0.2) && { password: 'open sesame' }),
-        };
+    const wishes: Record<string, string> =
+      isFavourite || entrance
+        ? {}
+        : {
+            ...(happens(0.25) && { expires_in: oneOf(['10m', '20m', '45m', '2h']) }),
+            ...(happens(0.25) && { max_views: String(whole(1, 3)) }),
+            ...(happens(0.2) && { password: 'open sesame' }),
+          };
     const query = new URLSearchParams({ ...wishes, ...(many === 1 && { filename: names[0] ?? '' }) });
     const sentAt = trueTime();
     const form = many > 1 ? formOf(names, contents) : null;
     const leaves = !isFavourite && happens(0.1);
     let by: Copy | null = null;
     let wasWrong = false;
-    const answer = await ask('POST', `/api/upload?${query}`, {
+    const path = entrance?.path ?? '/api/upload?';
+    const answer = await ask('POST', `${path}&${query}`, {
       body: form?.body ?? contents[0] ?? '',
       headers: { 'content-type': form?.type ?? 'application/octet-stream' },
       // Mostly while it is being stored.
@@ -53,6 +65,7 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
         wasWrong = copy.skewMs !== 0;
       },
     });
+    if (typeof answer === 'string' || answer.status !== 201) entrance?.told(answer, null);
     // Nobody can know whether it was stored.
     if (answer === 'lost') return tryAgain(suspect);
     const isDoubtful = isDuring(ledger.disaster, sentAt, trueTime());
@@ -101,6 +114,7 @@ export function createUploader({ name, ask, ledger, breaks, view }: Around) {
         isFavourite,
       };
       ledger.pictures.set(one, picture);
+      entrance?.told(answer, image.id);
       // Who was told when it ends may look whether it has.
       if (picture.expiresIn !== null && happens(0.5))
         later(picture.expiresIn + between(0, 20) * SECOND, () => void view(picture, 1));

@@ -2,6 +2,7 @@ import { createAlbumUser } from './albums.ts';
 import { between, chance, happens, oneOf, whole } from './chance.ts';
 import { ADMIN, type Copy } from './copy.ts';
 import { isDuring } from './disasters.ts';
+import { createHost } from './guests.ts';
 import { GIVEN_BACK, GRACE_MS, type Ledger, mustStay, NOTED_MS, type Picture } from './ledger.ts';
 import { createAdministrator } from './switches.ts';
 import { HOUR, later, MINUTE, pause, SECOND, stirring, trueTime } from './time.ts';
@@ -81,7 +82,11 @@ export function createUser(name: string, around: Surroundings) {
     if (init.ended) void answered.then(init.ended);
     const answer = await Promise.race([stirring(answered), gone]);
     // Only an upload whose conversion failed has nothing better to say.
-    if (typeof answer !== 'string' && answer.status === 500 && !path.startsWith('/api/upload'))
+    if (
+      typeof answer !== 'string' &&
+      answer.status === 500 &&
+      !(method === 'POST' && /\/(upload|add)(\?|$)/.test(path))
+    )
       breaks(`${method} ${path} is answered 500`);
     trace(`${name} ${method} ${path} ${typeof answer === 'string' ? answer : answer.status} by ${copy.name}`);
     return answer;
@@ -372,13 +377,15 @@ export function createUser(name: string, around: Surroundings) {
   const albums = createAlbumUser({ ask, ledger, breaks });
   const administrator = createAdministrator({ ask, ledger, breaks });
   const upload = createUploader({ name, ask, ledger, breaks, view });
+  const receive = createHost({ ledger, albums, upload, breaks });
 
   const ACTIONS: readonly (readonly [number, () => Promise<void>])[] = [
-    [0.27, () => upload()],
+    [0.22, () => upload()],
     [0.01, async () => void (await Promise.all([upload({ mustWait: true }), upload({ mustWait: true })]))],
     [0.19, () => view()],
     [0.02, peek],
     [0.11, albums.act],
+    [0.05, receive],
     [0.04, administrator.act],
     [0.08, () => viewSmall()],
     [0.08, () => remove()],
