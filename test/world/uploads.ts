@@ -19,7 +19,7 @@ interface Around {
   view(picture: Picture, share: number): Promise<void>;
 }
 
-/** Where a guest uploads, and who is told what came of it: the ID of what was acknowledged, or `null`. */
+/** Where a guest uploads, and who is told how it ended: the ID of what was acknowledged, or `null`. */
 export interface Entrance {
   path: string;
   told(answer: Answer | Unanswered, id: string | null): void;

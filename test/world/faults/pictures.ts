@@ -263,4 +263,24 @@ export const PICTURE_FAULTS: readonly PutBack[] = [
     ],
     proof: 'hanging',
   },
+  {
+    name: 'other copies obey a token that was revoked',
+    changes: [change('src/access/tokens.ts', 'const BELIEVED_MS = 500;', 'const BELIEVED_MS = 3_600_000;')],
+  },
+  {
+    name: 'of two guests at once, both get the last place',
+    changes: [
+      change(`${IMAGE}/albums/invites.ts`, 'pictures.slice(0, roomIn(invite, present))', '[...pictures]'),
+    ],
+  },
+  {
+    name: 'an invitation that was revoked lets guests in',
+    changes: [
+      change(
+        `${IMAGE}/albums/invites.ts`,
+        'return withGuests({ ...guests, invites: left }',
+        'return withGuests({ ...guests }',
+      ),
+    ],
+  },
 ];
