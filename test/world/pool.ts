@@ -112,6 +112,7 @@ export async function runPool(
   const seams = createSeams(tell, (copy) => {
     copy.isAlive = false;
   });
+  seams.repeats = options.copies > 1;
   const truths = new Map<string, Truth>();
   const { listed } = options;
   const entries = Array.from({ length: 2 * listed }, (_, index) => ({

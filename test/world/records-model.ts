@@ -129,6 +129,9 @@ function createImages(data: () => Data, now: () => number): ImageStore {
     return size === data().counted ? [] : [fail(`The counts cover ${data().counted} of ${size} images.`)];
   };
 
+  const hasEnded = (id: string) =>
+    (data().ends.get(id) ?? Number.NEGATIVE_INFINITY) > now() - END_REMEMBERED_MS;
+
   return {
     async insert(image) {
       if (get(image.id))
@@ -199,6 +202,7 @@ function createImages(data: () => Data, now: () => number): ImageStore {
         .map((image) => ({ ...image })),
     async takeView(id, token, until) {
       const row = get(id);
+      if (row?.views.has(token)) return true;
       if (!row || row.image.viewsLeft === null || row.image.viewsLeft <= 0) return false;
       row.image.viewsLeft--;
       row.views.add(token);
@@ -207,7 +211,8 @@ function createImages(data: () => Data, now: () => number): ImageStore {
     },
     async endView(id, token, seen) {
       const row = get(id);
-      if (!row?.views.delete(token)) return false;
+      // It has ended already: the answer was lost.
+      if (!row?.views.delete(token)) return hasEnded(id);
       if (!seen) {
         row.image.viewsLeft = (row.image.viewsLeft ?? 0) + 1;
         row.endsAt = row.image.expiresAt;
@@ -225,7 +230,7 @@ function createImages(data: () => Data, now: () => number): ImageStore {
       const endsAt = get(id)?.endsAt ?? null;
       return endsAt !== null && endsAt <= time && end(id);
     },
-    hasEnded: async (id) => (data().ends.get(id) ?? Number.NEGATIVE_INFINITY) > now() - END_REMEMBERED_MS,
+    hasEnded: async (id) => hasEnded(id),
     recent: async ({ offset, limit, after }) =>
       [...data().rows.values()]
         .map(({ image }) => image)
@@ -377,7 +382,7 @@ function createLocks(
       };
       const token = await ask('locks.acquire', async () => {
         const known = held.get(name);
-        if (known && known.until > now()) return null;
+        if (known && known.until > now() && known.owner !== owner) return null;
         // As the real ones do: by the server's clock in microseconds.
         const next = Math.max((known?.token ?? 0) + 1, Math.floor(now() * 1000));
         held.set(name, { owner, token: next, until: now() + ttlMs });

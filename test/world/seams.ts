@@ -89,6 +89,8 @@ export interface Seams {
   lastStep: string | null;
   /** What has no space left: nothing can be added there, but removed. */
   full: 'records' | 'files' | null;
+  /** Whether the records are those of a server, whose adapter sends again what was not answered. */
+  repeats: boolean;
   /** Latency of most calls, in ms; `null`: every answer comes at once, and nothing goes wrong. */
   latencyMs: number | null;
   /** Returns the same, whose methods are called through the seam. */
@@ -99,7 +101,16 @@ export interface Seams {
 
 /** @param trace called with what happens, in order; @param kill ends a copy. */
 export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) => void): Seams {
-  const seams: Seams = { trouble: CALM, burst: null, lastStep: null, full: null, latencyMs: 1, around, ask };
+  const seams: Seams = {
+    trouble: CALM,
+    burst: null,
+    lastStep: null,
+    full: null,
+    repeats: false,
+    latencyMs: 1,
+    around,
+    ask,
+  };
 
   /** Does the work in nobody's name: what is on its way arrives even if its sender has died. */
   function arrive<T>(afterMs: number, work: () => Promise<T>): Promise<PromiseSettledResult<T>> {
@@ -142,6 +153,7 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
     if (copy && !copy.isAlive) return forever();
     if (fate < refused + hangs + lost) {
       tell('loses its answer');
+      if (seams.repeats && isRepeated(name) && happens(0.5)) return again(name, work);
       await pause(happens(0.5) ? wayMs() : PATIENCE_MS);
       throw away('the connection broke');
     }
@@ -155,6 +167,20 @@ export function createSeams(trace: (line: string) => void, kill: (copy: Mortal) 
     }
     if (answer.status === 'rejected') throw answer.reason;
     return answer.value;
+  }
+
+  /** Asks a second time, as adapters for servers do. */
+  async function again<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const copy = current();
+    await pause(between(20, 1500));
+    trace(`${copy?.name ?? '-'} ${name} is repeated`);
+    const answer = await arrive(1, work);
+    if (copy?.isAlive === false) return forever();
+    if (answer.status === 'fulfilled') return answer.value;
+    // They recognise what they have inserted.
+    const isInserted = name.endsWith('.insert') && (answer.reason as AppError).code === 'conflict';
+    if (!isInserted) throw answer.reason;
+    return undefined as T;
   }
 
   function around<T extends object>(name: string, inner: T): T {
@@ -210,6 +236,9 @@ const ADDING = {
 };
 /** What copies ask for every two seconds, although nobody changes it in a world: the time is better spent otherwise. */
 const UNCHANGED = 'cookie-secret';
+/** Calls of the records that are sent again when their answer is lost: all but those that must not come twice. */
+const isRepeated = (name: string) => /^(images|albums|state|audit|locks)\./.test(name) && !ONCE.has(name);
+const ONCE = new Set(['images.remove', 'images.removeIdle', 'images.removeEnded']);
 /** Methods that ask nobody. */
 const OWN = new Set(['images.preparing', 'images.prepare', 'proxies.version']);
 

@@ -130,6 +130,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
   const seams = createSeams(tell, (copy) => {
     copy.isAlive = false;
   });
+  seams.repeats = options.copies > 1 && !options.real;
   const ledger = {
     pictures: new Map(),
     albums: [],
