@@ -287,9 +287,6 @@ export const settings = {
     'If the service does not respond: `refuse` uploads (503) or `allow` them.',
   ),
   BLOCK_HASHES: optional(text(undefined, 'File of SHA-256 and MD5 hashes of uploads that are refused.')),
-  IMAGE_ACCESS_TOKEN: bearerToken(
-    'Bearer token for `POST /api/accesses`, where a cache in front reports the images it served; off if not set.',
-  ),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
   AUDIT_LOG: optional(
@@ -319,7 +316,6 @@ export const SECRETS = [
   'METRICS_TOKEN',
   'MCP_READ_TOKEN',
   'MCP_WRITE_TOKEN',
-  'IMAGE_ACCESS_TOKEN',
   'IMAGE_SCAN_SECRET',
   'WEBHOOK_SECRET',
 ] as const satisfies (keyof Config)[];

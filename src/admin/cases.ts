@@ -1,5 +1,6 @@
 import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
+import { cutText } from '../image/upload/filename.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import { holding, type Locks, writeHeld } from '../lib/locks.ts';
@@ -117,7 +118,7 @@ export function createCases(options: CasesOptions): Cases {
         one.count++;
         one.receipts.push(sha256(secret));
         if (one.reports.length < MOST_TEXTS)
-          one.reports.push({ ...report, text: report.text.slice(0, MAX_TEXT) });
+          one.reports.push({ ...report, text: cutText(report.text, MAX_TEXT) });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });

@@ -2,6 +2,7 @@ import { SESSION_COOKIE, SESSION_MS, type Session, type Sessions } from '../acce
 import { AppError } from '../errors.ts';
 import { readForm } from '../http/read-body.ts';
 import { type Call, form, type Route, route } from '../http/route.ts';
+import { cutText } from '../image/upload/filename.ts';
 import { isSecret } from '../lib/secret.ts';
 import { type Html, html } from '../web/html.ts';
 import { icon } from '../web/icons.ts';
@@ -192,7 +193,7 @@ export function reasonOf(body: URLSearchParams): Reason {
 
 /** Returns what the uploader is told: what a moderator has written, or the template of the reason. */
 export function statementOf(body: URLSearchParams, { words }: Site): string {
-  return body.get('statement')?.trim().slice(0, MAX_TEXT) || words.admin.statements[reasonOf(body)];
+  return cutText(body.get('statement')?.trim() ?? '', MAX_TEXT) || words.admin.statements[reasonOf(body)];
 }
 
 /** The reason, and what the uploader is told, which may be edited. */

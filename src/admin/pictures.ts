@@ -15,6 +15,7 @@ import { privateFile } from '../image/serve/serve.ts';
 import type { ImageService } from '../image/service.ts';
 import { createNetworkList, sharedNetworks } from '../lib/address.ts';
 import { readableBytes } from '../lib/format.ts';
+import { breathe } from '../lib/schedule.ts';
 import { type Html, html } from '../web/html.ts';
 import {
   type createDesk,
@@ -164,6 +165,8 @@ async function chosen({ service }: PictureDesk, body: URLSearchParams) {
   return { images, block, targets: targetsOf(images, block) };
 }
 
+type Chosen = Awaited<ReturnType<typeof chosen>>;
+
 /** Resolves with `null` for what somebody else has removed. */
 export function ignoreGone(error: unknown): null {
   if (error instanceof AppError && ['not_found', 'gone'].includes(error.code)) return null;
@@ -183,12 +186,12 @@ function targetsOf(images: readonly ImageRecord[], block: Block): string[] {
 }
 
 /** Counts how many stored pictures each block would have kept out. */
-async function hitBy(at: PictureDesk, { images, block, targets }: Awaited<ReturnType<typeof chosen>>) {
+async function hitBy(at: PictureDesk, { block, targets }: Pick<Chosen, 'block' | 'targets'>) {
   const counts = new Map(targets.map((target) => [target, 0]));
   if (block === 'look') {
-    for (const image of images) {
-      const alike = await at.looks.alike(image, MOST_SEARCHED);
-      counts.set(`phash ${image.phash}`, alike.length);
+    for (const target of targets) {
+      counts.set(target, await at.looks.count(target.replace('phash ', '')));
+      await breathe();
     }
   } else if (block !== 'none') {
     for await (const batch of latest(at)) {
@@ -206,7 +209,7 @@ async function hitBy(at: PictureDesk, { images, block, targets }: Awaited<Return
 async function preview(at: PictureDesk, { site, session, context }: Visit, body: URLSearchParams) {
   const { images, block, targets } = await chosen(at, body);
   const { admin } = site.words;
-  const hit = await hitBy(at, { images, block, targets });
+  const hit = await hitBy(at, { block, targets });
   const content = html`<p>${admin.hits(images.length)}</p>
 <form class="stack" method="post" action="${at.home}/act">${formField(session)}<input type="hidden" name="block" value="${block}">
 <ul class="admin-grid small">${images.map(({ id }) => html`<li><label><input type="checkbox" name="id" value="${id}" checked> ${id}</label><img src="${at.home}/picture/${id}?w=160" alt="" loading="lazy"></li>`)}</ul>

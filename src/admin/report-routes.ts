@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
+import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
@@ -175,7 +176,7 @@ async function reportByApi(at: ReportParts, { body, context }: Call<{ body: type
 async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URLSearchParams }>) {
   const [kind, id] = [body.get('kind') === 'album' ? 'album' : 'image', body.get('id') ?? ''];
   const text = body.get('text')?.trim() ?? '';
-  const contact = body.get('contact')?.trim().slice(0, MAX_CONTACT) ?? '';
+  const contact = cutText(body.get('contact')?.trim() ?? '', MAX_CONTACT);
   const receipt = await record(at, context, { [kind]: id, reason: reasonOf(body), text, contact });
   return new Response(null, {
     status: 303,

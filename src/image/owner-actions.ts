@@ -1,5 +1,7 @@
 import type { Audit, Logged } from '../audit/audit.ts';
 import { AppError, inEnglish } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { holding, type Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import { sha256 } from '../lib/secret.ts';
 import { type Deleter, type DeletionRights, sameHash } from './access/deletion-rights.ts';
@@ -60,6 +62,8 @@ interface OwnerActionsOptions {
   onRemoved: (image: ImageRecord) => Promise<void>;
   unfinished: Pick<Unfinished, 'during' | 'settle'>;
   audit: Pick<Audit, 'act' | 'carry' | 'once' | 'about'>;
+  locks: Locks;
+  clock: Pick<Clock, 'sleep'>;
   now: () => number;
   log: Log;
 }
@@ -81,6 +85,8 @@ export function createOwnerActions({
   onRemoved,
   unfinished,
   audit,
+  locks,
+  clock,
   now,
   log,
 }: OwnerActionsOptions): OwnerActions {
@@ -105,7 +111,7 @@ export function createOwnerActions({
 
   return {
     inReview,
-    ...createDecisions(audit),
+    ...createDecisions(audit, { locks, clock }),
     mayRemove: rights.mayRemove,
 
     async change(id, wish, by) {
@@ -164,7 +170,10 @@ export function createOwnerActions({
 }
 
 /** What the audit log tells uploaders, and keeps of their answers. */
-function createDecisions(audit: Pick<Audit, 'about' | 'once'>): Pick<OwnerActions, 'decision' | 'answer'> {
+function createDecisions(
+  audit: Pick<Audit, 'about' | 'once'>,
+  parts: Pick<OwnerActionsOptions, 'locks' | 'clock'>,
+): Pick<OwnerActions, 'decision' | 'answer'> {
   async function decision(id: string, token: string): Promise<Decision | null> {
     const acts = ID_PATTERN.test(id) ? await audit.about(SUBJECT + id) : [];
     const refused = new Set(acts.map(({ details }) => details?.of));
@@ -180,12 +189,14 @@ function createDecisions(audit: Pick<Audit, 'about' | 'once'>): Pick<OwnerAction
   }
   return {
     decision,
-    async answer(id, token, text, peer) {
-      const known = await decision(id, token);
-      if (known === null) throw notFound();
-      if (known.answered) throw new AppError('conflict', 'You have already answered.');
-      const act = { what: ANSWER, subject: SUBJECT + id, who: 'uploader', peer, why: text };
-      await audit.once(act, async () => {});
-    },
+    // Many at once would also drive the decision out of what is read about the picture.
+    answer: (id, token, text, peer) =>
+      holding({ ...parts, name: 'image-answers' }, async () => {
+        const known = await decision(id, token);
+        if (known === null) throw notFound();
+        if (known.answered) throw new AppError('conflict', 'You have already answered.');
+        const act = { what: ANSWER, subject: SUBJECT + id, who: 'uploader', peer, why: text };
+        await audit.once(act, async () => {});
+      }),
   };
 }

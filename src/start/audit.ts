@@ -49,13 +49,14 @@ function appending(path: string) {
 function posting(url: string) {
   const fetch = lazySafeFetch(true);
   return async (line: string): Promise<void> => {
-    const { status } = await fetch(url, {
+    const { status, discard } = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: line,
       timeoutMs: TELL_MS,
       maxBytes: 64 * 1024,
     });
+    discard();
     if (status >= 300) throw new AppError('unavailable', inEnglish(`AUDIT_LOG answered ${status}.`));
   };
 }

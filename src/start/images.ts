@@ -4,7 +4,6 @@ import type { Config } from '../config.ts';
 import { type FindingSource, warn } from '../findings/finding.ts';
 import { answering, conditionFindings, fileSources, recordSources } from '../findings/readiness.ts';
 import { createRecount } from '../http/limits.ts';
-import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { handoverRoutes } from '../image/handover.ts';
 import type { Upkeep } from '../image/maintenance/upkeep.ts';
@@ -47,7 +46,6 @@ export async function startImages({
   const looks = createLookIndex(stores.images, now);
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
   const recounted = (rates: Rates) => ({ limiter, rates, maxUploadBytes: limits.maxUploadBytes, onRefused });
-  const accessToken = config.IMAGE_ACCESS_TOKEN;
   return {
     name: 'Image host',
     basePath: config.IMAGE_BASE_PATH,
@@ -73,7 +71,6 @@ export async function startImages({
       oembedRoute({ service, basePath, siteOf: web.siteOf }),
       ...imageAdminRoutes({ service, basePath, looks }),
       ...imageReviewRoutes(reviews, operations.audit),
-      ...imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now }),
     ],
     home: (site, request) =>
       imageHome(site, request, {

@@ -106,7 +106,7 @@ function manifest({ siteOf, path, assets, shareTo }: WebRoutesOptions, { request
   });
 }
 
-/** Where pages are that only answer a form. */
+/** Where pages are that only answer a form; a deletion has the path of its question. */
 const ANSWERS = /\/(api\/.*|share|proxies\/test|answer|view|act|login|logout|preview|revoke)$/;
 
 /** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
@@ -114,7 +114,8 @@ function pageBefore(request: Request, origin: string): string | null {
   const referrer = request.headers.get('referer');
   if (referrer === null || !URL.canParse(referrer)) return null;
   const page = new URL(referrer);
-  return page.origin === origin && !ANSWERS.test(page.pathname) ? page.pathname + page.search : null;
+  const isAnswer = ANSWERS.test(page.pathname) || page.search === '?deleted';
+  return page.origin === origin && !isAnswer ? page.pathname + page.search : null;
 }
 
 interface ManifestOptions {

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
@@ -16,6 +17,8 @@ const hosts = imageHosts();
 let leaving: AbortController | null = null;
 /** Called before a picture is removed. */
 let whenRemoved: (id: string) => Promise<void> = async () => {};
+/** How the store of albums fails. `unheard`: it repeats what it has done. `leaving`: it does that, and is away from then on. */
+let trouble: 'none' | 'unheard' | 'leaving' | 'away' = 'none';
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 
@@ -23,7 +26,18 @@ beforeAll(async () => {
   picture = new Uint8Array(await photo(60, 40));
   host = await hosts.start({
     adminToken: 'admin-token',
-    change: ({ log, images }) => ({
+    change: ({ log, images, albums }) => ({
+      albums: {
+        ...albums,
+        async replace(album) {
+          const known = trouble;
+          const isDone = known !== 'away' && (await albums.replace(album));
+          if (known === 'none') return isDone;
+          trouble = known === 'unheard' ? 'none' : 'away';
+          if (known === 'unheard') return false;
+          throw new AppError('unavailable', inEnglish('no answer'));
+        },
+      },
       images: {
         ...images,
         async remove(id) {
@@ -126,6 +140,33 @@ describe('an invitation', () => {
     leaving = null;
     expect([lost.status, await usedOf(album), await idsIn(album)]).toEqual([400, [0], []]);
     expect((await add(link, formOf({}, 2))).status).toBe(201);
+  });
+
+  test('counts a picture once, and is made and revoked once, if a store repeats what it was not heard to have done', async () => {
+    const album = await makeAlbum();
+    trouble = 'unheard';
+    const link = await invited(album, { max: 3 });
+    trouble = 'unheard';
+    expect((await add(link, formOf({}, 2))).status).toBe(201);
+    expect([await usedOf(album), (await idsIn(album)).length]).toEqual([[2], 2]);
+    trouble = 'unheard';
+    const path = `/api/albums/${album.id}/invites/${link.id}`;
+    expect((await host.send(path, { method: 'DELETE', headers: withToken(album) })).status).toBe(200);
+    expect(await usedOf(album)).toEqual([]);
+  });
+
+  test('is not used up by pictures that were taken back while the store was away', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { max: 1 });
+    trouble = 'leaving';
+    expect((await add(link)).status).toBe(503);
+    trouble = 'none';
+    expect([await usedOf(album), await idsIn(album)]).toEqual([[0], []]);
+    expect([(await add(link)).status, await usedOf(album), (await add(link)).status]).toEqual([
+      201,
+      [1],
+      409,
+    ]);
   });
 
   test('ends when it expires and at once when it is revoked, and then is gone from the list', async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
+import { breathe } from '../../src/lib/schedule.ts';
 import { type ImageHost, pathOf, UPLOADER, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
@@ -12,7 +13,20 @@ let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  host = await hosts.start({ adminToken: ADMIN_TOKEN });
+  host = await hosts.start({
+    adminToken: ADMIN_TOKEN,
+    change: ({ audit }) => ({
+      audit: {
+        ...audit,
+        async about(subject) {
+          const acts = await audit.about(subject);
+          // As a store that others also ask.
+          await breathe();
+          return acts;
+        },
+      },
+    }),
+  });
   picture = new Uint8Array(await photo(400, 300));
 });
 
@@ -129,7 +143,7 @@ describe('the page that deletes', () => {
     expect(asked.status).toBe(200);
     expect(asked.headers.get('cache-control')).toBe('private, no-store');
     expect(asked.headers.get('referrer-policy')).toBe('same-origin');
-    expect(await asked.text()).toContain(`action="/i/${image.id}/delete"`);
+    expect(await asked.text()).toContain(`action="/i/${image.id}/delete?deleted"`);
     expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
 
     const done = await submit(image.id, image.delete_token);
@@ -165,4 +179,15 @@ test('an address can delete only for as long as the operator allows, and the but
   expect((await bounded.send(`/i/${image.id}/delete`)).status).toBe(403);
   expect((await remove(`?token=${image.delete_token}`)).status).toBe(200);
   await bounded.stop();
+});
+
+test('of many answers to a decision at once, one is recorded', async () => {
+  const { id, delete_token: token } = await upload();
+  const log = { who: 'mod', peer: STRANGER, why: 'spam', statement: 'Spam.' };
+  await host.service.remove(id, { peer: null, token: null, admin: true, log });
+  const body = new URLSearchParams({ token, answer: 'It is not.' });
+  const answer = async () => (await host.send(`/i/${id}/answer`, { method: 'POST', body })).status;
+  const statuses = await Promise.all(Array.from({ length: 60 }, answer));
+  expect(statuses.filter((status) => status < 400)).toEqual([303]);
+  expect(await host.service.decision(id, token)).toEqual({ statement: 'Spam.', answered: true });
 });

@@ -163,7 +163,7 @@ describe('a picture is uploaded by its URL', () => {
       });
       const fetcher = createUrlFetcher({ fetch, folder, maxBytes: 10_000 });
       const { signal } = new AbortController();
-      const { size } = await fetcher.fetch('http://pictures.example/a.ico', 'client', signal);
+      const { size } = await fetcher.fetch('http://pictures.example/a.ico', 'client', signal, async () => {});
       expect(size).toBe(bytes.length);
     }));
 
@@ -190,21 +190,25 @@ describe('who may have URLs fetched', () => {
       },
     ));
 
-  test('pays for the bytes as for an upload', () =>
+  test.each([
+    ['/untyped', 201, '1KiB', '400'],
+    ['/huge', 413, '200KiB', '300KiB'],
+  ])('pays for the bytes of %s as for an upload, whatever comes of them', (path, first, most, rate) =>
     withServer(
       {
         SERVICES: 'image',
         IMAGE_FROM_URL: 'open',
         PROXY_ALLOW_PRIVATE: 'true',
-        RATE_LIMITS: 'upload_bytes=400/24h',
-        IMAGE_MAX_UPLOAD: '1KiB',
+        RATE_LIMITS: `upload_bytes=${rate}/24h`,
+        IMAGE_MAX_UPLOAD: most,
       },
       async (limited) => {
         const statuses = [];
-        for (let n = 0; n < 12; n++) statuses.push((await order({ url: `${at}/untyped` }, limited)).status);
-        expect([statuses[0], statuses.at(-1)]).toEqual([201, 429]);
+        for (let n = 0; n < 12; n++) statuses.push((await order({ url: at + path }, limited)).status);
+        expect([statuses[0], statuses.at(-1)]).toEqual([first, 429]);
       },
-    ));
+    ),
+  );
 });
 
 /** How clients of other services order a picture from a URL. */
@@ -321,10 +325,12 @@ describe('what is not public is not fetched', () => {
       });
       const fetcher = createUrlFetcher({ fetch, folder, maxBytes: 10_000 });
       const faultOf = (url: string) =>
-        fetcher.fetch(url, 'client', signal).then(
-          ({ filename }) => filename,
-          (error: Error) => error.message,
-        );
+        fetcher
+          .fetch(url, 'client', signal, async () => {})
+          .then(
+            ({ filename }) => filename,
+            (error: Error) => error.message,
+          );
       expect(await faultOf(`http://rebind.example:${port}/untyped`)).toBe('untyped');
       expect(await faultOf(`http://rebind.example:${port}/untyped`)).toBe(REFUSED);
       asked = 0;
@@ -343,7 +349,7 @@ describe('what is not public is not fetched', () => {
       const redirecting = createServer(PAGES['/away']);
       await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.9', resolve));
       const url = `http://public.example:${(redirecting.address() as AddressInfo).port}/`;
-      await expect(strict.fetch(url, 'client', signal)).rejects.toThrow(REFUSED);
+      await expect(strict.fetch(url, 'client', signal, async () => {})).rejects.toThrow(REFUSED);
       redirecting.close();
       expect(await readdir(folder)).toHaveLength(1);
     }));

@@ -6,7 +6,6 @@ import { type RunningServer, runServer } from '../support/servers/running-server
 
 /** Of the processor, whatever else runs: far more than any of them takes, and far less than one whose time grows with the square of the nesting. */
 const MOST_MS = 1_000;
-const ACCESS_TOKEN = 'the-cache-in-front-of-it';
 const AGENT_TOKEN = 'the-token-of-an-agent-1';
 
 interface Description {
@@ -26,7 +25,6 @@ let calls: Call[];
 beforeAll(async () => {
   server = await runServer({
     ADMIN_TOKEN,
-    IMAGE_ACCESS_TOKEN: ACCESS_TOKEN,
     MCP_WRITE_TOKEN: AGENT_TOKEN,
     IMAGE_CLIENTS: 'on',
   });
@@ -77,8 +75,7 @@ test.each(Object.entries(ATTACKS))('every route answers a body %s at once', asyn
 });
 
 function tokenFor(path: string): string {
-  if (path.startsWith('/mcp')) return AGENT_TOKEN;
-  return path === '/api/accesses' ? ACCESS_TOKEN : ADMIN_TOKEN;
+  return path.startsWith('/mcp') ? AGENT_TOKEN : ADMIN_TOKEN;
 }
 
 function callsOf({ paths }: Description): Call[] {

@@ -30,7 +30,7 @@ const read = async (path: string) => json<Description>(await server.send(path));
 const operationsOf = ({ paths }: Description) => Object.values(paths).flatMap((path) => Object.values(path));
 
 beforeAll(async () => {
-  server = await runServer({ ADMIN_TOKEN: 'the-administrator', IMAGE_ACCESS_TOKEN: 'the-cache-in-front' });
+  server = await runServer({ ADMIN_TOKEN: 'the-administrator' });
 });
 afterAll(() => server.stop());
 
@@ -155,14 +155,12 @@ test('exactly the calls that need a token are described so, with every token set
     {
       ADMIN_TOKEN: 'the-administrator',
       METRICS_TOKEN: 'the-metrics-of-this',
-      IMAGE_ACCESS_TOKEN: 'the-cache-in-front',
       UPLOAD: 'token',
     },
     async (server) => {
       const { refused, described } = await guarded(server);
       expect(described).toEqual(refused);
       expect(refused).toContain('getMetrics');
-      expect(refused).toContain('noteAccesses');
       expect(refused).toContain('startRefresh');
       expect(refused).toContain('createAlbum');
       // The delete token is enough.

@@ -311,6 +311,8 @@ describe('the words of a page', () => {
     ['https://evil.example/page', '/'],
     [`${ORIGIN}/api/upload`, '/'],
     [`${ORIGIN}/share`, '/'],
+    [`${ORIGIN}/i/aaaaaaaaaaaa/delete?token=x`, '/i/aaaaaaaaaaaa/delete?token=x'],
+    [`${ORIGIN}/i/aaaaaaaaaaaa/delete?deleted`, '/'],
     [`${ORIGIN}/admin/preview`, '/'],
     // A block that would hit the moderator ends here.
     [`${ORIGIN}/admin/act`, '/'],

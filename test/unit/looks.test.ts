@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { thumbHashToApproximateAspectRatio, thumbHashToAverageRGBA } from 'thumbhash';
 import { lookOf } from '../../src/codec/convert/look.ts';
-import { createTable } from '../../src/image/records/look-index.ts';
+import { createLookIndex, createTable } from '../../src/image/records/look-index.ts';
 import { ALIKE_BITS, countBits, distanceBetween } from '../../src/lib/bits.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
@@ -40,6 +40,15 @@ describe('bits', () => {
     expect(table.near(sought, 20, 100)).toEqual(expected);
     expect(table.near(sought, 20, 2)).toHaveLength(2);
   });
+});
+
+test('what looks alike is counted without its records, of which there may be thousands', async () => {
+  const looks = async function* () {
+    yield [...['aaaaaaaaaaaa', 'bbbbbbbbbbbb'].map((id): [string, string] => [id, '0123456789abcdef'])];
+    yield [['cccccccccccc', 'fedcba9876543210'] as [string, string]];
+  };
+  const get = () => Promise.reject(new Error('a record was read'));
+  expect(await createLookIndex({ looks, get }, () => 0).count('0123456789abcdee')).toBe(2);
 });
 
 describe('looks', () => {

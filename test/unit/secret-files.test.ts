@@ -42,7 +42,6 @@ test('each secret is read from the file that NAME_FILE names, without the line e
     MCP_READ_TOKEN: 'token-of-the-readers',
     MCP_WRITE_TOKEN: 'token-of-the-writers',
     IMAGE_SCAN_SECRET: 'secret-of-the-scan',
-    IMAGE_ACCESS_TOKEN: 'token-of-the-cache',
     WEBHOOK_SECRET: 'secret-of-the-webhooks',
   };
   expect(Object.keys(values).sort()).toEqual([...SECRETS].sort());

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { cleanFilename } from '../../src/image/upload/filename.ts';
+import { cleanFilename, cutText } from '../../src/image/upload/filename.ts';
 
 const cases: [string, string, string | null][] = [
   ['an ordinary name stays', 'holiday photo.jpg', 'holiday photo.jpg'],
@@ -26,3 +26,7 @@ for (const [name, raw, clean] of cases) {
     expect(cleanFilename(raw)).toBe(clean);
   });
 }
+
+test('a text is cut between characters, not within one', () => {
+  expect(['ab😀c', 'ab😀', 'abc'].map((text) => cutText(text, 3))).toEqual(['ab', 'ab', 'abc']);
+});

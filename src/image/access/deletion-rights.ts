@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
 import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
+import { cutText } from '../upload/filename.ts';
 
 /** Where an upload comes from. */
 export interface Uploader {
@@ -77,7 +78,7 @@ export function deleterOf(request: Request, context: RequestContext): Deleter {
   const query = new URL(request.url).searchParams;
   // The links given to people use the second name.
   const token = query.get('delete_token') || query.get('token') || tokenOf(request);
-  const log = { who: actor, peer, why: (query.get('reason') ?? '').slice(0, MAX_REASON) };
+  const log = { who: actor, peer, why: cutText(query.get('reason') ?? '', MAX_REASON) };
   return { peer: isForeignPage(headers, origin) ? null : identity, token, admin: moderates, log };
 }
 

@@ -1,4 +1,5 @@
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
 import { sha256 } from '../../lib/secret.ts';
@@ -33,6 +34,7 @@ interface Guests {
 export const MOST_INVITES = 20;
 /** Maximum life of an invitation. */
 const MOST_MS = 366 * 86_400_000;
+const MAX_TAKEN_BACK = 10_000;
 
 /** Returns the pictures of an album that came by invitations. */
 export const guestsIn = (album: AlbumRecord): string[] => read(album, 0).pictures;
@@ -86,7 +88,17 @@ interface InvitesOptions {
 export function createInvites(options: InvitesOptions): Invites {
   const { kept, mayInvite, retentionMs, clock, random } = options;
   const { find, findFor, act, update, presentIn } = kept;
-  const guestsOf = (album: AlbumRecord) => read(album, clock.now());
+  /** Pictures, and the hash of their invitation. The store may have added them without an answer, or does so late. */
+  const takenBack = new BoundedMap<string, string>(MAX_TAKEN_BACK);
+
+  function guestsOf(album: AlbumRecord): Guests {
+    const { invites, pictures } = read(album, clock.now());
+    for (const one of pictures) {
+      const invite = invites.find(({ hash }) => hash === takenBack.get(one));
+      if (invite) invite.used--;
+    }
+    return { invites, pictures: pictures.filter((one) => !takenBack.has(one)) };
+  }
 
   /** Returns the invitation of the key among those of the album. */
   async function inviteIn({ invites }: Guests, key: string): Promise<Invite> {
@@ -117,26 +129,24 @@ export function createInvites(options: InvitesOptions): Invites {
         const guests = guestsOf(album);
         const invite = await inviteIn(guests, key);
         const present = await presentIn(album, pictures.length);
-        added = pictures.slice(0, roomIn(invite, present));
+        const known = pictures.filter((one) => guests.pictures.includes(one));
+        const fresh = pictures.filter((one) => !known.includes(one)).slice(0, roomIn(invite, present));
+        added = [...known, ...fresh];
         if (added.length === 0) throw usedUp();
-        invite.used += added.length;
-        guests.pictures.push(...added);
+        if (fresh.length === 0) return null;
+        invite.used += fresh.length;
+        guests.pictures.push(...fresh);
         const dueAt = clock.now() + retentionMs;
-        return { ...withGuests(guests, [...present, ...added]), empty: 0, dueAt };
+        return { ...withGuests(guests, [...present, ...fresh]), empty: 0, dueAt };
       });
       return added;
     },
 
     async leave(id, key, pictures) {
+      for (const one of pictures) takenBack.set(one, sha256(key));
       await update(id, (album) => {
-        const guests = guestsOf(album);
-        const gone = new Set(guests.pictures.filter((one) => pictures.includes(one)));
-        if (gone.size === 0) return null;
-        const invite = guests.invites.find(({ hash }) => hash === sha256(key));
-        if (invite) invite.used -= gone.size;
-        const stays = (one: string) => !gone.has(one);
-        guests.pictures = guests.pictures.filter(stays);
-        return withGuests(guests, picturesOf(album).filter(stays));
+        const left = picturesOf(album).filter((one) => !pictures.includes(one));
+        return left.length === picturesOf(album).length ? null : withGuests(guestsOf(album), left);
       });
     },
 
@@ -148,6 +158,7 @@ export function createInvites(options: InvitesOptions): Invites {
       const invite = { id: createId(random), hash: sha256(key), max, used: 0, expiresAt, by: holder };
       const add = (album: AlbumRecord) => {
         const guests = guestsOf(album);
+        if (guests.invites.some(({ hash }) => hash === invite.hash)) return null;
         if (guests.invites.length >= MOST_INVITES) {
           throw new AppError(
             'conflict',
@@ -164,10 +175,12 @@ export function createInvites(options: InvitesOptions): Invites {
     list: async (id, by) => guestsOf(await findFor(id, by)),
 
     async revoke(id, invite, by) {
+      let isFound = false;
       const remove = (album: AlbumRecord) => {
         const guests = guestsOf(album);
         const left = guests.invites.filter((one) => one.id !== invite);
-        if (left.length === guests.invites.length) {
+        isFound ||= left.length < guests.invites.length;
+        if (!isFound) {
           throw new AppError('not_found', 'There is no such invitation.');
         }
         return withGuests({ ...guests, invites: left }, picturesOf(album));

@@ -53,7 +53,10 @@ export function createKept({ albums, images, audit, clock, random }: KeptOptions
     return audit.once({ what, subject: `album ${id}`, who, peer, why }, () => work(album));
   }
 
-  /** Changes the stored album. `work` returns `null` if nothing changes. */
+  /**
+   * Changes the stored album. `work` returns `null` if nothing changes. It may find its own change: a store that repeats a
+   * write whose answer was lost finds another revision than it was told.
+   */
   async function update(
     id: string,
     work: (album: AlbumRecord) => Partial<AlbumRecord> | null | Promise<Partial<AlbumRecord> | null>,

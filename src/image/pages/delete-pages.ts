@@ -8,6 +8,7 @@ import { type Deleter, deleterOf } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import type { Decision } from '../owner-actions.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
+import { cutText } from '../upload/filename.ts';
 import { type PagesOptions, redirectTo } from './page-parts.ts';
 
 /** Characters of an answer. */
@@ -44,7 +45,8 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
 
     /** Records what the uploader answers to a removal by a moderator. */
     async answer(call: Caller, id: string, body: URLSearchParams): Promise<Response> {
-      const [token, text] = [body.get('token') ?? '', body.get('answer')?.trim().slice(0, MAX_ANSWER) ?? ''];
+      const token = body.get('token') ?? '';
+      const text = cutText(body.get('answer')?.trim() ?? '', MAX_ANSWER);
       // There is only one, which nothing must use up.
       if (text !== '') await service.answer(id, token, text, call.context.peer);
       return new Response(null, {
@@ -79,7 +81,7 @@ function deletePage(site: Site, path: string, filename: string, token: string | 
 <p class="notice-icon">${icon('trash')}</p>
 <h1>${pictures.deleteQuestion}</h1>
 <p>${pictures.deleteWarning(html`<strong class="wrap">${filename}</strong>`)}</p>
-<form class="actions" method="post" action="${path}/delete">
+<form class="actions" method="post" action="${path}/delete?deleted">
 ${token !== null && html`<input type="hidden" name="token" value="${token}">`}
 <button class="danger" type="submit">${icon('trash')}${pictures.delete}</button>
 <a class="button quiet" href="${path}">${pictures.keep}</a>

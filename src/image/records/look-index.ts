@@ -22,6 +22,8 @@ export interface LookIndex {
    * call, and later ones a minute after the last, read the hashes of all images into memory, 20 bytes each.
    */
   alike(image: Pick<ImageRecord, 'phash'>, limit: number): Promise<Likeness[]>;
+  /** Returns how many images look like this, without reading their records. */
+  count(phash: string): Promise<number>;
 }
 
 export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: () => number): LookIndex {
@@ -34,6 +36,8 @@ export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: 
   const current = cachedFor(BELIEVED_MS, now, read);
 
   return {
+    count: async (phash) => (await current()).near(phash, ALIKE_BITS, Number.POSITIVE_INFINITY).length,
+
     async alike({ phash }, limit) {
       if (phash === null) return [];
       const near = (await current()).near(phash, ALIKE_BITS, limit);

@@ -12,6 +12,11 @@ export function cleanText(raw: string): string {
   return raw.toWellFormed().replace(UNSAFE, '').trim();
 }
 
+/** Returns the beginning of a longer text, in UTF-16 units, without a half of a character. */
+export function cutText(text: string, most: number): string {
+  return text.length <= most ? text : text.slice(0, most).replace(/[\ud800-\udbff]$/, '');
+}
+
 /**
  * Returns the name to store for an uploaded file: the last part of a path of either style, without control
  * characters, as well-formed Unicode of at most 255 code points (the extension stays), or `null` if nothing is left.

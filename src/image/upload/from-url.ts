@@ -18,19 +18,24 @@ const TIMEOUT_MS = 20_000;
 /** Concurrent fetches of one client, and of all. */
 const EACH = 4;
 const ALL = 32;
+/** Bytes that are paid for together. */
+const PORTION_BYTES = 1024 * 1024;
 /** Enough for the signature of every format: that of an icon is its first directory entry. */
 const HEAD_BYTES = 22;
 /** Media types, besides `image/`, that servers send for unknown files. */
 const NO_TYPE = /^(application|binary)\/(x-)?octet-stream$/;
 
+type Pay = (bytes: number) => Promise<void>;
+
 /** Fetches pictures from other servers. */
 interface UrlFetcher {
   /**
-   * Fetches a URL into a temporary file, which the caller removes. Rejects with `invalid_parameter` and `url` if it
+   * Fetches a URL into a temporary file, which the caller removes. `pay`: for the bytes, while they arrive, whatever comes of
+   * them; if it rejects, no more are read. Rejects with `invalid_parameter` and `url` if it
    * does not lead to a file, `not_an_image` as soon as the data is not a picture, `too_large`, `rate_limited`,
    * `busy`, `storage_full`.
    */
-  fetch(url: string, client: string, signal: AbortSignal): Promise<ReceivedFile>;
+  fetch(url: string, client: string, signal: AbortSignal, pay: Pay): Promise<ReceivedFile>;
 }
 
 interface UrlFetcherOptions {
@@ -58,13 +63,13 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
   }
 
   return {
-    async fetch(url, client, signal) {
+    async fetch(url, client, signal, pay) {
       if (url.length > MAX_URL) throw refused(`is longer than ${MAX_URL} characters`);
       const leave = shares.enter(client);
       const path = temporaryPath(folder);
       try {
         const response = await ask(url, signal);
-        const written = await writeTemporary(path, picturesOnly(response.body));
+        const written = await writeTemporary(path, picturesOnly(paid(response.body, pay)));
         if (written.size === 0) throw refused('leads to an empty file');
         return { ...written, filename: nameIn(response.url) };
       } catch (error) {
@@ -83,6 +88,19 @@ function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError 
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === '' || type.startsWith('image/') || NO_TYPE.test(type)) return null;
   return new AppError('not_an_image', inEnglish(`The URL leads to ${type.slice(0, 60)}, not to an image.`));
+}
+
+async function* paid(pieces: AsyncIterable<Uint8Array>, pay: Pay): AsyncGenerator<Uint8Array> {
+  let owed = 0;
+  try {
+    for await (const piece of pieces) {
+      owed += piece.byteLength;
+      if (owed >= PORTION_BYTES) await pay(owed).finally(() => (owed = 0));
+      yield piece;
+    }
+  } finally {
+    if (owed > 0) await pay(owed);
+  }
 }
 
 /** Passes on the chunks of a picture, and throws at the first chunk of anything else. */
@@ -160,16 +178,12 @@ export async function fetchOrdered(
   }
   if (fromUrl.needsToken) demandToken(from);
   await service.admit(service.limits.maxUploadBytes, from.payer);
-  const fetched = await fromUrl.fetch(order.url, from.payer, signal);
-  const dispose = () => rm(fetched.path, { force: true });
-  try {
-    await fromUrl.countBytes?.(from.peer, fetched.size);
-    await from.holder?.countBytes(fetched.size);
-    return { files: [fetched], fields: order.fields, dispose };
-  } catch (error) {
-    await dispose();
-    throw error;
-  }
+  const pay = async (bytes: number) => {
+    await fromUrl.countBytes?.(from.peer, bytes);
+    await from.holder?.countBytes(bytes);
+  };
+  const fetched = await fromUrl.fetch(order.url, from.payer, signal, pay);
+  return { files: [fetched], fields: order.fields, dispose: () => rm(fetched.path, { force: true }) };
 }
 
 function demandToken({ admin, holder }: Ordering['from']): void {

@@ -15,6 +15,7 @@ import { createClients } from '../../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../../src/http/context.ts';
 import { createPasswordHasher } from '../../../src/image/access/password.ts';
+import type { AlbumStore } from '../../../src/image/albums/album.ts';
 import { createAlbums } from '../../../src/image/albums/albums.ts';
 import { SERVICE_STATE } from '../../../src/image/maintenance/service-time.ts';
 import { pairStores } from '../../../src/image/maintenance/store-identity.ts';
@@ -41,6 +42,8 @@ export const UPLOADER = '198.51.100.7';
 /** Bytes of an upload that the host under test takes. */
 export const MAX_UPLOAD_BYTES = 256 * 1024;
 
+type HostParts = ImageServiceOptions & { albums: AlbumStore };
+
 export interface ImageHostOptions {
   codec: Pick<Codec, 'convert'>;
   basePath?: string;
@@ -48,7 +51,7 @@ export interface ImageHostOptions {
   /** Counts the files of ZIP files. */
   countReads?: (peer: string, files: number) => Promise<void>;
   /** Changes parts, to make them fail. */
-  change?: (parts: ImageServiceOptions) => Partial<ImageServiceOptions>;
+  change?: (parts: HostParts) => Partial<HostParts>;
 }
 
 /** An image host of real parts: SQLite in memory, a temporary folder, the whole application, a clock of its own. */
@@ -68,12 +71,13 @@ export async function startImageHost({
     ms: Date.now(),
     now: () => clock.ms,
     sleep: async (ms: number) => {
-      clock.ms += ms;
+      clock.ms += Math.ceil(ms);
     },
   };
   const begunAt = clock.ms;
   const logged: { message: string; facts: Record<string, unknown> | undefined }[] = [];
-  const parts: ImageServiceOptions = {
+  const parts: HostParts = {
+    albums: createSqliteAlbums(database),
     images: createSqliteImages(database),
     blobs: createFolderBlobs({ folder: blobFolder, fileBody: bunRuntime.fileBody }),
     state: createSqliteState(database),
@@ -110,7 +114,6 @@ export async function startImageHost({
   const service = await createImageService(options);
   const albums = createAlbums({
     ...options,
-    albums: createSqliteAlbums(database),
     service,
     rules: options.limits,
     retentionMs: options.limits.retentionMs,
@@ -173,7 +176,7 @@ export async function startImageHost({
     },
     /** Lets time pass in which the server runs. */
     async serve(ms: number): Promise<void> {
-      clock.ms += ms;
+      clock.ms += Math.ceil(ms);
       const account = { at: clock.ms, pauses: [[0, begunAt]], doubt: null };
       await options.state.set(SERVICE_STATE, JSON.stringify(account));
     },

@@ -14,7 +14,7 @@ export const pictures = {
     provenance_dropped: 'The Content Credentials (C2PA) were not kept.',
     resized: 'The picture was scaled down to the size limit.',
     larger: 'The picture takes more bytes in this format than your file did.',
-    not_in_album: 'The picture was stored, but not added to the album.',
+    not_in_album: 'The picture was stored, but not added to the album, which may be full.',
   },
   dimensions: 'Dimensions',
   fileSize: 'File size',

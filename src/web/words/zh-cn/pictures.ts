@@ -12,7 +12,7 @@ export const pictures: Words['pictures'] = {
     provenance_dropped: '未保留内容凭证（C2PA）。',
     resized: '图片已缩小到尺寸上限。',
     larger: '图片在此格式下比您的文件占用更多字节。',
-    not_in_album: '图片已保存，但未能加入相册。',
+    not_in_album: '图片已保存，但未能加入相册，相册可能已满。',
   },
   dimensions: '尺寸',
   fileSize: '文件大小',
