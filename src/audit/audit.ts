@@ -89,6 +89,8 @@ const MOST_OPEN = 500;
 /** How soon a copy notes what it has carried out. */
 const NOTED_MS = 100;
 const MOST_ABOUT = 50;
+/** A client can make some hundred acts at once. */
+const MOST_READ = 1000;
 
 /** The store may have done it all the same, or will be able to. */
 const UNCLEAR = new Set(['unavailable', 'storage_full', 'internal', 'busy', 'rate_limited']);
@@ -282,7 +284,7 @@ export function createAudit(options: AuditOptions): Audit {
       return track(entry.id, work(entry, doIt));
     },
     list: async (query) => (await store.list(query)).map(readEntry),
-    about: async (subject) => (await store.list({ subject, limit: MOST_ABOUT })).map(readEntry),
+    about: async (subject) => (await store.list({ subject, limit: MOST_READ })).map(readEntry),
     lineOf,
     finish,
     start() {

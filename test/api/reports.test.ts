@@ -6,7 +6,7 @@ import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createCases } from '../../src/admin/cases.ts';
-import type { Act, Logged } from '../../src/audit/audit.ts';
+import type { Act, Audit, Logged } from '../../src/audit/audit.ts';
 import { DONE } from '../../src/audit/store.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -186,7 +186,7 @@ test('a decision in the log does not keep owners from a picture that is there, a
 });
 
 /** Cases over a database in memory. `around`: what stands between them and the parts that they use. */
-async function casesWith(around: (parts: Pick<CasesOptions, 'state' | 'audit'>) => object) {
+async function casesWith(around: (parts: Pick<CasesOptions, 'state'> & { audit: Audit }) => object) {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const [state, locks] = [createSqliteState(database), createLocalLocks()];
   const audit = testAudit(database, { state, locks, now: Date.now });
@@ -224,6 +224,19 @@ test('a report that comes while its case is being decided is a case of its own, 
   if (decision) await carryOut({ ...decision, id: 'x', at: 0 });
   expect([await cases.stateOf(early), await cases.stateOf(late)]).toEqual(['keep', 'open']);
   expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
+});
+
+test('a decision is found behind many later acts on the same picture', async () => {
+  let later: (act: Act) => Promise<void> = async () => {};
+  const cases = await casesWith(({ audit }) => {
+    later = (act) => audit.once(act, async () => {});
+    return {};
+  });
+  const receipt = await cases.report(SUBJECT, one, '192.0.2.1');
+  await cases.decide(kept, async () => {});
+  for (let number = 0; number < 60; number++)
+    await later({ what: 'image.change', subject: SUBJECT, who: 'administrator' });
+  expect(await cases.stateOf(receipt)).toBe('keep');
 });
 
 test.each(['setFenced', 'remove'] as const)(
