@@ -350,6 +350,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
       get: (path, password) =>
         send(path, password === null ? {} : { headers: { 'x-image-password': password } }),
     });
+    const isLeft = await isLeftToOperator(world);
     // What a deletion frees is free at once, although a copy that has just started knows nothing of it yet.
     await copies[0]?.stop();
     for (const copy of copies) copy.isAlive = false;
@@ -357,7 +358,7 @@ export async function runWorld(seed: number, changes: Partial<Options> = {}): Pr
     for (const { id, token } of [...ledger.pictures.values()].slice(-20)) {
       await send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': token } });
     }
-    if (await isLeftToOperator(world)) return broken;
+    if (isLeft) return broken;
     return [...broken, ...miscounted(await records.state.get('image-version-bytes'), files)];
   }
 
