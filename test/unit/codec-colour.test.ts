@@ -6,6 +6,7 @@ import {
   adobeProfile,
   type Colour,
   deltaE,
+  linearGrey,
   stripeColours,
   stripes,
   withChunk,
@@ -38,6 +39,19 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
     const { bytes } = await bench.convert(asP3(file), { format: 'png', stripExif });
     const [orange = [0, 0, 0]] = await stripeColours(bytes, 4);
     expect(deltaE(orange, FROM_P3)).toBeLessThan(2);
+  }
+});
+
+test('grey with a profile of its own looks the same, whether metadata are kept or not', async () => {
+  const grey = sharp({ create: { width: 8, height: 8, channels: 3, background: '#808080' } }).toColourspace(
+    'b-w',
+  );
+  const profile = Buffer.concat([Buffer.from('grey\0\0'), deflateSync(linearGrey())]);
+  const file = withChunk(await grey.png().toBuffer(), 'iCCP', profile);
+  for (const stripExif of [true, false]) {
+    const { bytes } = await bench.convert(file, { format: 'png', stripExif });
+    // Half of the light.
+    expect(Math.abs(((await sharp(bytes).raw().toBuffer())[0] ?? 0) - 188)).toBeLessThan(3);
   }
 });
 

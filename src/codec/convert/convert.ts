@@ -176,10 +176,13 @@ async function convertWhole(
   const { format, animated, box, scale } = plan;
   const turned = openUpright(source, animated, sharp);
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
-  const picture = job.stripExif ? fitted : keepMetadata(fitted, source, format);
+  // An animation is not turned, but viewers would turn one frame of it by its EXIF.
+  const isFrame = source.moves && source.frames > 1 && !animated;
+  const isBare = job.stripExif || (isFrame && (source.header.orientation ?? 1) > 1);
+  const picture = isBare ? fitted : keepMetadata(fitted, source, format);
   const encoding = encodingOf(source, plan);
   const follows = isLossy(format) && encoding.quality === undefined;
-  const isTaken = inOnePass(source, { ...encoding, animated }) && (follows || job.stripExif);
+  const isTaken = inOnePass(source, { ...encoding, animated }) && (follows || isBare);
   const pixels = isTaken ? await pixelsOf(picture, source.kind) : null;
   if (follows)
     encoding.quality = await qualityFor(pixels, format, async (sample, quality) => {
@@ -187,7 +190,7 @@ async function convertWhole(
       const encoded = await encode(sharp(sample.data, { raw: sample }), quick).toBuffer();
       return sharp(encoded, INPUT).raw().toBuffer();
     });
-  const encodable = pixels && job.stripExif ? sharp(pixels.data, { raw: pixels }) : picture;
+  const encodable = pixels && isBare ? sharp(pixels.data, { raw: pixels }) : picture;
   const encoded = (flat: boolean) =>
     decoding(source.kind, () =>
       encode(encodable.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }),
@@ -257,10 +260,14 @@ function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
   };
 }
 
-/** The output is RGB or grey, so a profile of another colour space would be wrong for it. GIF holds no profile. */
+/**
+ * The output is RGB or grey, so a profile of another colour space would be wrong for it; one of grey is not written with the numbers that
+ * it is for. GIF holds no profile.
+ */
 function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
-  const { space, xmp, xmpAsString, iptc } = source.header;
-  const isTrue = space !== 'cmyk' && format !== 'gif';
+  const { space, icc, xmp, xmpAsString, iptc } = source.header;
+  const isGrey = icc?.toString('latin1', 16, 20) === 'GRAY';
+  const isTrue = space !== 'cmyk' && !isGrey && format !== 'gif';
   // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
   if (iptc && format === 'jpeg' && isTrue && isPlain(source))
     return withUprightXmp(pipeline.keepMetadata(), xmpAsString);
