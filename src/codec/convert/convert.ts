@@ -318,6 +318,9 @@ const MAX_OUTPUT_SIDE: Record<Format, number> = {
   gif: 65_535,
 };
 
+/** Larger drawings, in pixels, would take more than three seconds as AVIF. */
+const MOST_DRAWN = 2.5e6;
+
 /** Adds the encoder. The comments say what was measured. */
 function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, motion }: Encoding): Sharp {
   switch (format) {
@@ -336,10 +339,11 @@ function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, 
         : pipeline.png({ compressionLevel: 4, adaptiveFiltering: true });
     case 'avif':
       // Per megapixel: effort 3 about 400 ms, 1 about 200, 0 about 100; 2 is no smaller than 1.
-      // For drawings, tuning by SSIM takes fewer bytes than the default at the same SSIMULACRA2.
+      // For drawings, tuning by SSIM takes fewer bytes than the default at the same SSIMULACRA2, and effort 4, whose
+      // encoder finds what repeats, 5% fewer than 3 for 3 times the CPU.
       return pipeline.avif({
         ...{ quality, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 },
-        ...(flat && { tune: 'ssim' }),
+        ...(flat && { tune: 'ssim', ...(pixels <= MOST_DRAWN && { effort: 4 }) }),
       });
     case 'gif':
       return pipeline.gif({ effort: pixels <= 2e6 ? 7 : 3, ...motion });
