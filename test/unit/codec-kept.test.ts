@@ -7,6 +7,7 @@ import { triesFor } from '../../src/codec/convert/quality.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { gifOfFrames } from '../support/images/hostile-images.ts';
 import { animation, photo, quarters } from '../support/images/images.ts';
 import { behindPixels, mutant } from '../support/images/mutants.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
@@ -356,6 +357,16 @@ test('a photo in another format is made as small as it came, or the answer says 
   const asked = await bench.convert(file, { quality: 95 });
   expect(asked.original.quality).toBe(95);
   expect(asked.warnings.map(({ code }) => code)).toEqual(['larger']);
+});
+
+test('a GIF with hardly a byte for a hundred pixels is kept without being encoded', async () => {
+  const first = await sharp({ create: { width: 300, height: 200, channels: 3, background: '#fff' } })
+    .gif()
+    .toBuffer();
+  // An encoder would merge the equal frames, which is smaller.
+  const file = Buffer.concat([first.subarray(0, -1), gifOfFrames(99, 300, 200).subarray(19)]);
+  const { frames, original } = await bench.convert(file, { format: 'gif' });
+  expect([frames, original.kept]).toEqual([100, true]);
 });
 
 test('a large picture and an animation are encoded again once, which the time limit allows', () => {
