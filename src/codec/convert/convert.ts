@@ -280,8 +280,10 @@ function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   const isGrey = icc?.toString('latin1', 16, 20) === 'GRAY';
   const isTrue = space !== 'cmyk' && !isGrey && format !== 'gif';
   // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
-  if (iptc && format === 'jpeg' && isTrue && isPlain(source))
-    return withUprightXmp(pipeline.keepMetadata(), xmpAsString);
+  if (iptc && format === 'jpeg' && isPlain(source)) {
+    const all = pipeline.keepMetadata();
+    return withUprightXmp(isTrue ? all : all.withIccProfile('srgb'), xmpAsString);
+  }
   const withExif = pipeline.keepExif();
   const withProfile = isTrue ? withExif.keepIccProfile() : withExif;
   return xmp && isPlain(source) ? withUprightXmp(withProfile, xmpAsString) : withProfile;

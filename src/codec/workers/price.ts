@@ -80,7 +80,7 @@ function figures(estimate: Estimate): number {
   const input = Math.max(1, width * height * frames) / 1e6;
   const scale = Math.min(1, job.maxWidth / width, (job.maxHeight ?? height) / height);
   const output = input * scale * scale;
-  // The encoder uses less effort for large pictures; see encode.ts.
+  // The encoder uses less effort for large pictures; see convert.ts.
   const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
   return input * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }
