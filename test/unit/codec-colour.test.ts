@@ -6,11 +6,13 @@ import {
   adobeProfile,
   type Colour,
   deltaE,
+  linearGrey,
   stripeColours,
   stripes,
   withChunk,
   withCicp,
 } from '../support/images/colours.ts';
+import { withCaption, withSegment } from '../support/images/jpeg-files.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {
@@ -38,6 +40,23 @@ test('the codes of a PNG go before its profile, and give way to one that is kept
     const { bytes } = await bench.convert(asP3(file), { format: 'png', stripExif });
     const [orange = [0, 0, 0]] = await stripeColours(bytes, 4);
     expect(deltaE(orange, FROM_P3)).toBeLessThan(2);
+  }
+});
+
+test('grey with a profile of its own looks the same, whatever metadata are kept', async () => {
+  const dark = sharp({ create: { width: 8, height: 8, channels: 3, background: '#808080' } });
+  const grey = dark.toColourspace('b-w');
+  const inPng = Buffer.concat([Buffer.from('grey\0\0'), deflateSync(linearGrey())]);
+  const inJpeg = Buffer.concat([Buffer.from('ICC_PROFILE\0\x01\x01', 'latin1'), linearGrey()]);
+  const jpeg = withSegment(await grey.clone().jpeg().toBuffer(), 0xe2, inJpeg);
+  const files = [withChunk(await grey.png().toBuffer(), 'iCCP', inPng), jpeg, withCaption(jpeg, 'Harbour')];
+  for (const [index, file] of files.entries()) {
+    for (const stripExif of [true, false]) {
+      const { bytes } = await bench.convert(file, { format: 'jpeg', stripExif });
+      // Half of the light.
+      expect(Math.abs(((await sharp(bytes).raw().toBuffer())[0] ?? 0) - 188)).toBeLessThan(3);
+      expect((await sharp(bytes).metadata()).iptc !== undefined).toBe(index === 2 && !stripExif);
+    }
   }
 });
 

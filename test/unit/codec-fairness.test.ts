@@ -126,6 +126,19 @@ describe('prices', () => {
     expect(prices.of({ ...photo, job: { ...photo.job, format: 'png' } })).toBeLessThan(2000);
   });
 
+  const dot = { width: 1, height: 1 };
+
+  test.each([
+    ['a dot took more than its pixels explain', dot, 10],
+    ['a dot took no measurable time', dot, 0],
+    ['files that hide their size took no time', null, 0],
+  ])('of photos hardly change when %s, again and again', (_, size, ms) => {
+    const prices = createPrices();
+    const before = prices.of(photo);
+    for (let count = 0; count < 100; count++) prices.learn({ ...photo, size }, ms);
+    expect(prices.of(photo) / before).toBeCloseTo(1, 2);
+  });
+
   test('grow with pixels, frames and the format', () => {
     const { of } = createPrices();
     const half = { ...photo, size: { width: 2000, height: 3000 } };

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import process from 'node:process';
+import { deflateSync } from 'node:zlib';
 import { AppError } from '../../src/errors.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { bitmap } from '../support/images/bitmap-files.ts';
 import { hostileCorpus } from '../support/images/hostile-images.ts';
 import { privatePhoto } from '../support/images/images.ts';
+import { tiffFile } from '../support/images/tiff-files.ts';
 
 const REFUSALS = ['not_an_image', 'undecodable_image', 'image_limit', 'conversion_timeout'];
 /** `HOSTILE_FILES=500` sends more of them. */
@@ -39,4 +42,27 @@ test('every hostile file becomes a picture or is refused, and leaves neither fil
   expect(refused.undecodable_image).toBeGreaterThan(0);
   expect((await bench.convert(await privatePhoto('jpeg'))).format).toBe('webp');
   expect(await bench.files()).toEqual([]);
+});
+
+/** A BMP whose first row never ends: 31 MiB of runs. */
+function endlessRow(): Buffer {
+  const file = bitmap({ depth: 8, packed: true });
+  return Buffer.concat([file.subarray(0, file.readUInt32LE(10)), Buffer.alloc(31 * 2 ** 20, 255)]);
+}
+
+/** A TIFF of 64 KB, each of whose columns has a tile of a million pixels. */
+function deepTiles(): Buffer {
+  const [width, rows] = [6000, 2 ** 20];
+  const tags = {
+    ...{ 256: [width], 257: [1000], 258: [8], 259: [8], 262: [1], 277: [1], 284: [2] },
+    ...{ 322: [1], 323: [rows] },
+  };
+  return tiffFile(tags, Array(width).fill(deflateSync(Buffer.alloc(rows))), 324);
+}
+
+test.each([
+  ['a bitmap whose row never ends', endlessRow],
+  ['tiles of many times the pixels of their picture', deepTiles],
+])('%s is refused before it takes seconds', async (_, make) => {
+  await expect(bench.convert(make())).rejects.toMatchObject({ code: 'undecodable_image' });
 });

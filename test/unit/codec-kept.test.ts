@@ -7,6 +7,7 @@ import { triesFor } from '../../src/codec/convert/quality.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { gifOfFrames } from '../support/images/hostile-images.ts';
 import { animation, photo, quarters } from '../support/images/images.ts';
 import { behindPixels, mutant } from '../support/images/mutants.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
@@ -358,21 +359,38 @@ test('a photo in another format is made as small as it came, or the answer says 
   expect(asked.warnings.map(({ code }) => code)).toEqual(['larger']);
 });
 
+test('a GIF with hardly a byte for a hundred pixels is kept without being encoded', async () => {
+  const first = await sharp({ create: { width: 300, height: 200, channels: 3, background: '#fff' } })
+    .gif()
+    .toBuffer();
+  // An encoder would merge the equal frames, which is smaller.
+  const file = Buffer.concat([first.subarray(0, -1), gifOfFrames(99, 300, 200).subarray(19)]);
+  const { frames, original } = await bench.convert(file, { format: 'gif' });
+  expect([frames, original.kept]).toEqual([100, true]);
+});
+
 test('a large picture and an animation are encoded again once, which the time limit allows', () => {
   const tries = (width: number, animated: boolean) => triesFor({ width, height: 4000 }, animated);
   expect([tries(5000, false), tries(5001, false), tries(100, true)]).toEqual([3, 1, 1]);
 });
 
-test('the first frame of an animation is not turned, as the animation is not', async () => {
-  const wide = await sharp(await animation('webp'), { animated: true })
-    .resize(60, 30, { fit: 'fill' })
-    .withMetadata({ orientation: 6 })
-    .webp()
-    .toBuffer();
-  const still = await bench.convert(wide, { format: 'jpeg' });
-  const moving = await bench.convert(wide, { format: 'gif' });
-  expect([still, moving].map(({ width, height }) => [width, height])).toEqual([
-    [60, 30],
-    [60, 30],
-  ]);
-});
+test.each([
+  ['jpeg', true],
+  ['jpeg', false],
+  ['avif', false],
+] as const)(
+  'the first frame of an animation is not turned in %s, as the animation is not, without metadata: %p',
+  async (format, stripExif) => {
+    const wide = await sharp(await animation('webp'), { animated: true })
+      .resize(60, 30, { fit: 'fill' })
+      .withMetadata({ orientation: 6 })
+      .webp()
+      .toBuffer();
+    const still = await bench.convert(wide, { format, stripExif });
+    const moving = await bench.convert(wide, { format: 'gif', stripExif });
+    for (const { width, height, bytes } of [still, moving]) {
+      const { autoOrient } = await sharp(bytes).metadata();
+      expect([width, height, autoOrient]).toEqual([60, 30, { width: 60, height: 30 }]);
+    }
+  },
+);

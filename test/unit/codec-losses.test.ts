@@ -16,17 +16,6 @@ async function warningsOf(bytes: Buffer, job: Partial<ConvertJob> = {}): Promise
 }
 
 describe('no loss is silent', () => {
-  test.each(['gif', 'webp'] as const)('frames of a %s in a format of one frame are told', async (input) => {
-    const { warnings, frames } = await bench.convert(await animation(input), { format: 'avif' });
-    expect(frames).toBe(1);
-    expect(warnings).toEqual([
-      {
-        code: 'frames_dropped',
-        message: 'Only the first of 3 frames is kept in AVIF; format=webp keeps them all.',
-      },
-    ]);
-  });
-
   test('Content Credentials are told where they are, in front of the picture or behind it', async () => {
     const uuid = Buffer.from('6332706100110010800000aa00389b71', 'hex');
     const box = Buffer.concat([

@@ -10,6 +10,13 @@ export interface Animation {
   frames(): AsyncIterable<Frame>;
 }
 
+/** The output of another decoder for a file that sharp cannot read: a PNG of its first frame, and the animation. */
+export interface Decoded {
+  png: Buffer;
+  frames: number;
+  animation: Animation | null;
+}
+
 interface Frame {
   /** RGBA, 8 bits each, in sRGB. The next frame may reuse them. */
   pixels: Uint8Array;

@@ -27,34 +27,51 @@ export async function countFrames(path: string, kind: Header['kind'], most: numb
   }
 }
 
-/** Returns a byte of a file by position, reading in blocks; `undefined` past its end. */
-type Window = (at: number) => number | undefined | Promise<number | undefined>;
+/** The part of a file that is in memory. Only reading the next one waits, because 32 MiB can hold 16 million blocks. */
+interface Window {
+  readonly buffer: Buffer;
+  /** Returns where in `buffer` those bytes of the file are, or `undefined` if they are not there. */
+  find(at: number, count: number): number | undefined;
+  /** Reads from there on. Resolves with the same, `undefined` if the file ends before. */
+  load(at: number, count: number): Promise<number | undefined>;
+}
 
 function createWindow(file: FileHandle): Window {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let start = 0;
   let length = 0;
-  const load = async (at: number) => {
-    start = at;
-    length = (await file.read(buffer, 0, CHUNK_BYTES, at)).bytesRead;
-    return length > 0 ? buffer[0] : undefined;
+  const find = (at: number, count: number) =>
+    at >= start && at + count <= start + length ? at - start : undefined;
+  return {
+    buffer,
+    find,
+    async load(at, count) {
+      start = at;
+      length = (await file.read(buffer, 0, CHUNK_BYTES, at)).bytesRead;
+      return find(at, count);
+    },
   };
-  return (at) => (at >= start && at < start + length ? buffer[at - start] : load(at));
 }
 
 /** Counts image descriptors up to the trailer (GIF89a, sections 20 to 27). */
-async function gifFrames(byte: Window, most: number): Promise<Frames> {
+async function gifFrames({ buffer, find, load }: Window, most: number): Promise<Frames> {
+  const byte = async (at: number) => buffer[find(at, 1) ?? (await load(at, 1)) ?? CHUNK_BYTES];
   let at = 13 + tableBytes((await byte(10)) ?? 0);
   let count = 0;
   while (count < most) {
-    const label = await byte(at);
+    const place = find(at, 1) ?? (await load(at, 1));
+    const label = place === undefined ? undefined : buffer[place];
     if (label === 0x2c) {
       count++;
       at += 10 + tableBytes((await byte(at + 9)) ?? 0) + 1;
     } else if (label === 0x21) at += 2;
     else return { count, complete: label !== undefined };
-    for (let size = await byte(at); size; size = await byte(at)) at += size + 1;
-    at++;
+    for (;;) {
+      const block = find(at, 1) ?? (await load(at, 1));
+      const size = block === undefined ? 0 : (buffer[block] ?? 0);
+      at += size + 1;
+      if (size === 0) break;
+    }
   }
   return { count, complete: true };
 }
@@ -65,44 +82,40 @@ export function tableBytes(packed: number): number {
 }
 
 /** Counts `ANMF` chunks (RFC 9649, section 2.7). */
-async function webpFrames(byte: Window, most: number): Promise<Frames> {
+async function webpFrames({ buffer, find, load }: Window, most: number): Promise<Frames> {
   let count = 0;
   for (let at = 12; count < most; ) {
-    const bytes = await bytesAt(byte, at, 8);
-    if (!bytes) break;
-    if (bytes.toString('latin1', 0, 4) === 'ANMF') count++;
-    const size = bytes.readUInt32LE(4);
+    const place = find(at, 8) ?? (await load(at, 8));
+    if (place === undefined) break;
+    if (buffer.readUInt32BE(place) === ANMF) count++;
+    const size = buffer.readUInt32LE(place + 4);
     at += 8 + size + (size % 2);
   }
   return { count, complete: true };
 }
 
 /** Counts `fcTL` chunks, if an `acTL` before the pixels announces them (PNG, third edition, section 11.3.6). */
-async function pngFrames(byte: Window, most: number): Promise<Frames> {
+async function pngFrames({ buffer, find, load }: Window, most: number): Promise<Frames> {
   let count = 0;
   let moves = false;
   for (let at = 8; count < most; ) {
-    const head = await bytesAt(byte, at, 8);
-    const type = head?.toString('latin1', 4);
-    if (!head || type === 'IEND' || (type === 'IDAT' && !moves)) break;
-    if (type === 'acTL') moves = true;
-    if (type === 'fcTL') count++;
-    at += 12 + head.readUInt32BE(0);
+    const place = find(at, 8) ?? (await load(at, 8));
+    if (place === undefined) break;
+    const type = buffer.readUInt32BE(place + 4);
+    if (type === IEND || (type === IDAT && !moves)) break;
+    if (type === ACTL) moves = true;
+    if (type === FCTL) count++;
+    at += 12 + buffer.readUInt32BE(place);
   }
   return { count: moves ? count : 1, complete: true };
 }
 
-async function bytesAt(byte: Window, at: number, count: number): Promise<Buffer | null> {
-  const bytes = Buffer.alloc(count);
-  for (let offset = 0; offset < count; offset++) {
-    const value = await byte(at + offset);
-    if (value === undefined) return null;
-    bytes[offset] = value;
-  }
-  return bytes;
-}
+/** Names of chunks as integers. */
+const [ANMF, IEND, IDAT, ACTL, FCTL] = ['ANMF', 'IEND', 'IDAT', 'acTL', 'fcTL'].map((name) =>
+  Buffer.from(name).readUInt32BE(),
+);
 
-const WALKS = new Map<Header['kind'], (byte: Window, most: number) => Promise<Frames>>([
+const WALKS = new Map<Header['kind'], (window: Window, most: number) => Promise<Frames>>([
   ['gif', gifFrames],
   ['webp', webpFrames],
   ['png', pngFrames],

@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { largestIn } from '../decoders/bmp.ts';
 import { readHead } from '../decoders/bytes.ts';
 
 /** What the first bytes say. This is no proof: the decoder checks again. */
@@ -13,7 +15,20 @@ const HEIF_BRANDS = /^(avif|avis|heic|heix|heim|heis|hevc|hevx|mif1|msf1|mif2)/;
 
 /** Reads the beginning of a file. Returns `null` for an unknown picture format. Takes well under 1 ms. */
 export async function readHeader(path: string): Promise<Header | null> {
-  return parseHeader(await readHead(path, HEAD_BYTES));
+  const head = await readHead(path, HEAD_BYTES);
+  const header = parseHeader(head);
+  return header?.kind === 'ico' ? { ...header, size: await iconSize(path, head) } : header;
+}
+
+/** Reads the size that the picture itself says: the directory of an icon has no numbers above 256. */
+async function iconSize(path: string, head: Buffer): Promise<Header['size']> {
+  const { size } = await stat(path);
+  const picture = await readHead(path, 30, largestIn(head, size));
+  const png = parseHeader(picture);
+  if (png) return png.size;
+  // A bitmap without a file header, and with twice its height.
+  const bitmap = bmpSize(Buffer.concat([Buffer.alloc(14), picture]));
+  return bitmap && { width: bitmap.width, height: Math.floor(bitmap.height / 2) };
 }
 
 /** Reports whether a WebP file is a lossless still picture, judging by its first chunks (RFC 9649, section 2.6). */
@@ -43,7 +58,7 @@ export function parseHeader(head: Buffer): Header | null {
   if (/^(II[*+]\0|MM\0[*+])/.test(text)) return { kind: 'tiff', size: null };
   if (/^(\xff\x0a|\0\0\0\x0cJXL )/.test(text)) return { kind: 'jxl', size: null };
   if (text.startsWith('BM')) return { kind: 'bmp', size: bmpSize(head) };
-  if (isIcon(head)) return { kind: 'ico', size: { width: head[6] || 256, height: head[7] || 256 } };
+  if (isIcon(head)) return { kind: 'ico', size: null };
   return null;
 }
 

@@ -13,7 +13,7 @@ import { readPngCicp } from '../decoders/png-chunks.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { kindName } from '../formats.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import type { Animation } from './animation.ts';
+import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
@@ -56,13 +56,6 @@ const FLAT_BYTES_PER_PIXEL = 0.5;
 
 const SEQUENCE_REFUSED =
   'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
-
-/** The output of another decoder for a file that sharp cannot read: a PNG of its first frame, and the animation. */
-interface Decoded {
-  png: Buffer;
-  frames: number;
-  animation: Animation | null;
-}
 
 const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
 

@@ -253,16 +253,16 @@ function unpackRunLengths(
 ): Buffer {
   const rows = Buffer.alloc(stride * height);
   let [x, y, at] = [0, 0, 0];
-  const paint = (index: number) => {
-    // A run may go beyond its row or the picture, where it is not visible.
-    if (x < width && y < height) {
-      if (depth === 8) rows[y * stride + x] = index;
-      else {
-        const place = y * stride + (x >> 1);
-        rows[place] = (rows[place] ?? 0) | (x & 1 ? index : index << 4);
-      }
+  const draw = (count: number, indexOf: (pixel: number) => number) => {
+    // A run may go beyond its row, where it is not visible, and would take time.
+    const seen = Math.min(count, width - x);
+    for (let pixel = 0; pixel < seen; pixel++) {
+      const index = indexOf(pixel);
+      const place = y * stride + (((x + pixel) * depth) >> 3);
+      if (depth === 8) rows[place] = index;
+      else rows[place] = (rows[place] ?? 0) | ((x + pixel) & 1 ? index : index << 4);
     }
-    x++;
+    x += count;
   };
   while (y < height) {
     if (at + 2 > packed.length) {
@@ -273,9 +273,7 @@ function unpackRunLengths(
     const count = packed[at++] ?? 0;
     const value = packed[at++] ?? 0;
     if (count > 0) {
-      for (let pixel = 0; pixel < count; pixel++) {
-        paint(depth === 8 ? value : pixel & 1 ? value & 15 : value >> 4);
-      }
+      draw(count, (pixel) => (depth === 8 ? value : pixel & 1 ? value & 15 : value >> 4));
     } else if (value === END_OF_ROW) {
       x = 0;
       y++;
@@ -286,10 +284,10 @@ function unpackRunLengths(
     } else {
       const bytes = Math.ceil((value * depth) / 8);
       if (at + bytes > packed.length) throw damaged();
-      for (let pixel = 0; pixel < value; pixel++) {
-        const byte = packed[at + Math.floor((pixel * depth) / 8)] ?? 0;
-        paint(depth === 8 ? byte : pixel & 1 ? byte & 15 : byte >> 4);
-      }
+      draw(value, (pixel) => {
+        const byte = packed[at + ((pixel * depth) >> 3)] ?? 0;
+        return depth === 8 ? byte : pixel & 1 ? byte & 15 : byte >> 4;
+      });
       at += bytes + (bytes & 1);
     }
   }
@@ -299,38 +297,34 @@ function unpackRunLengths(
 const ENTRY_BYTES = 16;
 
 /**
- * Returns the largest picture of a Windows icon or cursor as a PNG; of several, the one with the most colours. The
- * others are the same picture in other sizes.
+ * Returns the largest picture of a Windows icon or cursor as a PNG. The others are the same picture in other sizes.
  * @throws {AppError} `image_limit`; anything else if it is damaged or empty.
  */
 export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
-  const [largest] = entriesOf(file).sort(
-    (a, b) => b.width * b.height - a.width * a.height || b.depth - a.depth,
-  );
-  if (!largest) throw damaged();
-  const { data } = largest;
+  const at = largestIn(file, file.length);
+  if (at === undefined) throw damaged();
+  const data = file.subarray(at);
   if (data.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return data;
   return writePng({ ...decodeIconBitmap(data, limits), level: 1 });
 }
 
-/** Returns the entries of the directory that the file really contains. */
-function entriesOf(file: Buffer) {
-  const count = file.length < 6 ? 0 : file.readUInt16LE(4);
-  const isIcon = file.length >= 4 && file.readUInt16LE(2) === 1;
-  return Array.from({ length: Math.min(count, 256) }, (_, entry) => 6 + entry * ENTRY_BYTES).flatMap((at) => {
-    if (at + ENTRY_BYTES > file.length) return [];
-    // The size is often wrong, but a picture knows its own end.
-    const offset = file.readUInt32LE(at + 12);
-    if (offset + ENTRY_BYTES > file.length) return [];
-    // A cursor stores its hotspot instead of planes and depth.
-    const depth = isIcon ? file.readUInt16LE(at + 6) : 0;
-    return [
-      {
-        width: file[at] || 256,
-        height: file[at + 1] || 256,
-        depth,
-        data: file.subarray(offset),
-      },
-    ];
-  });
+/**
+ * Returns where the largest picture begins that is within the file; of several, the one with the most colours.
+ * `head`: as much of the file as its directory takes.
+ */
+export function largestIn(head: Buffer, fileBytes: number): number | undefined {
+  const count = head.length < 6 ? 0 : head.readUInt16LE(4);
+  const isIcon = head.length >= 4 && head.readUInt16LE(2) === 1;
+  const entries = Array.from({ length: Math.min(count, 256) }, (_, entry) => 6 + entry * ENTRY_BYTES).flatMap(
+    (at) => {
+      if (at + ENTRY_BYTES > head.length) return [];
+      // The size is often wrong, but a picture knows its own end.
+      const offset = head.readUInt32LE(at + 12);
+      if (offset + ENTRY_BYTES > fileBytes) return [];
+      // A cursor stores its hotspot instead of planes and depth.
+      const depth = isIcon ? head.readUInt16LE(at + 6) : 0;
+      return [{ pixels: (head[at] || 256) * (head[at + 1] || 256), depth, offset }];
+    },
+  );
+  return entries.sort((a, b) => b.pixels - a.pixels || b.depth - a.depth)[0]?.offset;
 }

@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises';
 
-/** Returns the first bytes of a file, fewer if it is shorter. */
-export async function readHead(path: string, bytes: number): Promise<Buffer> {
+/** Returns the first bytes of a file, or those from `at` on; fewer if it is shorter. */
+export async function readHead(path: string, bytes: number, at = 0): Promise<Buffer> {
   const file = await open(path, 'r');
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, 0);
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, at);
     return buffer.subarray(0, bytesRead);
   } finally {
     await file.close();

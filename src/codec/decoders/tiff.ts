@@ -35,8 +35,8 @@ const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
 const MOST_ENTRIES = 1000;
 /** Maximum size of the values of a tag: a profile, or the offsets of some hundred thousand blocks. */
 const MOST_VALUE_BYTES = 4 * 2 ** 20;
-/** A tile may extend beyond the picture, but not have many times its pixels. */
-const TILE = { spare: 2 ** 20, times: 4 };
+/** Tiles may extend beyond the picture, but not have many times its pixels: all of them may be the same few bytes. */
+const TILES = { spare: 2 ** 22, times: 4 };
 
 const [GREY, RGB, LAB] = [1, 2, 8];
 const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
@@ -76,10 +76,10 @@ export function decodeTiff(file: Buffer, limits: InputLimits): Pixels | null {
   if (layout === null) return null;
   const { width, height, samples, isPlanar, tile } = layout;
   checkLimits({ width, height, frames: 1 }, limits);
-  if (tile.width * tile.height > Math.max(TILE.spare, TILE.times * width * height)) throw damaged();
   const planes = isPlanar ? samples : 1;
   const across = Math.ceil(width / tile.width);
   const blocks = across * Math.ceil(height / tile.height);
+  if (blocks * tile.width * tile.height > TILES.spare + TILES.times * width * height) throw damaged();
   const pixels = new Uint8ClampedArray(width * height * 4).fill(255);
   const seen = Math.min(planes, channelsOf(layout));
   if (tile.at.length < blocks * seen || tile.bytes.length < blocks * seen) throw damaged();

@@ -35,8 +35,10 @@ const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
 const BASE_MS = 5;
 /** Assumed if the header does not say: the size of a phone's photo. */
 const ASSUMED = { width: 4000, height: 3000 };
-/** One job moves the estimate for its kind by an eighth of the difference, which is limited. */
+/** One large job moves the estimate for its kind by an eighth of the difference, which is limited. */
 const WEIGHT = 1 / 8;
+/** A job of this expected cost has half that weight: what a dot takes is not due to its pixels, and must not decide what photos cost. */
+const HALF_WEIGHT_MS = 50;
 const MAX_SURPRISE = 8;
 
 export function createPrices(): Prices {
@@ -51,15 +53,17 @@ export function createPrices(): Prices {
       const pair = pairOf(estimate);
       const believed = factors.get(pair) ?? 1;
       // Process clocks tick every 10 ms. For small jobs only the mean is accurate, so all of them are counted.
-      const took = Math.max(0, ms - BASE_MS) / figures(estimate);
-      const bounded = Math.min(believed * MAX_SURPRISE, took);
-      factors.set(pair, Math.max(1 / MAX_SURPRISE, believed + (bounded - believed) * WEIGHT));
+      const expected = figures(estimate);
+      const bounded = Math.min(believed * MAX_SURPRISE, Math.max(0, ms - BASE_MS) / expected);
+      const weight = (WEIGHT * expected) / (expected + HALF_WEIGHT_MS);
+      factors.set(pair, Math.max(1 / MAX_SURPRISE, believed + (bounded - believed) * weight));
     },
   };
 }
 
-function pairOf({ kind, frames, job }: Estimate): string {
-  return `${kind} ${formatOf(kind, job)} ${frames > 1}`;
+/** What files take whose size is only assumed says nothing about those that name it. */
+function pairOf({ kind, size, frames, job }: Estimate): string {
+  return `${kind} ${formatOf(kind, job)} ${frames > 1} ${size !== null}`;
 }
 
 function formatOf(kind: Header['kind'], { format }: Estimate['job']) {
@@ -76,7 +80,7 @@ function figures(estimate: Estimate): number {
   const input = Math.max(1, width * height * frames) / 1e6;
   const scale = Math.min(1, job.maxWidth / width, (job.maxHeight ?? height) / height);
   const output = input * scale * scale;
-  // The encoder uses less effort for large pictures; see encode.ts.
+  // The encoder uses less effort for large pictures; see convert.ts.
   const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
   return input * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }

@@ -80,32 +80,44 @@ const ADOBE_RGB = {
 
 /** A colour profile of Adobe RGB (ICC.1:2001-04). */
 export function adobeProfile(): Buffer {
-  const curve = Buffer.from('637572760000000000000001023300000', 'hex').subarray(0, 14);
-  const tags: [string, Buffer][] = [
-    ['rXYZ', xyz(ADOBE_RGB.red)],
-    ['gXYZ', xyz(ADOBE_RGB.green)],
-    ['bXYZ', xyz(ADOBE_RGB.blue)],
-    ['wtpt', xyz([0.9505, 1, 1.0891])],
-    ...['rTRC', 'gTRC', 'bTRC'].map((name): [string, Buffer] => [
-      name,
-      Buffer.concat([curve, Buffer.alloc(2)]),
-    ]),
-  ];
-  const header = Buffer.alloc(128 + 4 + tags.length * 12);
+  const curve = Buffer.concat([
+    Buffer.from('637572760000000000000001023300000', 'hex').subarray(0, 14),
+    Buffer.alloc(2),
+  ]);
+  return profileOf('RGB ', {
+    rXYZ: xyz(ADOBE_RGB.red),
+    gXYZ: xyz(ADOBE_RGB.green),
+    bXYZ: xyz(ADOBE_RGB.blue),
+    wtpt: xyz([0.9505, 1, 1.0891]),
+    ...{ rTRC: curve, gTRC: curve, bTRC: curve },
+  });
+}
+
+/** A profile of grey whose numbers are light. */
+export function linearGrey(): Buffer {
+  return profileOf('GRAY', {
+    wtpt: xyz([0.9642, 1, 0.82491]),
+    kTRC: Buffer.from('curv\0\0\0\0\0\0\0\0', 'latin1'),
+  });
+}
+
+function profileOf(space: string, tags: Record<string, Buffer>): Buffer {
+  const all = Object.entries(tags);
+  const header = Buffer.alloc(128 + 4 + all.length * 12);
   header.writeUInt32BE(0x02100000, 8);
-  header.write('mntrRGB XYZ ', 12, 'latin1');
+  header.write(`mntr${space}XYZ `, 12, 'latin1');
   header.write('acsp', 36, 'latin1');
   header.set(xyz([0.9642, 1, 0.82491]).subarray(8), 68);
-  header.writeUInt32BE(tags.length, 128);
+  header.writeUInt32BE(all.length, 128);
   let offset = header.length;
-  for (const [index, [name, data]] of tags.entries()) {
+  for (const [index, [name, data]] of all.entries()) {
     header.write(name, 132 + index * 12, 'latin1');
     header.writeUInt32BE(offset, 136 + index * 12);
     header.writeUInt32BE(data.length, 140 + index * 12);
     offset += data.length;
   }
   header.writeUInt32BE(offset, 0);
-  return Buffer.concat([header, ...tags.map(([, data]) => data)]);
+  return Buffer.concat([header, ...Object.values(tags)]);
 }
 
 function xyz(values: readonly number[]): Buffer {

@@ -43,7 +43,7 @@ export async function motionPhoto(): Promise<Buffer> {
   ]);
 }
 
-function withSegment(jpeg: Buffer, marker: number, data: Buffer): Buffer {
+export function withSegment(jpeg: Buffer, marker: number, data: Buffer): Buffer {
   const head = Buffer.from([0xff, marker, 0, 0]);
   head.writeUInt16BE(data.length + 2, 2);
   return Buffer.concat([jpeg.subarray(0, 2), head, data, jpeg.subarray(2)]);
