@@ -147,19 +147,11 @@ async function list(
   const { admin } = context;
   const filter = visible(toFilter(query, now()), format, admin);
   const uniqueExit = query.unique !== undefined;
+  const part = { filter, uniqueExit, offset: random ? 0 : offset, limit };
   const { items, total } =
-    target !== undefined
-      ? await targets.list({ filter, target, witness: witnessOf(context), uniqueExit, offset, limit })
-      : uniqueExit
-        ? await service.unique({
-            filter,
-            sort: random ? 'random' : sort,
-            offset: random ? 0 : offset,
-            limit,
-          })
-        : random
-          ? await service.sample(filter, limit)
-          : await service.list({ filter, sort, offset, limit });
+    target === undefined
+      ? await service.list({ ...part, sort: random ? 'random' : sort })
+      : await targets.list({ ...part, target, witness: witnessOf(context) });
   // An age is relative to the time of the request, so such an answer cannot be cached. Knowledge about a
   // target changes independently of the pool.
   const lasting = !admin && !random && target === undefined && query.max_age === undefined;

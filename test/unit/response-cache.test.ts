@@ -6,7 +6,11 @@ const MOST = 10;
 const text = (body: string, headers: Record<string, string> = {}) => new Response(body, { headers });
 
 function open(version: () => string | Promise<string>) {
-  const cache = createResponseCache({ version, maxAnswerLength: 100, maxLength: MOST * (ENTRY_LENGTH + 100) });
+  const cache = createResponseCache({
+    version,
+    maxAnswerLength: 100,
+    maxLength: MOST * (ENTRY_LENGTH + 100),
+  });
   let made = 0;
   const asked = (headers: Record<string, string>, path: string, id = 'none') => {
     const url = `http://localhost${path}`;

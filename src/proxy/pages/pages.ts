@@ -11,6 +11,7 @@ import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
 import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
+import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
 import { poolLine } from './pool-overview.ts';
@@ -50,7 +51,11 @@ export async function showProxies(
     status,
     service.sources(),
     status.then((known) => freshnessOf(options, known, now)),
-    matches(service, query, now),
+    matches(service, query, {
+      filter: toFilter(query.filter, now),
+      offset: (query.page - 1) * PER_PAGE,
+      limit: PER_PAGE,
+    }),
     options.flags(),
   ]);
   const path = `${basePath}/proxies`;
@@ -88,20 +93,13 @@ function withPauses(seen: readonly SourceProgress[], lists: readonly SourceStatu
   });
 }
 
-/** Returns the requested page of the list, or the proxies named by ID. */
+/** Returns a part of the list in its order, or the proxies named by ID. */
 async function matches(
   service: Pick<ProxyService, 'list' | 'get'>,
-  { filter, ids, page, sort, reverse }: PageQuery,
-  now: number,
+  { filter: { unique }, ids, sort, reverse }: PageQuery,
+  part: Omit<ProxyQuery, 'sort'>,
 ): Promise<{ items: ProxyRecord[]; total: number }> {
-  if (ids === null)
-    return service.list({
-      filter: toFilter(filter, now),
-      sort,
-      reverse,
-      offset: (page - 1) * PER_PAGE,
-      limit: PER_PAGE,
-    });
+  if (ids === null) return service.list({ ...part, sort, reverse, uniqueExit: unique !== undefined });
   const items = await known(service, ids);
   return { items, total: items.length };
 }
@@ -139,35 +137,17 @@ export async function copyProxies(
   if (problem)
     throw invalidParameter(problem.field, inEnglish(`${problem.field} cannot be ${problem.value}.`));
   const { admin } = context;
-  const text = await textOf({ service, query, format, admin, now: options.now() });
-  return new Response(text, {
+  const part = { offset: 0, limit: MOST_COPIED };
+  const filter = visible(toFilter(query.filter, options.now()), format, admin);
+  const { items } = await matches(service, query, { filter, ...part });
+  const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
+  const pieces = service.export({
+    ...{ filter, order: query.sort, ranked: batchOf(shown), ...part, format },
+    ...{ remoteDns: false, uniqueExit: false, logins: admin },
+  });
+  return new Response((await Array.fromAsync(pieces)).join(''), {
     headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
-}
-
-interface Copying {
-  service: Pick<ProxyService, 'get' | 'export'>;
-  query: PageQuery;
-  format: (typeof EXPORT_FORMATS)[number];
-  admin: boolean;
-  now: number;
-}
-
-async function textOf({ service, query, format, admin, now }: Copying): Promise<string> {
-  const { ids, filter, sort } = query;
-  const records = ids && (await known(service, ids)).filter(({ login }) => login === null || admin);
-  const pieces = service.export({
-    filter: visible(toFilter(filter, now), format, admin),
-    order: sort,
-    ...(records && { ranked: batchOf(records) }),
-    offset: 0,
-    limit: MOST_COPIED,
-    format,
-    remoteDns: false,
-    uniqueExit: false,
-    logins: admin,
-  });
-  return (await Array.fromAsync(pieces)).join('');
 }
 
 async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
