@@ -161,6 +161,17 @@ describe('a refresh', () => {
     expect(new Set(pool.network.asked).size).toBe(100);
   });
 
+  test('stops checking as well if the clock is set back meanwhile', async () => {
+    await open({ a: list(100, '192.0.2') }, { concurrency: 10, refreshBudgetMs: 5000 });
+    const { now } = pool.clock;
+    pool.network.before = () => pool.clock.sleep(1000);
+    await pool.service.refresh();
+    await pool.clock.advance(1500);
+    pool.clock.now = () => now() - 3_600_000;
+    const { state, checked } = await pool.ended();
+    expect([state, checked < 50]).toEqual(['done', true]);
+  });
+
   test('shows results while it is still checking', async () => {
     await open({ a: list(100, '192.0.2') });
     pool.network.before = () => pool.clock.sleep(1000);
