@@ -7,6 +7,9 @@ import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.t
 /** `socks5h://[full IPv6 address]:65535` is shorter. */
 const LONGEST_ADDRESS = 128;
 
+/** Of one public list, of which none has a thousand. Each takes 250 bytes, where IPv4 takes 12. */
+const MOST_IPV6 = 20_000;
+
 /** Called for every usable entry of a list, duplicates included. `country` is what the list gives, if anything. */
 export type OnCandidate = (
   kind: Kind,
@@ -68,8 +71,10 @@ export function createCandidateSink({
   const tally: Tally = { found: 0, rejected: 0 };
   const rules: EntryRules = { allowPrivate, logins };
   const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null, tls: false };
+  let ipv6 = 0;
 
   function take(said: Protocol | null, country: string | null): void {
+    if (!logins && read.ip.includes(':') && ++ipv6 > MOST_IPV6) return sink.reject();
     // Lists of `https` proxies often write them as http://, because that is how clients talk to them.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
     const { ip, port, login, tls } = read;
@@ -79,7 +84,7 @@ export function createCandidateSink({
     else onPaid?.({ kind: tls ? 'http' : kind, ip, port, country, login, tls: tls ? ip : null });
   }
 
-  return {
+  const sink: CandidateSink = {
     tally,
     entry(text, start, end) {
       if (!readEndpoint(text, start, end, rules, read)) return false;
@@ -103,6 +108,7 @@ export function createCandidateSink({
       if (line !== undefined) onReject?.(line, text);
     },
   };
+  return sink;
 }
 
 /** Reports whether an address has a port. For IPv6, where colons prove nothing, it follows the bracket. */
