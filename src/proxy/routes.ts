@@ -9,7 +9,7 @@ import * as described from './descriptions.ts';
 import { refreshEvents } from './pool/events.ts';
 import { createLineFormat, visible } from './pool/export.ts';
 import { eventsQuery, exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
-import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
+import { idParams, quickTestBody, reportBody, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
 import type { Targets } from './targets/targets.ts';
 import type { Witness } from './targets/testimony.ts';
@@ -119,12 +119,6 @@ export function proxyRoutes({
     route('GET /api/sources', (call) => listSources(shared, call), {
       query: sourcesQuery,
       about: described.sources,
-    }),
-    route('POST /api/sources/:name/retry', (call) => retrySource(shared, call), {
-      params: sourceParams,
-      limit: 'job',
-      admin: 'once set',
-      about: described.retrySource,
     }),
     route('GET /api/refresh/events', (call) => followRefresh(shared, call), {
       query: eventsQuery,
@@ -253,15 +247,6 @@ async function listSources(
   const all = await service.sources();
   const sources = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(sourceView);
   return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
-}
-
-/** Ends the pause of a list. */
-async function retrySource(
-  { service }: Shared,
-  { params }: Call<{ params: typeof sourceParams }>,
-): Promise<Response> {
-  const source = sourceView(await service.retrySource(params.name));
-  return json({ success: true, source }, NO_STORE);
 }
 
 /** Streams what happens in refreshes until the caller leaves or the server stops. */

@@ -242,14 +242,6 @@ export const sourcesSchema = Type.Object(
   { $id: 'SourceList' },
 );
 
-export const sourceParams = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200, description: 'Name of the list.' }),
-});
-export const sourceRetrySchema = Type.Object(
-  { success: Type.Literal(true), source: sourceSchema },
-  { $id: 'SourceRetried' },
-);
-
 export const statusSchema = Type.Object(
   {
     status: text('Always `running`.'),

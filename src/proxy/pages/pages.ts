@@ -6,10 +6,9 @@ import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
 import type { JudgesState, Scheme } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
-import type { PoolStatus, SourceStatus } from '../pool/status.ts';
+import type { PoolStatus } from '../pool/status.ts';
 import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
-import type { SourceProgress } from '../refresh/progress.ts';
 import type { ProxyService } from '../service.ts';
 import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
@@ -46,10 +45,9 @@ export async function showProxies(
   const query = readPageQuery(new URL(request.url).searchParams);
   const { range } = query;
   const status = service.status();
-  const [pool, poolStatus, lists, freshness, { items, total }, flags] = await Promise.all([
+  const [pool, poolStatus, freshness, { items, total }, flags] = await Promise.all([
     service.overview(range === '1d' ? 'day' : 'month'),
     status,
-    service.sources(),
     status.then((known) => freshnessOf(options, known, now)),
     matches(service, query, {
       filter: toFilter(query.filter, now),
@@ -59,7 +57,7 @@ export async function showProxies(
     options.flags(),
   ]);
   const path = `${basePath}/proxies`;
-  const sources = withPauses(poolStatus.refresh.sources, lists);
+  const { sources } = poolStatus.refresh;
   const markup = proxiesPage(site, {
     gateway: options.gateway?.(context) ?? null,
     flags,
@@ -82,15 +80,6 @@ export async function showProxies(
   });
   // It shows neither proxies' logins nor tokens, even to the administrator.
   return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
-}
-
-/** Returns the lists of the last refresh with their current pauses, which may have been ended since. */
-function withPauses(seen: readonly SourceProgress[], lists: readonly SourceStatus[]): SourceProgress[] {
-  const pauses = new Map(lists.map(({ source, health }) => [source.name, health.skipUntil]));
-  return seen.map((source) => {
-    const skipUntil = pauses.get(source.name);
-    return skipUntil === undefined ? source : { ...source, pausedUntil: skipUntil === 0 ? null : skipUntil };
-  });
 }
 
 /** Returns a part of the list in its order, or the proxies named by ID. */

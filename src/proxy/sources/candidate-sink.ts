@@ -74,7 +74,10 @@ export function createCandidateSink({
   let ipv6 = 0;
 
   function take(said: Protocol | null, country: string | null): void {
-    if (!logins && read.ip.includes(':') && ++ipv6 > MOST_IPV6) return sink.reject();
+    if (!logins && read.ip.includes(':') && ++ipv6 > MOST_IPV6) {
+      tally.rejected++;
+      return;
+    }
     // Lists of `https` proxies often write them as http://, because that is how clients talk to them.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
     const { ip, port, login, tls } = read;
@@ -84,7 +87,7 @@ export function createCandidateSink({
     else onPaid?.({ kind: tls ? 'http' : kind, ip, port, country, login, tls: tls ? ip : null });
   }
 
-  const sink: CandidateSink = {
+  return {
     tally,
     entry(text, start, end) {
       if (!readEndpoint(text, start, end, rules, read)) return false;
@@ -108,7 +111,6 @@ export function createCandidateSink({
       if (line !== undefined) onReject?.(line, text);
     },
   };
-  return sink;
 }
 
 /** Reports whether an address has a port. For IPv6, where colons prove nothing, it follows the bracket. */
