@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import process from 'node:process';
 import type { GaugeOptions, Metrics } from './metrics.ts';
+import { mostOpenFiles } from './open-files.ts';
 
 const SECOND_US = 1e6;
 
@@ -38,7 +39,11 @@ export function describeProcess(metrics: Metrics): void {
     ['process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss],
     // Only available on Linux.
     ['process_open_fds', 'Open files and sockets.', async () => (await readdir('/proc/self/fd')).length],
-    ['process_max_fds', 'Open files and sockets that are allowed.', mostOpenFiles],
+    [
+      'process_max_fds',
+      'Open files and sockets that are allowed.',
+      async () => (await mostOpenFiles()) ?? Promise.reject(new Error('unknown')),
+    ],
   ];
   for (const [name, help, read, type] of gauges) {
     metrics.gauge({
@@ -48,9 +53,4 @@ export function describeProcess(metrics: Metrics): void {
       read: async () => [{ labels: [], value: await read() }],
     });
   }
-}
-
-async function mostOpenFiles(): Promise<number> {
-  const soft = /^Max open files\s+(\d+)/m.exec(await readFile('/proc/self/limits', 'utf8'))?.[1];
-  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }

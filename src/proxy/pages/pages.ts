@@ -6,7 +6,6 @@ import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
 import type { JudgesState, Scheme } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
-import type { PoolStatus } from '../pool/status.ts';
 import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
 import type { ProxyService } from '../service.ts';
@@ -14,7 +13,6 @@ import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
 import { poolLine } from './pool-overview.ts';
-import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
 import type { GatewayPanel } from './use-it.ts';
@@ -45,10 +43,10 @@ export async function showProxies(
   const query = readPageQuery(new URL(request.url).searchParams);
   const { range } = query;
   const status = service.status();
-  const [pool, poolStatus, freshness, { items, total }, flags] = await Promise.all([
+  const [pool, poolStatus, checkedAt, { items, total }, flags] = await Promise.all([
     service.overview(range === '1d' ? 'day' : 'month'),
     status,
-    status.then((known) => freshnessOf(options, known, now)),
+    status.then(({ judges }) => latestChecks(service, judges.schemes)),
     matches(service, query, {
       filter: toFilter(query.filter, now),
       offset: (query.page - 1) * PER_PAGE,
@@ -62,7 +60,7 @@ export async function showProxies(
     gateway: options.gateway?.(context) ?? null,
     flags,
     overview: { ...pool, range, now },
-    freshness,
+    freshness: { status: poolStatus, checkedAt, now, adminRequired: options.adminRequired },
     list: {
       path,
       basePath,
@@ -157,15 +155,6 @@ async function testProxy(
     status: 303,
     headers: { location: `${basePath}/proxies?id=${id}#p-${id}`, 'cache-control': 'no-store' },
   });
-}
-
-/** Returns the state of the pool, with what visitors should know if a judge is down. */
-async function freshnessOf(
-  { service, adminRequired }: Pick<ProxyPagesOptions, 'service' | 'adminRequired'>,
-  status: PoolStatus,
-  now: number,
-): Promise<Freshness> {
-  return { status, checkedAt: await latestChecks(service, status.judges.schemes), now, adminRequired };
 }
 
 /**
