@@ -14,20 +14,8 @@ export function describeProcess(metrics: Metrics): void {
     type?: GaugeOptions['type'],
   ][] = [
     [
-      'process_cpu_user_seconds_total',
-      'CPU time of the program.',
-      () => process.cpuUsage().user / SECOND_US,
-      'counter',
-    ],
-    [
-      'process_cpu_system_seconds_total',
-      'CPU time of the system for the program.',
-      () => process.cpuUsage().system / SECOND_US,
-      'counter',
-    ],
-    [
       'process_cpu_seconds_total',
-      'CPU time of both.',
+      'CPU time of the program, and of the system for it.',
       () => (process.cpuUsage().user + process.cpuUsage().system) / SECOND_US,
       'counter',
     ],

@@ -4,9 +4,9 @@ import { type Call, type Caller, form, type Route, route } from '../../http/rout
 import { pageResponse } from '../../web/page-response.ts';
 import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
-import type { JudgesState, Scheme } from '../check/judges.ts';
+import { type JudgesState, type Scheme, schemeFor } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
-import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
+import { PROTOCOLS, type ProxyFilter, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
 import type { ProxyService } from '../service.ts';
 import type { ProxyQuery } from '../store.ts';
@@ -167,19 +167,12 @@ async function latestChecks(
   const found: Partial<Record<Scheme, number | null>> = {};
   for (const scheme of ['http', 'https'] as const) {
     if (schemes[scheme] !== 'down') continue;
-    const protocols = schemeProtocols(scheme, schemes.https !== 'none');
+    const protocols = PROTOCOLS.filter((one) => schemeFor(one, schemes.https !== 'none') === scheme);
     const filter: ProxyFilter = { status: 'alive', protocols };
     const { items } = await service.list({ filter, sort: 'last_checked', offset: 0, limit: 1 });
     found[scheme] = items[0]?.lastChecked ?? null;
   }
   return found;
-}
-
-/** Returns the protocols that a scheme's judges serve. Judges without TLS also serve SOCKS if there are no others. */
-function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
-  const tunnels = ['socks4', 'socks5'] as const;
-  if (scheme === 'https') return ['https', ...tunnels];
-  return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
 /** Returns what the home page of the image host shows of the pool: the way there. */
