@@ -297,16 +297,6 @@ describe('GET /api/export', () => {
     expect(await said('country=Germany')).toBe('country takes two-letter codes: DE instead of “germany”.');
     expect(await said('port=x')).toBe('port must be port numbers, separated by commas, not "x".');
   });
-
-  test('ends in the middle when the client goes away', async () => {
-    const body = (await server.send('/api/export')).body?.getReader();
-    await body?.read();
-    await body?.cancel();
-  });
-
-  test('refuses an unknown protocol', async () => {
-    expect((await server.send('/api/export?protocol=ftp')).status).toBe(400);
-  });
 });
 
 describe('statistics, status and filters', () => {
@@ -430,16 +420,6 @@ describe('POST /api/test_proxy_quick', () => {
     });
   });
 
-  test('says of a known one why it does not', async () => {
-    const answer = await server.post('/api/test_proxy_quick', { ...target, proxy_id: ids[3] });
-    expect(await json(answer)).toMatchObject({
-      success: true,
-      alive: false,
-      status: 'dead',
-      error: 'timeout',
-    });
-  });
-
   test('says to an administrator at once why one does not', async () => {
     server = await createPoolServer({ adminToken: TOKEN });
     const authorization = `Bearer ${TOKEN}`;
@@ -455,7 +435,7 @@ describe('POST /api/test_proxy_quick', () => {
     expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({ status: 'dead' });
   });
 
-  test('with proxy_id sets the stored status both ways', async () => {
+  test('with proxy_id sets the stored status both ways, and says why one does not work', async () => {
     const test = () => server.post('/api/test_proxy_quick', { ...target, proxy_id: ids[3] });
     server.network.working.add('http://192.0.2.4:3128');
     expect((await test()).status).toBe(200);
@@ -464,7 +444,7 @@ describe('POST /api/test_proxy_quick', () => {
       exit_ip: '192.0.2.200',
     });
     server.network.working.clear();
-    await test();
+    expect(await json(await test())).toMatchObject({ alive: false, status: 'dead', error: 'timeout' });
     expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({
       status: 'dead',
       error: 'timeout',
@@ -649,27 +629,18 @@ describe('refreshes', () => {
     expect(await ask()).toEqual([200, 'done', null, false]);
   });
 
-  test('begin again whenever an administrator asks', async () => {
-    await server.close();
-    server = await createPoolServer({ adminToken: TOKEN });
-    for (let turn = 0; turn < 2; turn++) {
-      const headers = { authorization: `Bearer ${TOKEN}` };
-      expect((await server.post('/api/refresh', undefined, headers)).status).toBe(202);
-      await server.ended();
-    }
-  });
-
-  test('need the token where one is set', async () => {
+  test('need the token where one is set, and begin again whenever it is brought', async () => {
     await server.close();
     server = await createPoolServer({ adminToken: TOKEN });
     expect((await server.post('/api/refresh')).status).toBe(401);
     expect((await server.post('/api/refresh', undefined, { authorization: 'Bearer wrong' })).status).toBe(
       401,
     );
-    expect((await server.post('/api/refresh', undefined, { authorization: `Bearer ${TOKEN}` })).status).toBe(
-      202,
-    );
-    await server.ended();
+    for (let turn = 0; turn < 2; turn++) {
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      expect((await server.post('/api/refresh', undefined, headers)).status).toBe(202);
+      await server.ended();
+    }
   });
 
   test('are told on at most twenty connections to one client', async () => {
