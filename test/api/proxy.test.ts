@@ -357,6 +357,24 @@ describe('GET /api/proxy/<id>', () => {
   });
 });
 
+test('what reads the whole pool counts as many reads, unless the answer is kept', async () => {
+  await server.close();
+  const counted: unknown[] = [];
+  server = await createPoolServer({ countReads: async (...taken) => void counted.push(taken) });
+  const readsOf = async (path: string) => {
+    counted.length = 0;
+    await (await server.send(path)).text();
+    return counted;
+  };
+  const whole = [['198.51.100.7', 40]];
+  for (const path of ['/api/v1/proxies', '/api/v1/proxies?target=a.example', '/api/filters'])
+    expect(await readsOf(path)).toEqual([]);
+  expect(await readsOf('/api/v1/proxies?unique=exit_ip')).toEqual(whole);
+  expect(await readsOf('/api/v1/proxies?unique=exit_ip')).toEqual([]);
+  expect(await readsOf('/api/v1/proxies?target=a.example&offset=2000')).toEqual(whole);
+  expect(await readsOf('/api/export')).toEqual(whole);
+});
+
 test('four exports of one client are on their way at once', async () => {
   const load = (from: string) => server.send('/api/export', { from });
   const four = await Promise.all([1, 2, 3, 4].map(() => load('198.51.100.1')));

@@ -1,4 +1,5 @@
 import { AppError, inEnglish, invalidField, invalidParameter, message } from '../../errors.ts';
+import type { Recount } from '../../http/limits.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
@@ -8,6 +9,7 @@ import { type JudgesState, type Scheme, schemeFor } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
 import { PROTOCOLS, type ProxyFilter, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
+import { WHOLE_READS } from '../routes.ts';
 import type { ProxyService } from '../service.ts';
 import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
@@ -28,6 +30,8 @@ interface ProxyPagesOptions {
    * Returns what users of the gateway need to know, given the request; `null` if the gateway is off.
    */
   gateway: ((context: RequestContext) => GatewayPanel) | null;
+  /** As for the routes of the API. */
+  countReads?: Recount | undefined;
   /** Ms since 1970. */
   now: () => number;
 }
@@ -47,7 +51,7 @@ export async function showProxies(
     service.overview(range === '1d' ? 'day' : 'month'),
     status,
     status.then(({ judges }) => latestChecks(service, judges.schemes)),
-    matches(service, query, {
+    matches(options, context, query, {
       filter: toFilter(query.filter, now),
       offset: (query.page - 1) * PER_PAGE,
       limit: PER_PAGE,
@@ -82,10 +86,12 @@ export async function showProxies(
 
 /** Returns a part of the list in its order, or the proxies named by ID. */
 async function matches(
-  service: Pick<ProxyService, 'list' | 'get'>,
+  { service, countReads }: Pick<ProxyPagesOptions, 'service' | 'countReads'>,
+  { peer }: Pick<RequestContext, 'peer'>,
   { filter: { unique }, ids, sort, reverse }: PageQuery,
   part: Omit<ProxyQuery, 'sort'>,
 ): Promise<{ items: ProxyRecord[]; total: number }> {
+  if (unique !== undefined && ids === null) await countReads?.(peer, WHOLE_READS);
   if (ids === null) return service.list({ ...part, sort, reverse, uniqueExit: unique !== undefined });
   const items = await known(service, ids);
   return { items, total: items.length };
@@ -126,7 +132,7 @@ export async function copyProxies(
   const { admin } = context;
   const part = { offset: 0, limit: MOST_COPIED };
   const filter = visible(toFilter(query.filter, options.now()), format, admin);
-  const { items } = await matches(service, query, { filter, ...part });
+  const { items } = await matches(options, context, query, { filter, ...part });
   const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
   const pieces = service.export({
     ...{ filter, order: query.sort, ranked: batchOf(shown), ...part, format },

@@ -19,7 +19,7 @@ interface Ranked {
 }
 
 /** More matches are read as a stream, which costs something to start but nothing for each page. */
-const MOST_PAGED = 2_000;
+export const MOST_PAGED = 2_000;
 
 /**
  * Yields the matches by their expected chance to reach the site, with the score as the prior. Proxies without
