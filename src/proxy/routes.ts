@@ -10,7 +10,7 @@ import * as described from './descriptions.ts';
 import { refreshEvents } from './pool/events.ts';
 import { createLineFormat, visible } from './pool/export.ts';
 import { eventsQuery, exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
-import { idParams, quickTestBody, reportBody, sourcesQuery } from './schemas.ts';
+import { idParams, MOST_ENTRIES, partOf, quickTestBody, reportBody, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
 import { MOST_PAGED } from './targets/ranking.ts';
 import type { Targets } from './targets/targets.ts';
@@ -36,9 +36,7 @@ interface ProxyRoutesOptions {
   now?: () => number;
 }
 
-const MOST_ENTRIES = 500;
 const DEFAULT_ENTRIES = 50;
-const DEFAULT_SOURCES = 100;
 /** Open event streams, each of which holds a connection. */
 const LISTENERS = {
   each: 20,
@@ -253,10 +251,10 @@ async function showRefresh({ service }: Shared): Promise<Response> {
 
 async function listSources(
   { service }: Shared,
-  { query: { limit = DEFAULT_SOURCES, offset = 0 } }: Call<{ query: typeof sourcesQuery }>,
+  { query }: Call<{ query: typeof sourcesQuery }>,
 ): Promise<Response> {
   const all = await service.sources();
-  const sources = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(sourceView);
+  const sources = partOf(all, query).map(sourceView);
   return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
 }
 
