@@ -23,7 +23,6 @@ const CONDITIONS: Conditions = {
   protocols: (value) => among('protocol', value),
   country: (value) => ['country = ?', value],
   countries: (value) => among('country', value),
-  excludeCountry: (value) => ['country <> ?', value],
   excludeCountries: (value) => ['country NOT IN (SELECT value FROM json_each(?))', JSON.stringify(value)],
   ports: (value) => among('port', value),
   tampers: (value) => ["(tampering <> '') = ?", value ? 1 : 0],
@@ -53,7 +52,6 @@ const COUNTED: readonly string[] = [
   'protocols',
   'country',
   'countries',
-  'excludeCountry',
   'excludeCountries',
   'status',
 ];

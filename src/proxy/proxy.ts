@@ -168,8 +168,6 @@ export interface ProxyFilter {
   country?: string;
   /** Any of these. */
   countries?: readonly string[];
-  /** Upper-case code. */
-  excludeCountry?: string;
   /** None of these. */
   excludeCountries?: readonly string[];
   /** Any of these. */

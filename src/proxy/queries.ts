@@ -201,8 +201,7 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   else if (protocols) filter.protocols = protocols;
   if (among?.length === 1) filter.country = among[0] ?? '';
   else if (among) filter.countries = among;
-  if (excluded?.length === 1) filter.excludeCountry = excluded[0] ?? '';
-  else if (excluded) filter.excludeCountries = excluded;
+  if (excluded) filter.excludeCountries = excluded;
   if (query.port !== undefined) filter.ports = query.port.split(',').map(Number);
   if (anonymity !== undefined) filter.anonymity = anonymity;
   if (tampering !== undefined) filter.tampers = tampering === 'some';

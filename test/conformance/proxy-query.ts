@@ -285,7 +285,6 @@ function filters(): ProxyFilter[] {
     {},
     { protocol: 'socks5' },
     { country: 'DE' },
-    { excludeCountry: 'DE' },
     { status: 'alive' },
     { anonymity: 'elite' },
     { proofs: ['tls', 'relayed'] },
@@ -307,9 +306,9 @@ function filters(): ProxyFilter[] {
     single.slice(index + 1).map((other) => ({ ...one, ...other })),
   );
   const more: ProxyFilter[] = [
-    { country: 'US', excludeCountry: 'US' },
+    { country: 'US', excludeCountries: ['US'] },
     { protocol: 'http', country: 'US', status: 'alive' },
-    { protocol: 'http', status: 'alive', minScore: 0.25, maxResponseMs: 1200, excludeCountry: 'ZZ' },
+    { protocol: 'http', status: 'alive', minScore: 0.25, maxResponseMs: 1200, excludeCountries: ['ZZ'] },
     { country: 'ZZ', status: 'dead', anonymity: 'anonymous', source: 'list-1', checkedSince: 1001 },
   ];
   return [...single, ...pairs, ...more];

@@ -88,11 +88,10 @@ function better(one: Ranked, other: Ranked): number {
  * compares with this one.
  */
 export function matchesFilter(record: ProxyRecord, filter: ProxyFilter): boolean {
-  const { protocol, country, excludeCountry, status, anonymity, proofs, source } = filter;
+  const { protocol, country, status, anonymity, proofs, source } = filter;
   return (
     (protocol === undefined || record.protocol === protocol) &&
     (country === undefined || record.country === country) &&
-    (excludeCountry === undefined || record.country !== excludeCountry) &&
     (status === undefined || record.status === status) &&
     (anonymity === undefined || record.anonymity === anonymity) &&
     (proofs === undefined || (record.proof !== null && proofs.includes(record.proof))) &&
