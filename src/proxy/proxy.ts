@@ -161,12 +161,9 @@ export type CheckResult =
 
 /** Selects records. A missing field does not restrict. */
 export interface ProxyFilter {
-  protocol?: Protocol;
   /** Any of these. */
   protocols?: readonly Protocol[];
-  /** Upper-case code. */
-  country?: string;
-  /** Any of these. */
+  /** Any of these, upper-case codes. */
   countries?: readonly string[];
   /** None of these. */
   excludeCountries?: readonly string[];

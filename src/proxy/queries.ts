@@ -196,11 +196,8 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   const protocols = valuesOf(query.protocol) as Protocol[] | undefined;
   const among = valuesOf(query.country?.toUpperCase());
   const excluded = valuesOf(query.exclude_country?.toUpperCase());
-  // A single value has its own index.
-  if (protocols?.length === 1) filter.protocol = protocols[0] ?? 'http';
-  else if (protocols) filter.protocols = protocols;
-  if (among?.length === 1) filter.country = among[0] ?? '';
-  else if (among) filter.countries = among;
+  if (protocols) filter.protocols = protocols;
+  if (among) filter.countries = among;
   if (excluded) filter.excludeCountries = excluded;
   if (query.port !== undefined) filter.ports = query.port.split(',').map(Number);
   if (anonymity !== undefined) filter.anonymity = anonymity;

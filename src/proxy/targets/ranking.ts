@@ -88,10 +88,8 @@ function better(one: Ranked, other: Ranked): number {
  * compares with this one.
  */
 export function matchesFilter(record: ProxyRecord, filter: ProxyFilter): boolean {
-  const { protocol, country, status, anonymity, proofs, source } = filter;
+  const { status, anonymity, proofs, source } = filter;
   return (
-    (protocol === undefined || record.protocol === protocol) &&
-    (country === undefined || record.country === country) &&
     (status === undefined || record.status === status) &&
     (anonymity === undefined || record.anonymity === anonymity) &&
     (proofs === undefined || (record.proof !== null && proofs.includes(record.proof))) &&
