@@ -49,7 +49,7 @@ function cpuMs(): number {
 
 const QUERIES: ProxyQuery[] = [
   { filter: { status: 'alive' }, sort: 'dependable', offset: 0, limit: 50 },
-  { filter: { status: 'alive', country: 'US' }, sort: 'dependable', offset: 0, limit: 50 },
+  { filter: { status: 'alive', countries: ['US'] }, sort: 'dependable', offset: 0, limit: 50 },
 ];
 
 /** Pages per second of processor time. */

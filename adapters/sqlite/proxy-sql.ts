@@ -19,11 +19,8 @@ type Conditions = {
 };
 
 const CONDITIONS: Conditions = {
-  protocol: (value) => ['protocol = ?', value],
   protocols: (value) => among('protocol', value),
-  country: (value) => ['country = ?', value],
   countries: (value) => among('country', value),
-  excludeCountry: (value) => ['country <> ?', value],
   excludeCountries: (value) => ['country NOT IN (SELECT value FROM json_each(?))', JSON.stringify(value)],
   ports: (value) => among('port', value),
   tampers: (value) => ["(tampering <> '') = ?", value ? 1 : 0],
@@ -44,19 +41,13 @@ const CONDITIONS: Conditions = {
 };
 
 function among(column: string, values: readonly (string | number)[]): [string, SqliteValue] {
+  const [only] = values;
+  if (only !== undefined && values.length === 1) return [`${column} = ?`, only];
   return [`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values)];
 }
 
 /** The columns of `proxy_counts`. Matches of a filter of other fields have to be counted row by row. */
-const COUNTED: readonly string[] = [
-  'protocol',
-  'protocols',
-  'country',
-  'countries',
-  'excludeCountry',
-  'excludeCountries',
-  'status',
-];
+const COUNTED: readonly string[] = ['protocols', 'countries', 'excludeCountries', 'status'];
 
 const ORDER: Record<Sort, string> = {
   dependable: 'badness, slowness, tie',
@@ -119,7 +110,7 @@ export function walkQuery(
   after: Cursor | null,
   { direction = 'ASC', columns = '' }: { direction?: 'ASC' | 'DESC'; columns?: string } = {},
 ): Sql {
-  const { status, protocol, protocols = PROTOCOLS, ...rest } = filter;
+  const { status, protocols = PROTOCOLS, ...rest } = filter;
   const residual = where(rest);
   const from = after ? ' AND (badness, slowness, tie) > (?, ?, ?)' : '';
   const cursor = after ? [after.badness, after.slowness, after.id] : [];
@@ -127,7 +118,7 @@ export function walkQuery(
     WHERE status = ? AND protocol = ? AND ${residual.text}${from}`;
   const statuses = status ? [status] : STATUSES;
   const branches = statuses.flatMap((each) =>
-    (protocol ? [protocol] : protocols).map((other) => [each, other, ...residual.values, ...cursor]),
+    protocols.map((other) => [each, other, ...residual.values, ...cursor]),
   );
   return {
     text: `${branches.map(() => walk).join(' UNION ALL ')}
@@ -137,5 +128,5 @@ export function walkQuery(
 }
 
 function indexFor(filter: ProxyFilter): string {
-  return filter.country === undefined ? 'proxies_order' : 'proxies_country';
+  return filter.countries?.length === 1 ? 'proxies_country' : 'proxies_order';
 }

@@ -39,7 +39,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The type of the catalogue says which messages errors may have.
   [/^src\/(errors|version|assets)\.ts$/, /^(package\.json|src\/web\/words\/zh-cn\/messages\.ts)$/],
   [/^src\/config(-values)?\.ts$/, /^(src\/(lib\/|errors\.ts$|config)|adapters\/registry\.ts$)/],
-  [/^src\/runtime\//, /^$/],
+  [/^src\/runtime\//, /^src\/lib\/linux\/system\.ts$/],
   // Published clients must not contain any of the server's code.
   [/^clients\/js\/src\//, /^$/],
   [/^src\/http\//, /^src\/(lib\/|findings\/finding\.ts$|errors\.ts$|feature\.ts$)/],

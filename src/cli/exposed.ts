@@ -129,11 +129,18 @@ async function checkLinks({ url }: Exposed): Promise<Finding> {
   return warn(`links begin with ${base}, not with ${url}`, 'Check PUBLIC_URL.');
 }
 
+interface Operation {
+  security?: Record<string, unknown>[];
+}
+
 async function checkAdmin({ url }: Exposed): Promise<Finding> {
-  const { status } = await ask(`${url}/api/sources/-/retry`, { method: 'POST' });
-  if (status === 401) return ok('refresh and cleanup need a token');
-  const { status: other } = await ask(`${url}/api/status`);
-  if (other === 404) return unknown('cannot be seen from outside: the proxy pool is off');
+  const { text } = await ask(`${url}/openapi.json`);
+  const paths = Object.entries((fieldOf(text, 'paths') ?? {}) as Record<string, { post?: Operation }>);
+  const jobs = paths.filter(([path]) => /\/api\/(refresh|cleanup)$/.test(path));
+  if (jobs.length === 0) return unknown('cannot be seen from outside: the API description names neither');
+  // An empty requirement stands for no token.
+  const isOpen = ({ security = [{}] }: Operation) => security.some((one) => Object.keys(one).length === 0);
+  if (!jobs.some(([, { post }]) => post && isOpen(post))) return ok('refresh and cleanup need a token');
   return fail('anyone can start a refresh or a cleanup, and nobody can moderate', 'Set ADMIN_TOKEN.');
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { countOf, formatCount } from '../lib/format.ts';
+import type { jobView } from '../proxy/views.ts';
 import { type Client, createClient, ServerAway, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
@@ -64,20 +65,7 @@ function describe({ checked, alive, skipped, removed }: Job, failed: number): st
     .join(', ');
 }
 
-/** The fields of a refresh that are used here. */
-export interface Job {
-  id: string;
-  state: 'idle' | 'running' | 'done' | 'failed';
-  stage: string | null;
-  error: string | null;
-  retry_at?: string | null;
-  fetched: number;
-  candidates: number;
-  checked: number;
-  alive: number;
-  skipped: number;
-  removed: number;
-}
+export type Job = ReturnType<typeof jobView>;
 
 const PAUSE_MS = 1000;
 /** Gives up after this many calls in a row without an answer. */

@@ -102,6 +102,9 @@ export function createRecount(
   };
 }
 
+/** Counts more of a limit for an address. */
+export type Recount = ReturnType<typeof createRecount>;
+
 function keyOf(name: RateName, client: string): string {
   return `${name} ${client}`;
 }

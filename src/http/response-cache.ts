@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { KeptHeaders } from './kept-headers.ts';
 
 /** A cache for answers, in memory. */
@@ -25,13 +24,17 @@ export interface Asked {
 interface ResponseCacheOptions {
   /** Changes with the data that the answers depend on. */
   version: () => string | Promise<string>;
-  maxEntries?: number;
   /** Maximum length of a cached answer in characters. */
   maxAnswerLength?: number;
+  /** Maximum length of all answers together, with their URLs and `ENTRY_LENGTH` for each. */
+  maxLength?: number;
 }
 
-const MAX_ENTRIES = 2000;
 const MAX_ANSWER_LENGTH = 256 * 1024;
+/** Clients choose URLs, so the number of answers would bound nothing: 2,000 of the longest take 500 MB. */
+const MAX_LENGTH = 32 * 1024 * 1024;
+/** What the headers of an answer take, and the place that it has here. */
+export const ENTRY_LENGTH = 2048;
 
 interface Entry {
   version: string;
@@ -50,10 +53,12 @@ type Make<A> = (asked: A) => Promise<Response>;
  */
 export function createResponseCache({
   version,
-  maxEntries = MAX_ENTRIES,
   maxAnswerLength = MAX_ANSWER_LENGTH,
+  maxLength = MAX_LENGTH,
 }: ResponseCacheOptions): AnswerCache {
-  const entries = new BoundedMap<string, Entry>(maxEntries);
+  /** The oldest first. */
+  const entries = new Map<string, Entry>();
+  let length = 0;
   /** Answers being made, by version and URL; `null` for those that turn out not to be cacheable. */
   const making = new Map<string, Promise<Entry | null>>();
 
@@ -65,8 +70,20 @@ export function createResponseCache({
     return { version: seen, body, kept: new KeptHeaders(response.headers), etag };
   }
 
+  function forget(url: string): void {
+    const entry = entries.get(url);
+    if (entry && entries.delete(url)) length -= entry.body.length + url.length + ENTRY_LENGTH;
+  }
+
   function keep(url: string, entry: Entry): void {
-    if (entry.body.length <= maxAnswerLength) entries.set(url, entry);
+    forget(url);
+    if (entry.body.length > maxAnswerLength) return;
+    entries.set(url, entry);
+    length += entry.body.length + url.length + ENTRY_LENGTH;
+    for (const oldest of entries.keys()) {
+      if (length <= maxLength) return;
+      forget(oldest);
+    }
   }
 
   async function fresh<A extends Asked>(asked: A, current: string, make: Make<A>): Promise<Response> {

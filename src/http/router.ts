@@ -44,7 +44,7 @@ export function createRouter(routes: readonly Route[], failed: Failed): Router {
 
 /** Declares the input of a route to Elysia. Texts are converted before they are checked. */
 function hooksOf({ query, params, body }: Pick<Route, 'query' | 'params' | 'body'>) {
-  type Raw = Record<'query' | 'params', Record<string, unknown>>;
+  type Raw = Record<'query' | 'params', Record<string, unknown>> & { request: Request };
   return {
     ...(query && { query }),
     ...(params && { params }),
@@ -52,7 +52,7 @@ function hooksOf({ query, params, body }: Pick<Route, 'query' | 'params' | 'body
     parse: body ? ({ request }: { request: Request }) => body.read(request) : ('none' as const),
     // Elysia reads the code of this function, and misreads a minified method.
     transform: (raw: Raw) => {
-      if (query) coerce(query, raw.query);
+      if (query) coerce(query, raw.query, raw.request.url);
       if (params) coerce(params, raw.params);
     },
   };

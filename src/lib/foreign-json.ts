@@ -35,6 +35,7 @@ function isTooDeep(text: string, maxDepth: number): boolean {
     switch (text.charCodeAt(at)) {
       case 0x22:
         at = endOfString(text, at);
+        if (at < 0) return false;
         break;
       case 0x5b:
       case 0x7b:
@@ -48,12 +49,17 @@ function isTooDeep(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Returns where the string that begins at `from` ends, or the end of the text. */
-function endOfString(text: string, from: number): number {
+/** Returns the end of the string that begins at `from`, or -1 if the text ends before. */
+export function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(quote - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return quote;
+    if (escapeLength(text, quote) === 0) return quote;
   }
-  return text.length;
+  return -1;
+}
+
+/** Returns 1 if a backslash before `end` escapes the next character, otherwise 0. */
+export function escapeLength(text: string, end = text.length): number {
+  let backslashes = 0;
+  while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
+  return backslashes % 2;
 }

@@ -10,7 +10,7 @@ const ENOUGH = 4096;
  * Returns how many files and sockets this process may open, or `null` if that cannot be read (outside Linux). Bun and
  * Deno raise the limit at their start as far as the system allows.
  */
-async function mostOpenFiles(limitsPath: string): Promise<number | null> {
+export async function mostOpenFiles(limitsPath = '/proc/self/limits'): Promise<number | null> {
   const limits = await readFile(limitsPath, 'utf8').catch(() => '');
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? null : Number(soft);

@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import process from 'node:process';
 import type { GaugeOptions, Metrics } from './metrics.ts';
+import { mostOpenFiles } from './open-files.ts';
 
 const SECOND_US = 1e6;
 
@@ -13,20 +14,8 @@ export function describeProcess(metrics: Metrics): void {
     type?: GaugeOptions['type'],
   ][] = [
     [
-      'process_cpu_user_seconds_total',
-      'CPU time of the program.',
-      () => process.cpuUsage().user / SECOND_US,
-      'counter',
-    ],
-    [
-      'process_cpu_system_seconds_total',
-      'CPU time of the system for the program.',
-      () => process.cpuUsage().system / SECOND_US,
-      'counter',
-    ],
-    [
       'process_cpu_seconds_total',
-      'CPU time of both.',
+      'CPU time of the program, and of the system for it.',
       () => (process.cpuUsage().user + process.cpuUsage().system) / SECOND_US,
       'counter',
     ],
@@ -38,7 +27,11 @@ export function describeProcess(metrics: Metrics): void {
     ['process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss],
     // Only available on Linux.
     ['process_open_fds', 'Open files and sockets.', async () => (await readdir('/proc/self/fd')).length],
-    ['process_max_fds', 'Open files and sockets that are allowed.', mostOpenFiles],
+    [
+      'process_max_fds',
+      'Open files and sockets that are allowed.',
+      async () => (await mostOpenFiles()) ?? Promise.reject(new Error('unknown')),
+    ],
   ];
   for (const [name, help, read, type] of gauges) {
     metrics.gauge({
@@ -48,9 +41,4 @@ export function describeProcess(metrics: Metrics): void {
       read: async () => [{ labels: [], value: await read() }],
     });
   }
-}
-
-async function mostOpenFiles(): Promise<number> {
-  const soft = /^Max open files\s+(\d+)/m.exec(await readFile('/proc/self/limits', 'utf8'))?.[1];
-  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }

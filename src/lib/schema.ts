@@ -29,8 +29,9 @@ type Raw = Record<string, unknown>;
  * unless the schema forbids them; those that begin with `_`, with which clients avoid caches, always.
  * @throws {AppError} `invalid_parameter` if a hint says what was meant, for a misspelling of a known name, and for a
  * forbidden one, because ignoring it would answer another question.
+ * @param url where a parameter with several values may also be repeated. Default: nowhere.
  */
-export function coerce(schema: TObject, raw: Raw): void {
+export function coerce(schema: TObject, raw: Raw, url = ''): void {
   const known = Object.keys(schema.properties);
   for (const name of Object.keys(raw)) {
     if (known.includes(name)) continue;
@@ -48,6 +49,8 @@ export function coerce(schema: TObject, raw: Raw): void {
     delete raw[name];
   }
   for (const [name, property] of Object.entries(schema.properties)) {
+    if (property[SEVERAL] === true && name in raw && url.includes(`&${name}=`))
+      raw[name] = new URL(url).searchParams.getAll(name).filter(Boolean).join();
     const value = raw[name];
     if (typeof value !== 'string') continue;
     if (value === '') delete raw[name];

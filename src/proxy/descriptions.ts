@@ -285,14 +285,6 @@ export const sources: Description = {
   errors: [400],
 };
 
-export const retrySource: Description = {
-  id: 'retrySource',
-  summary: 'Resume a paused list',
-  description: 'The next refresh reads the list again.',
-  answers: ok('The list.', schemas.sourceRetrySchema, { success: true, source: sourceExample }),
-  errors: [404],
-};
-
 export const judge: Description = {
   id: 'judge',
   summary: 'Show a request as the server received it',

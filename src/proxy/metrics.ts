@@ -59,14 +59,16 @@ export function describePool(
     name: 'picpool_judge_up',
     help: 'Whether a judge answered the last direct request; absent before the first one.',
     labelNames: ['judge'],
-    read: async () =>
-      (await service.status()).judges.judges
-        .filter(({ checkedAt }) => checkedAt !== null)
-        // A URL may contain a secret, its host does not.
-        .map(({ url, up }) => ({
-          labels: [`${new URL(url).protocol}//${new URL(url).host}`],
-          value: up ? 1 : 0,
-        })),
+    async read() {
+      const { judges } = (await service.status()).judges;
+      const asked = judges.filter(({ checkedAt }) => checkedAt !== null);
+      // A URL may contain a secret, its host does not. Several judges on one host are one series.
+      const byHost = Map.groupBy(asked, ({ url }) => new URL(url).origin);
+      return [...byHost].map(([host, some]) => ({
+        labels: [host],
+        value: some.some(({ up }) => up) ? 1 : 0,
+      }));
+    },
   });
   metrics.gauge({
     name: 'picpool_refresh_last_success_timestamp_seconds',

@@ -161,35 +161,30 @@ export type CheckResult =
 
 /** Selects records. A missing field does not restrict. */
 export interface ProxyFilter {
-  protocol?: Protocol;
   /** Any of these. */
-  protocols?: readonly Protocol[];
-  /** Upper-case code. */
-  country?: string;
-  /** Any of these. */
-  countries?: readonly string[];
-  /** Upper-case code. */
-  excludeCountry?: string;
+  protocols?: readonly Protocol[] | undefined;
+  /** Any of these, upper-case codes. */
+  countries?: readonly string[] | undefined;
   /** None of these. */
-  excludeCountries?: readonly string[];
+  excludeCountries?: readonly string[] | undefined;
   /** Any of these. */
-  ports?: readonly number[];
+  ports?: readonly number[] | undefined;
   /** Whether the last successful check found a header changed. */
-  tampers?: boolean;
-  status?: Status;
-  anonymity?: Anonymity;
+  tampers?: boolean | undefined;
+  status?: Status | undefined;
+  anonymity?: Anonymity | undefined;
   /** Any of these. */
-  proofs?: readonly Proof[];
+  proofs?: readonly Proof[] | undefined;
   /** Whether the proxy asks for a login. */
-  login?: boolean;
-  source?: string;
-  maxResponseMs?: number;
+  login?: boolean | undefined;
+  source?: string | undefined;
+  maxResponseMs?: number | undefined;
   /** Last checked at this time or later. */
-  checkedSince?: number;
+  checkedSince?: number | undefined;
   /** Share of time known alive, 0 to 1; see `uptimeOf`. */
-  minUptime?: number;
+  minUptime?: number | undefined;
   /** 0 to 1. */
-  minScore?: number;
+  minScore?: number | undefined;
 }
 
 /**

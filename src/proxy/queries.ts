@@ -191,29 +191,24 @@ const valuesOf = (text: string | undefined) =>
 
 /** Converts a query to a filter. Ages are counted back from `now`. */
 export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: number): ProxyFilter {
-  const { status, anonymity, source, tampering, login } = query;
-  const filter: ProxyFilter = { status: status ?? 'alive' };
-  const protocols = valuesOf(query.protocol) as Protocol[] | undefined;
-  const among = valuesOf(query.country?.toUpperCase());
-  const excluded = valuesOf(query.exclude_country?.toUpperCase());
-  // A single value has its own index.
-  if (protocols?.length === 1) filter.protocol = protocols[0] ?? 'http';
-  else if (protocols) filter.protocols = protocols;
-  if (among?.length === 1) filter.country = among[0] ?? '';
-  else if (among) filter.countries = among;
-  if (excluded?.length === 1) filter.excludeCountry = excluded[0] ?? '';
-  else if (excluded) filter.excludeCountries = excluded;
-  if (query.port !== undefined) filter.ports = query.port.split(',').map(Number);
-  if (anonymity !== undefined) filter.anonymity = anonymity;
-  if (tampering !== undefined) filter.tampers = tampering === 'some';
-  if (query.proof !== undefined || query.min_proof !== undefined) filter.proofs = proofsOf(query);
-  if (login !== undefined) filter.login = login === 'needed';
-  if (source !== undefined) filter.source = source;
-  if (query.max_latency_ms !== undefined) filter.maxResponseMs = query.max_latency_ms;
-  if (query.max_age !== undefined) filter.checkedSince = now - query.max_age * 1000;
-  if (query.min_uptime !== undefined) filter.minUptime = query.min_uptime;
-  if (query.min_score !== undefined) filter.minScore = query.min_score;
-  return filter;
+  const { status = 'alive', anonymity, source, tampering, login, max_age: maxAge } = query;
+  const isProofAsked = query.proof !== undefined || query.min_proof !== undefined;
+  return {
+    status,
+    protocols: valuesOf(query.protocol) as Protocol[] | undefined,
+    countries: valuesOf(query.country?.toUpperCase()),
+    excludeCountries: valuesOf(query.exclude_country?.toUpperCase()),
+    ports: valuesOf(query.port)?.map(Number),
+    anonymity,
+    tampers: tampering && tampering === 'some',
+    proofs: isProofAsked ? proofsOf(query) : undefined,
+    login: login && login === 'needed',
+    source,
+    maxResponseMs: query.max_latency_ms,
+    checkedSince: maxAge === undefined ? undefined : now - maxAge * 1000,
+    minUptime: query.min_uptime,
+    minScore: query.min_score,
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { inEnglish } from '../errors.ts';
+import type { Recount } from '../http/limits.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { createResponseCache } from '../http/response-cache.ts';
 import { type Call, json as jsonBody, type Route, route } from '../http/route.ts';
@@ -9,8 +10,9 @@ import * as described from './descriptions.ts';
 import { refreshEvents } from './pool/events.ts';
 import { createLineFormat, visible } from './pool/export.ts';
 import { eventsQuery, exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
-import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
+import { idParams, MOST_ENTRIES, partOf, quickTestBody, reportBody, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
+import { MOST_PAGED } from './targets/ranking.ts';
 import type { Targets } from './targets/targets.ts';
 import type { Witness } from './targets/testimony.ts';
 import {
@@ -28,13 +30,13 @@ interface ProxyRoutesOptions {
   targets: Pick<Targets, 'list' | 'all' | 'reported'>;
   /** The secret with which our own judge proves its answers. Default: no proof. */
   judgeSecret?: () => string | undefined;
+  /** Counts reads of a client beyond the one that each request is. Default: they are not counted. */
+  countReads?: Recount | undefined;
   /** Ms since 1970. Default: the system's clock. */
   now?: () => number;
 }
 
-const MOST_ENTRIES = 500;
 const DEFAULT_ENTRIES = 50;
-const DEFAULT_SOURCES = 100;
 /** Open event streams, each of which holds a connection. */
 const LISTENERS = {
   each: 20,
@@ -61,6 +63,9 @@ const FILES = {
   json: { type: 'application/json', extension: 'json' },
 };
 
+/** How many reads it is to read the whole pool: of 20,000 proxies, that takes 50 ms of CPU, and a page 1 to 3. */
+export const WHOLE_READS = 40;
+
 /** What the handlers share. */
 interface Shared extends Required<ProxyRoutesOptions> {
   listeners: Shares;
@@ -70,6 +75,7 @@ interface Shared extends Required<ProxyRoutesOptions> {
 /** The HTTP interface of the proxy pool, except `GET /api/stats`, which both services share. */
 export function proxyRoutes({
   judgeSecret = NO_PROOF,
+  countReads,
   now = Date.now,
   ...options
 }: ProxyRoutesOptions): Route[] {
@@ -77,7 +83,7 @@ export function proxyRoutes({
   const cached = createResponseCache({ version: service.version });
   const listeners = createShares(LISTENERS);
   const exports = createShares(EXPORTS);
-  const shared: Shared = { ...options, judgeSecret, now, listeners, exports };
+  const shared: Shared = { ...options, judgeSecret, countReads, now, listeners, exports };
   return [
     route('GET /api/v1/proxies', (call) => list(shared, call), {
       query: listQuery,
@@ -120,12 +126,6 @@ export function proxyRoutes({
       query: sourcesQuery,
       about: described.sources,
     }),
-    route('POST /api/sources/:name/retry', (call) => retrySource(shared, call), {
-      params: sourceParams,
-      limit: 'job',
-      admin: 'once set',
-      about: described.retrySource,
-    }),
     route('GET /api/refresh/events', (call) => followRefresh(shared, call), {
       query: eventsQuery,
       about: described.events,
@@ -138,7 +138,7 @@ type OfProxy = { params: typeof idParams };
 
 /** Lists a page of the pool. */
 async function list(
-  { service, targets, now }: Shared,
+  { service, targets, now, countReads }: Shared,
   { query, context }: Call<{ query: ListQuery }>,
 ): Promise<Response> {
   const { target, format = 'json', sort = 'dependable', offset = 0 } = query;
@@ -147,19 +147,13 @@ async function list(
   const { admin } = context;
   const filter = visible(toFilter(query, now()), format, admin);
   const uniqueExit = query.unique !== undefined;
+  if (uniqueExit || (target !== undefined && offset + limit > MOST_PAGED))
+    await countReads?.(context.peer, WHOLE_READS);
+  const part = { filter, uniqueExit, offset: random ? 0 : offset, limit };
   const { items, total } =
-    target !== undefined
-      ? await targets.list({ filter, target, witness: witnessOf(context), uniqueExit, offset, limit })
-      : uniqueExit
-        ? await service.unique({
-            filter,
-            sort: random ? 'random' : sort,
-            offset: random ? 0 : offset,
-            limit,
-          })
-        : random
-          ? await service.sample(filter, limit)
-          : await service.list({ filter, sort, offset, limit });
+    target === undefined
+      ? await service.list({ ...part, sort: random ? 'random' : sort })
+      : await targets.list({ ...part, target, witness: witnessOf(context) });
   // An age is relative to the time of the request, so such an answer cannot be cached. Knowledge about a
   // target changes independently of the pool.
   const lasting = !admin && !random && target === undefined && query.max_age === undefined;
@@ -173,10 +167,10 @@ async function list(
 }
 
 /** Streams all matches as a download. */
-function exportList(
-  { service, targets, now, exports }: Shared,
+async function exportList(
+  { service, targets, now, exports, countReads }: Shared,
   { query, context }: Call<{ query: typeof exportQuery }>,
-): Response {
+): Promise<Response> {
   const { format = 'standard', target, sort = 'dependable', offset = 0 } = query;
   const random = query.random && target === undefined;
   const { admin, payer } = context;
@@ -192,6 +186,7 @@ function exportList(
     uniqueExit: query.unique === 'exit_ip',
     logins: admin,
   });
+  await countReads?.(context.peer, WHOLE_READS);
   const { type, extension } = FILES[format];
   const disposition = `attachment; filename="proxies.${extension}"`;
   const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
@@ -256,20 +251,11 @@ async function showRefresh({ service }: Shared): Promise<Response> {
 
 async function listSources(
   { service }: Shared,
-  { query: { limit = DEFAULT_SOURCES, offset = 0 } }: Call<{ query: typeof sourcesQuery }>,
+  { query }: Call<{ query: typeof sourcesQuery }>,
 ): Promise<Response> {
   const all = await service.sources();
-  const sources = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(sourceView);
+  const sources = partOf(all, query).map(sourceView);
   return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
-}
-
-/** Ends the pause of a list. */
-async function retrySource(
-  { service }: Shared,
-  { params }: Call<{ params: typeof sourceParams }>,
-): Promise<Response> {
-  const source = sourceView(await service.retrySource(params.name));
-  return json({ success: true, source }, NO_STORE);
 }
 
 /** Streams what happens in refreshes until the caller leaves or the server stops. */

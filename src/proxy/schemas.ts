@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { flag, integer, nullable, number, oneOf, text } from '../lib/schema.ts';
 import { CONDITIONS } from './pool/status.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, STATUSES } from './proxy.ts';
@@ -215,22 +215,35 @@ export const sourceSchema = Type.Object(
   { $id: 'Source' },
 );
 
-const MOST_SOURCES = 500;
-export const sourcesQuery = Type.Object(
-  {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        default: 100,
-        description: `Maximum number of lists to return. Values above ${MOST_SOURCES} count as ${MOST_SOURCES}.`,
-      }),
-    ),
-    offset: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 1e6, default: 0, description: 'Number of lists to skip.' }),
-    ),
-  },
-  OPEN,
-);
+export const MOST_ENTRIES = 500;
+
+/** The query of a list that is returned in parts. `items`: what it lists. */
+export const partQuery = (items: string) =>
+  Type.Object(
+    {
+      limit: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          default: 100,
+          description: `Maximum number of ${items} to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
+        }),
+      ),
+      offset: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 1e6, default: 0, description: `Number of ${items} to skip.` }),
+      ),
+    },
+    OPEN,
+  );
+
+/** Returns the part of all entries that such a query asks for. */
+export function partOf<T>(
+  all: readonly T[],
+  { limit = 100, offset = 0 }: Static<ReturnType<typeof partQuery>>,
+): T[] {
+  return all.slice(offset, offset + Math.min(limit, MOST_ENTRIES));
+}
+
+export const sourcesQuery = partQuery('lists');
 
 export const sourcesSchema = Type.Object(
   {
@@ -240,14 +253,6 @@ export const sourcesSchema = Type.Object(
     sources: Type.Array(sourceSchema),
   },
   { $id: 'SourceList' },
-);
-
-export const sourceParams = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200, description: 'Name of the list.' }),
-});
-export const sourceRetrySchema = Type.Object(
-  { success: Type.Literal(true), source: sourceSchema },
-  { $id: 'SourceRetried' },
 );
 
 export const statusSchema = Type.Object(

@@ -1,4 +1,3 @@
-import { AppError, inEnglish } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { elapsedSince } from '../lib/stored-time.ts';
 import { createBlindTest } from './check/blind-test.ts';
@@ -15,7 +14,7 @@ import { createEchoedRecall } from './recheck/recheck.ts';
 import type { RefreshJob } from './refresh/progress.ts';
 import type { Recorder } from './refresh/recorder.ts';
 import type { Scope } from './refresh/round.ts';
-import { lookUpHealth, retrySource } from './refresh/source-health.ts';
+import { lookUpHealth } from './refresh/source-health.ts';
 import { createTimers } from './refresh/timers.ts';
 import { createUpkeep, type UpkeepOptions } from './refresh/upkeep.ts';
 import { hostOfTarget } from './targets/site.ts';
@@ -54,11 +53,6 @@ export interface ProxyService extends PoolReading {
   refreshUnlessFresh(): Promise<RefreshJob>;
   /** Returns the health of each list, in the order of the configuration. */
   sources(): Promise<SourceStatus[]>;
-  /**
-   * Ends the pause of a list: the next refresh reads it.
-   * @throws {AppError} `not_found`
-   */
-  retrySource(name: string): Promise<SourceStatus>;
   /** Returns the running refresh, or the last one. */
   currentRefresh(): Promise<RefreshJob>;
   /** Calls back when a refresh of any copy makes progress. Returns a function that unsubscribes. */
@@ -120,7 +114,6 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
 
   return {
     ...reading,
-    ...listsOf(options),
     report: createReport(reading, recorder, clock),
     testQuick: single.now,
     startTest: single.start,
@@ -140,6 +133,11 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
       const facts = { job, judges: latest, lastRefresh, nextRefresh };
       const condition = conditionOf({ ...facts, intervalMs: refreshIntervalMs, now: clock.now() });
       return { condition, lastRefresh, nextRefresh, refresh: job, judges: latest };
+    },
+
+    async sources() {
+      const healthOf = await lookUpHealth(state);
+      return options.sources.map((source) => ({ source, health: healthOf(source.name) }));
     },
 
     async refreshUnlessFresh() {
@@ -179,26 +177,5 @@ function createReport(
     });
     await recorder.flush();
     return (await noted) ?? record;
-  };
-}
-
-/** Returns the lists and their health. */
-function listsOf({
-  state,
-  sources,
-}: Pick<ProxyServiceOptions, 'state' | 'sources'>): Pick<ProxyService, 'sources' | 'retrySource'> {
-  return {
-    async sources() {
-      const healthOf = await lookUpHealth(state);
-      return sources.map((source) => ({ source, health: healthOf(source.name) }));
-    },
-
-    async retrySource(name) {
-      const source = sources.find((one) => one.name === name);
-      if (!source) throw new AppError('not_found', inEnglish(`There is no list named ${name}.`));
-      await retrySource(state, name);
-      const healthOf = await lookUpHealth(state);
-      return { source, health: healthOf(name) };
-    },
   };
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
+import type { System } from '../lib/linux/system.ts';
+import { C_LIBRARIES, type Runtime } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
+import type { System } from '../lib/linux/system.ts';
+import { C_LIBRARIES, type Runtime } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
 /** The part of Deno's global that is used here. Its own types conflict with Bun's. */

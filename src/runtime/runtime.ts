@@ -1,3 +1,5 @@
+import type { System } from '../lib/linux/system.ts';
+
 import type { Tcp } from './tcp.ts';
 
 /** The interface between picpool and the JavaScript runtime. `bun.ts` and `deno.ts` implement it. */
@@ -29,15 +31,6 @@ export interface Runtime {
    * the start time.
    */
   tcp(): Promise<Tcp>;
-}
-
-/** System calls of Linux, made from the calling thread. */
-export interface System {
-  readonly arch: 'x64' | 'arm64';
-  /** Makes a system call with numbers and addresses of bytes. Returns its result, or the negative error number. */
-  call(number: number, ...args: (number | bigint | Uint8Array)[]): number;
-  /** Returns the address of the bytes, valid as long as they are referenced. */
-  address(bytes: Uint8Array): bigint;
 }
 
 /** Names of the C library: glibc, musl. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
+import { createRecount } from '../http/limits.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
 import { once } from '../lib/once.ts';
 import type { Repetition } from '../lib/schedule.ts';
@@ -53,7 +54,11 @@ export async function startProxies({
           log,
         });
   let followingKeys: Repetition | null = null;
+  const { RATE_LIMITS: rates } = config;
+  const counting = { limiter: stores.limiter, maxUploadBytes: 0, onRefused: operations.onRefused };
+  const countReads = rates ? createRecount({ ...counting, rates }, 'read') : undefined;
   const pages = {
+    countReads,
     service,
     siteOf: web.siteOf,
     basePath,
@@ -66,7 +71,7 @@ export async function startProxies({
     name: 'Proxy pool',
     basePath: config.PROXY_BASE_PATH,
     routes: [
-      ...proxyRoutes({ service, targets, judgeSecret: keys.signing }),
+      ...proxyRoutes({ service, targets, countReads, judgeSecret: keys.signing }),
       ...targetRoutes(targets),
       ...proxyPageRoutes(pages),
       ...gatewayRoutes(gateway),

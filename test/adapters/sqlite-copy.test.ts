@@ -51,7 +51,7 @@ test('a copy gets its indexes on another thread; then its file has no name, and 
   await one.save(records);
   expect(await replica.summary()).toEqual(await one.summary());
 
-  const best = () => replica.find({ filter: { country: 'DE' }, sort: 'dependable', offset: 0, limit: 1 });
+  const best = () => replica.find({ filter: { countries: ['DE'] }, sort: 'dependable', offset: 0, limit: 1 });
   expect((await best()).items[0]?.id).toBe(3000);
   expect((await best()).total).toBe(1500);
   replica.apply([], [3000]);

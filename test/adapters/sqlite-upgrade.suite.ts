@@ -51,7 +51,7 @@ async function assertRows(database: Database): Promise<void> {
       [3, '2001:db8::1', 'socks4'],
     ],
   );
-  assert.equal((await proxies.find({ filter: { country: 'FR' }, ...page })).total, 1);
+  assert.equal((await proxies.find({ filter: { countries: ['FR'] }, ...page })).total, 1);
   assert.equal((await proxies.summary()).total, 4);
   const due = await Promise.all(STATUSES.map((status) => proxies.due(1_800_000_000_000, 10, status)));
   assert.equal(due.flat().length, 4);

@@ -15,6 +15,7 @@ beforeAll(async () => {
     WEBHOOK_URLS: 'http://127.0.0.1:9/',
     WEBHOOK_SECRET: 'a-secret-of-the-webhooks',
     GATEWAY_PORT: '0',
+    PROXY_JUDGES: 'http://127.0.0.1:9/,http://127.0.0.1:9/another',
   });
   const { send, post, upload } = server;
   await upload();
@@ -71,7 +72,9 @@ describe('the numbers', () => {
     expect(numberOf('process_resident_memory_bytes')).toBeGreaterThan(1e6);
   });
 
-  test('have one type and one help each, and buckets that only grow', () => {
+  test('have one type and one help each, and one line for the same labels, and buckets that only grow', () => {
+    const series = [...output.matchAll(/^(?!#)(.+) \S+$/gm)].map(([, one]) => one);
+    expect(new Set(series).size).toBe(series.length);
     const names = [...output.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name]) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(output.match(/^# HELP /gm)).toHaveLength(names.length);

@@ -44,7 +44,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(await ports({ checkedSince: 50 }), [1, 2]);
     assert.deepEqual(await ports({ minScore: 0.5 }), [1, 2]);
     assert.deepEqual(await ports({ minScore: 0 }), [1, 2, 3]);
-    assert.deepEqual(await ports({ country: `DE' OR '1'='1` }), []);
+    assert.deepEqual(await ports({ countries: [`DE' OR '1'='1`] }), []);
   });
 
   for (const sort of SORTS) {
@@ -53,8 +53,8 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
       for (const filter of [
         {},
         { status: 'alive' },
-        { country: 'US' },
-        { protocol: 'http', minScore: 0.3 },
+        { countries: ['US'] },
+        { protocols: ['http'], minScore: 0.3 },
       ]) {
         const chosen = filter as ProxyFilter;
         const { items } = await store.find({ filter: chosen, sort, offset: 0, limit: 1000 });
@@ -98,7 +98,12 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
       all.items.map(({ port }) => port),
       [2, 1],
     );
-    const germans = await store.find({ filter: { country: 'DE' }, sort: 'dependable', offset: 0, limit: 10 });
+    const germans = await store.find({
+      filter: { countries: ['DE'] },
+      sort: 'dependable',
+      offset: 0,
+      limit: 10,
+    });
     assert.deepEqual([germans.total, germans.items[0]?.port], [1, 2]);
     const dead = await store.find({ filter: { status: 'dead' }, sort: 'dependable', offset: 0, limit: 10 });
     assert.deepEqual([dead.total, dead.items[0]?.port], [1, 1]);
@@ -116,7 +121,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
         for (const key of keys(items)) assert.ok(expected.has(key));
       }
     }
-    assert.deepEqual(await store.sample({ country: 'XX' }, 5), { items: [], total: 0 });
+    assert.deepEqual(await store.sample({ countries: ['XX'] }, 5), { items: [], total: 0 });
   });
 
   test('every match can be drawn, and draws differ', async (store) => {
@@ -254,9 +259,9 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
 
 const FILTERS: ProxyFilter[] = [
   {},
-  { status: 'alive', protocol: 'http' },
-  { country: 'DE', minScore: 0.5 },
-  { country: 'XX' },
+  { status: 'alive', protocols: ['http'] },
+  { countries: ['DE'], minScore: 0.5 },
+  { countries: ['XX'] },
 ];
 const COUNTRIES = ['DE', 'US', 'FR', 'ZZ'] as const;
 
@@ -283,9 +288,7 @@ function variety(count: number) {
 function filters(): ProxyFilter[] {
   const single: ProxyFilter[] = [
     {},
-    { protocol: 'socks5' },
-    { country: 'DE' },
-    { excludeCountry: 'DE' },
+    { countries: ['DE'] },
     { status: 'alive' },
     { anonymity: 'elite' },
     { proofs: ['tls', 'relayed'] },
@@ -307,10 +310,10 @@ function filters(): ProxyFilter[] {
     single.slice(index + 1).map((other) => ({ ...one, ...other })),
   );
   const more: ProxyFilter[] = [
-    { country: 'US', excludeCountry: 'US' },
-    { protocol: 'http', country: 'US', status: 'alive' },
-    { protocol: 'http', status: 'alive', minScore: 0.25, maxResponseMs: 1200, excludeCountry: 'ZZ' },
-    { country: 'ZZ', status: 'dead', anonymity: 'anonymous', source: 'list-1', checkedSince: 1001 },
+    { countries: ['US'], excludeCountries: ['US'] },
+    { protocols: ['http'], countries: ['US'], status: 'alive' },
+    { protocols: ['http'], status: 'alive', minScore: 0.25, maxResponseMs: 1200, excludeCountries: ['ZZ'] },
+    { countries: ['ZZ'], status: 'dead', anonymity: 'anonymous', source: 'list-1', checkedSince: 1001 },
   ];
   return [...single, ...pairs, ...more];
 }

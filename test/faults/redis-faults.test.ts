@@ -105,7 +105,7 @@ test('what one copy writes, the others soon see', async () => {
   await two.images.list({ text: 'shared', offset: 0, limit: 1 });
   const [record] = await one.proxies.save([draft({ country: 'SE' })]);
   await one.images.insert(image({ id: 'shared000000', filename: 'shared.png' }));
-  await until(async () => (await two.proxies.find({ ...ALL, filter: { country: 'SE' } })).total === 1);
+  await until(async () => (await two.proxies.find({ ...ALL, filter: { countries: ['SE'] } })).total === 1);
   await until(async () => (await two.images.list({ text: 'SHARED', offset: 0, limit: 1 })).total === 1);
   expect(await two.proxies.get(record?.id ?? 0)).toEqual(record ?? null);
 });

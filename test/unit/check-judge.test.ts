@@ -108,6 +108,9 @@ test('nothing else counts as a response', () => {
     `{"token":"${TOKEN}","address":"203.0.113.9","headers":{}}<script>`,
     `[{"token":"${TOKEN}","address":"203.0.113.9","headers":{}}]`,
     `{"a":${'['.repeat(8_000)}"${TOKEN}"`,
+    `{"token":"${TOKEN}","address":"203.0.113.9","headers":{"via a":"b"}}`,
+    `{"token":"${TOKEN}","address":"203.0.113.9","headers":{"${'x'.repeat(65)}":"b"}}`,
+    `HTTP_${'X'.repeat(65)} = b\nREMOTE_ADDR = 203.0.113.9\n${TOKEN}`,
     `REMOTE_ADDR = unknown\n${TOKEN}`,
     `<html>REMOTE_ADDR is 203.0.113.9 ${TOKEN}</html>`,
   ]) {

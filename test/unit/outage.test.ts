@@ -50,23 +50,6 @@ describe('when our own network is down', () => {
     become(lists, { a: [...one(1), ...one(4)], b: one(2), c: one(3) });
     expect(await pool.refresh({ all: false })).toMatchObject({ state: 'done', alive: 4, failures: 0 });
   });
-
-  test('at the start, the first refresh after it fills the pool', async () => {
-    const lists: Lists = { a: away(), b: away() };
-    await open(lists);
-    pool.network.judge = 'down';
-    for (let attempt = 0; attempt < 12; attempt++) await pool.refresh({ all: false });
-    pool.network.judge = 'up';
-    become(lists, { a: one(1), b: one(2) });
-    expect(await pool.refresh({ all: false })).toMatchObject({ state: 'done', alive: 2 });
-  });
-
-  test('the running service retries what is due', async () => {
-    await open({ a: away() });
-    pool.network.judge = 'down';
-    const { retryAt } = await pool.refresh();
-    expect((await pool.service.status()).refresh).toMatchObject({ state: 'failed', retryAt });
-  });
 });
 
 describe('when lists are unreachable, but judges respond', () => {
@@ -82,37 +65,19 @@ describe('when lists are unreachable, but judges respond', () => {
     }
   });
 
-  test('and none was ever read, each list counts as failed', async () => {
+  test('and none was ever read, each list counts as failed, and known proxies are checked', async () => {
     await open({ a: away(), b: away(), c: away() });
-    expect(await pool.refresh()).toMatchObject({ state: 'failed', error: 'lists_failing' });
+    await pool.store.save([draft('socks5://192.0.2.1:80', pool.clock.now())]);
+    const failed = { state: 'failed', error: 'lists_failing', checked: 1, alive: 1 };
+    expect(await pool.refresh()).toMatchObject(failed);
     const { sources } = await pool.refresh();
     expect(sources.every(({ pausedUntil }) => pausedUntil !== null)).toBe(true);
   });
 });
 
-describe('a refresh in which no list could be read', () => {
-  test('has failed once known proxies are checked, and can be repeated at once', async () => {
-    const lists: Lists = { a: one(1) };
-    await open(lists);
-    expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
-    const read = await pool.service.refreshUnlessFresh();
-    expect(read.state).toBe('done');
-    become(lists, { a: away() });
-    const failed = await pool.refresh();
-    expect(failed).toMatchObject({ state: 'failed', error: 'lists_failing', checked: 1, alive: 1 });
-    expect((await pool.service.status()).condition).toBe('lists_failing');
-    become(lists, { a: [...one(1), ...one(2)] });
-    const again = await pool.service.refreshUnlessFresh();
-    expect(again).toMatchObject({ state: 'running' });
-    expect(again.id).not.toBe(failed.id);
-    await pool.clock.advance(20_000);
-    expect(await pool.service.currentRefresh()).toMatchObject({ state: 'done', alive: 2 });
-  });
-
-  test('is not one in which a single list was read', async () => {
-    await open({ a: away(), b: one(1), c: away() });
-    expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
-  });
+test('a refresh in which a single list was read has not failed', async () => {
+  await open({ a: away(), b: one(1), c: away() });
+  expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 1 });
 });
 
 test('working proxies are rechecked before dead ones, however overdue those are', async () => {

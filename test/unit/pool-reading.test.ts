@@ -68,7 +68,13 @@ test('of the proxies with one exit, the most dependable is listed and exported, 
   await pool.store.save(drafts);
   const filter = { status: 'alive' } as const;
   for (const order of ['response_time', 'dependable', 'last_checked'] as const) {
-    const { items } = await pool.service.unique({ filter, sort: order, offset: 0, limit: 10 });
+    const { items } = await pool.service.list({
+      filter,
+      sort: order,
+      offset: 0,
+      limit: 10,
+      uniqueExit: true,
+    });
     const text = await exported(pool, { order, uniqueExit: true });
     expect(text.trim().split('\n')).toEqual(items.map(({ ip }) => `http://${ip}:80`));
     expect(items.every(({ ip }) => Number(ip.split('.')[3]) < 7)).toBe(true);
@@ -84,7 +90,8 @@ test('a proxy that only says that it has the exit of another one does not displa
     draft('http://192.0.2.1:80', now, { exitIp, uptime: 0.9, proof: 'relayed' }),
     draft('http://192.0.2.2:80', now, { exitIp, uptime: 0.5, proof: 'tls' }),
   ]);
-  const { items } = await pool.service.unique({ filter: {}, sort: 'dependable', offset: 0, limit: 10 });
+  const query = { filter: {}, sort: 'dependable', offset: 0, limit: 10, uniqueExit: true } as const;
+  const { items } = await pool.service.list(query);
   expect(items.map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2']);
   await pool.close();
 });

@@ -165,6 +165,20 @@ describe('copies', () => {
     );
   });
 
+  test('have the order that the page shows, and one proxy of an exit where only one is asked for', async () => {
+    await open();
+    const exit = { exitIp: '192.0.2.4', proof: 'tls', uptime: 0.01, responseMs: 7 } as const;
+    await pool.store.save([draft('https://192.0.2.5:80', pool.clock.now() - 30 * MINUTE, exit)]);
+    const [oldest, one] = ['sort=-last_checked', 'sort=-last_checked&unique=exit_ip'];
+    expect((await copy(`?as=text&${oldest}`)).split('\n', 3).join()).toBe(
+      '192.0.2.2:80,192.0.2.4:80,192.0.2.5:80',
+    );
+    expect(await copy(`?as=text&${one}`)).toBe('192.0.2.2:80\n192.0.2.4:80\n192.0.2.1:80\n');
+    const { words } = await read(`?${one}`);
+    expect(words).toContain('4 proxies');
+    expect(words).not.toContain('192.0.2.5:80');
+  });
+
   test('leave out what asks for a login, and say which forms there are', async () => {
     await open();
     expect(await copy('?as=standard&id=3')).toBe('');

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { AppError, inEnglish } from '../../src/errors.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
@@ -124,23 +123,6 @@ describe('a refresh', () => {
     expect((await pool.refresh()).sources[1]?.state).toBe('failed');
   });
 
-  test('reads a list again whose pause was ended on request, even if a refresh fails in between', async () => {
-    const lists = { good: list(2, '192.0.2'), gone: new Error('the server answers 404') };
-    await open(lists);
-    const gone = async () => (await pool.refresh({ all: false })).sources[1];
-    await gone();
-    await gone();
-    expect(await gone()).toMatchObject({ state: 'paused' });
-    await pool.service.retrySource('gone');
-    const { stream } = pool.store;
-    pool.store.stream = () => {
-      throw new AppError('unavailable', inEnglish('away'));
-    };
-    expect(await pool.refresh({ all: false })).toMatchObject({ error: 'interrupted' });
-    pool.store.stream = stream;
-    expect(await gone()).toMatchObject({ state: 'failed' });
-  });
-
   test('keeps forbidden addresses out of the pool', async () => {
     await open({ a: ['http://192.0.2.1:80', 'http://192.0.2.2:80'] });
     const { check } = pool.network;
@@ -159,6 +141,17 @@ describe('a refresh', () => {
     const second = await pool.refresh();
     expect(second).toMatchObject({ state: 'done', checked: 50 });
     expect(new Set(pool.network.asked).size).toBe(100);
+  });
+
+  test('stops checking in time, although the clock is set back meanwhile', async () => {
+    await open({ a: list(100, '192.0.2') }, { concurrency: 10, refreshBudgetMs: 5000 });
+    const { now } = pool.clock;
+    pool.network.before = () => pool.clock.sleep(1000);
+    await pool.service.refresh();
+    await pool.clock.advance(1500);
+    pool.clock.now = () => now() - 3_600_000;
+    const { state, checked } = await pool.ended();
+    expect([state, checked < 50]).toEqual(['done', true]);
   });
 
   test('shows results while it is still checking', async () => {

@@ -1,12 +1,16 @@
 import { expect, test } from 'bun:test';
 import type { KeptHeaders } from '../../src/http/kept-headers.ts';
-import { createResponseCache } from '../../src/http/response-cache.ts';
+import { createResponseCache, ENTRY_LENGTH } from '../../src/http/response-cache.ts';
 
 const MOST = 10;
 const text = (body: string, headers: Record<string, string> = {}) => new Response(body, { headers });
 
 function open(version: () => string | Promise<string>) {
-  const cache = createResponseCache({ version, maxEntries: MOST, maxAnswerLength: 100 });
+  const cache = createResponseCache({
+    version,
+    maxAnswerLength: 100,
+    maxLength: MOST * (ENTRY_LENGTH + 100),
+  });
   let made = 0;
   const asked = (headers: Record<string, string>, path: string, id = 'none') => {
     const url = `http://localhost${path}`;
@@ -89,11 +93,14 @@ test('a cached response waits for an asynchronous version, and fails with it', a
   await expect(ask()).rejects.toThrow('away');
 });
 
-test('the oldest response is evicted first, and a long one is never cached', async () => {
+test('the oldest responses leave when all together are too long, and a long one is never cached', async () => {
   const { ask, cache, asked } = open(() => 'a');
   for (let place = 0; place <= MOST; place++) await ask({}, {}, `/list?${place}`);
   expect(await (await ask({}, {}, '/list?1')).text()).toBe('answer 2');
   expect(await (await ask({}, {}, '/list?0')).text()).toBe(`answer ${MOST + 2}`);
+  await ask({}, {}, `/list?${'x'.repeat(2 * ENTRY_LENGTH)}`);
+  expect(await (await ask({}, {}, `/list?${MOST}`)).text()).toBe(`answer ${MOST + 1}`);
+  expect(await (await ask({}, {}, '/list?3')).text()).toBe(`answer ${MOST + 4}`);
   const long = () => cache.answer(asked({}, '/long'), async () => text('x'.repeat(101)));
   await long();
   expect(long()).toBeInstanceOf(Promise);

@@ -168,6 +168,12 @@ test('garbage is counted, comments and blank lines are not', () => {
   expect(parse('lines', list, 'http')).toMatchObject({ taken: ['http://8.8.8.1:80'], rejected: 1300 });
 });
 
+test('only so many IPv6 addresses of a public list are read as no honest one has', () => {
+  const lines = Array.from({ length: 20_001 }, (_, n) => `[2606:4700::${n.toString(16)}]:80`).join('\n');
+  expect(parse('lines', lines)).toMatchObject({ found: 20_000, rejected: 1 });
+  expect(parse('lines', lines, null, false, true)).toMatchObject({ found: 20_001, rejected: 0 });
+});
+
 test('a line of 3 MB is dropped, and the next is read', () => {
   const list = `8.8.8.1:80\n${'8.8.8.2:80 '.repeat(300_000)}\n8.8.8.3:80\n`;
   expect(parse('lines', list, 'http')).toMatchObject({

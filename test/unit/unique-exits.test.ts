@@ -30,7 +30,13 @@ for (const sort of [...SORTS, 'random'] as const) {
       latencies: async () => [],
       history: { samples: async () => [], hourly: async () => [] },
     });
-    const { items, total } = await reading.unique({ filter: {}, sort, offset: 10, limit: 20 });
+    const { items, total } = await reading.list({
+      filter: {},
+      sort,
+      offset: 10,
+      limit: 20,
+      uniqueExit: true,
+    });
     expect(items.map(({ port }) => port)).toEqual(Array(20).fill(1));
     expect(new Set(items.map(({ exitIp }) => exitIp)).size).toBe(20);
     if (sort === 'response_time') expect(items[0]?.exitIp).toBe(exits[10] ?? null);

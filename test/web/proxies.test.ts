@@ -97,8 +97,6 @@ test('an empty pool says so, and a refresh fills the page while one looks', asyn
       expect(await page.locator('.sources tbody tr').count()).toBe(world.lists.length + 1);
       const failed = page.locator('.sources tr').filter({ hasText: world.failingList });
       expect(await failed.locator('.pill').textContent()).toBe('failed');
-      await failed.getByRole('button', { name: 'Retry' }).click();
-      await failed.getByText('Will be retried').waitFor();
     }),
   );
 });
@@ -389,24 +387,24 @@ describe('a pool of 20,000 proxies', () => {
     });
   });
 
-  test('asks for the token of the administrator before a list is retried, if there is a token', async () => {
-    await visitLarge(
-      '/proxies',
-      async (page) => {
-        const failed = page.locator('.sources tr').filter({ hasText: 'table-page' });
-        const sent: string[] = [];
-        page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
-        await failed.getByRole('button', { name: 'Retry' }).click();
-        await page.getByRole('textbox', { name: 'Administrator token' }).fill('not yet');
-        await page.keyboard.press('Escape');
-        await failed.getByRole('button', { name: 'Retry', disabled: false }).click();
-        expect(sent).toEqual([]);
-        await page.getByRole('textbox', { name: 'Administrator token' }).fill(ADMIN_TOKEN);
-        await page.getByRole('button', { name: 'Unlock' }).click();
-        await failed.getByText('There is no list named table-page.').waitFor();
-      },
-      { expected: /404/ },
-    );
+  test('asks for the token of the administrator before a refresh, if there is a token', async () => {
+    await visitLarge('/proxies', async (page) => {
+      const sent: (string | null)[] = [];
+      await page.route('**/api/refresh', async (route) => {
+        sent.push(await route.request().headerValue('authorization'));
+        await route.fulfill({ json: { success: true, job: { state: 'done' } } });
+      });
+      const button = page.locator('[data-refresh]');
+      await button.click();
+      await page.getByRole('textbox', { name: 'Administrator token' }).fill('not yet');
+      await page.keyboard.press('Escape');
+      await button.click();
+      expect(sent).toEqual([]);
+      await page.getByRole('textbox', { name: 'Administrator token' }).fill(ADMIN_TOKEN);
+      await page.getByRole('button', { name: 'Unlock' }).click();
+      await button.getByText('moment ago').waitFor();
+      expect(sent).toEqual([`Bearer ${ADMIN_TOKEN}`]);
+    });
   });
 
   test('a click or a key has little laid out again on a telephone, and nothing far from the screen', async () => {

@@ -33,8 +33,19 @@ const MAX_ADDRESS_LENGTH = 64;
  */
 export function readEcho(body: string, token: string | null, secrets: readonly string[] = []): Echo | null {
   if (token !== null && !body.includes(token)) return null;
-  if (/^\s*\{/.test(body)) return readJson(body, token, secrets);
-  return readAddressAlone(body) ?? readTrace(body) ?? readEnvironment(body);
+  const echo = /^\s*\{/.test(body)
+    ? readJson(body, token, secrets)
+    : (readAddressAlone(body) ?? readTrace(body) ?? readEnvironment(body));
+  return echo !== null && hasHeaderNames(echo) ? echo : null;
+}
+
+/** Of what a forger writes, names are stored and listed. No server shows others, and none of ours shows longer ones. */
+const NAME = /^[!#$%&'*+.^`|~\w-]{1,64}$/;
+const MOST_NAMES = 64;
+
+function hasHeaderNames({ headers }: Echo): boolean {
+  const names = Object.keys(headers ?? {});
+  return names.length <= MOST_NAMES && names.every((name) => NAME.test(name));
 }
 
 function readJson(body: string, token: string | null, secrets: readonly string[]): Echo | null {

@@ -107,16 +107,10 @@ interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
  * Shares the state of the judges between copies of the server, because only some copies check proxies and ask
  * the judges.
  */
-interface SharedJudges {
-  /** Publishes what this copy has found out since the last call. */
-  tell(): Promise<void>;
-  /** The state of the judges as last observed by any copy. */
-  latest(): Promise<JudgeState>;
-}
-
-export function createSharedJudges(state: StateStore, judges: () => JudgeState): SharedJudges {
+export function createSharedJudges(state: StateStore, judges: () => JudgeState) {
   let toldAt = 0;
 
+  /** Publishes what this copy has found out since the last call. */
   async function tell(): Promise<void> {
     const own = judges();
     const at = askedAt(own);
@@ -130,7 +124,8 @@ export function createSharedJudges(state: StateStore, judges: () => JudgeState):
 
   return {
     tell,
-    async latest() {
+    /** Returns the state of the judges as last observed by any copy. */
+    async latest(): Promise<JudgeState> {
       const own = judges();
       const text = await state.get(KEY);
       if (text === null) return own;

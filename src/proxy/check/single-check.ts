@@ -24,8 +24,6 @@ interface Tester {
 /** The outcome of a test. */
 export interface TestOutcome {
   result: Exclude<CheckResult, { verdict: 'unknown' }> | BlindResult;
-  /** The record after the check, if the caller named one. */
-  record: ProxyRecord | null;
   /** Country of the proven exit if it is known, otherwise of the proxy. */
   country: string;
 }
@@ -83,7 +81,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     const result = admin ? await check(endpoint) : await blind(endpoint, payer);
     demandDialled(endpoint, result);
     const seen = result.verdict === 'alive' ? result : { proof: null, exitIp: null };
-    return { result, record: null, country: countryBy(countryOf, { ...seen, ip: endpoint.ip }) };
+    return { result, country: countryBy(countryOf, { ...seen, ip: endpoint.ip }) };
   }
 
   async function testKnown(record: ProxyRecord): Promise<TestOutcome> {
@@ -91,7 +89,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     const adding = recorder.add({ endpoint: record, source: record.source, result });
     await recorder.flush();
     const saved = await adding;
-    return { result, record: saved, country: saved?.country ?? record.country };
+    return { result, country: saved?.country ?? record.country };
   }
 
   return {

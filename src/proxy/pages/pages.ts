@@ -1,20 +1,20 @@
 import { AppError, inEnglish, invalidField, invalidParameter, message } from '../../errors.ts';
+import type { Recount } from '../../http/limits.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
 import { pageResponse } from '../../web/page-response.ts';
 import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
-import type { JudgesState, Scheme } from '../check/judges.ts';
+import { type JudgesState, type Scheme, schemeFor } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
-import type { PoolStatus, SourceStatus } from '../pool/status.ts';
-import type { Protocol, ProxyFilter, ProxyRecord } from '../proxy.ts';
+import { PROTOCOLS, type ProxyFilter, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
-import type { SourceProgress } from '../refresh/progress.ts';
+import { WHOLE_READS } from '../routes.ts';
 import type { ProxyService } from '../service.ts';
+import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
 import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
 import { poolLine } from './pool-overview.ts';
-import type { Freshness } from './pool-state.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
 import type { GatewayPanel } from './use-it.ts';
@@ -30,6 +30,8 @@ interface ProxyPagesOptions {
    * Returns what users of the gateway need to know, given the request; `null` if the gateway is off.
    */
   gateway: ((context: RequestContext) => GatewayPanel) | null;
+  /** As for the routes of the API. */
+  countReads?: Recount | undefined;
   /** Ms since 1970. */
   now: () => number;
 }
@@ -45,21 +47,24 @@ export async function showProxies(
   const query = readPageQuery(new URL(request.url).searchParams);
   const { range } = query;
   const status = service.status();
-  const [pool, poolStatus, lists, freshness, { items, total }, flags] = await Promise.all([
+  const [pool, poolStatus, checkedAt, { items, total }, flags] = await Promise.all([
     service.overview(range === '1d' ? 'day' : 'month'),
     status,
-    service.sources(),
-    status.then((known) => freshnessOf(options, known, now)),
-    matches(service, query, now),
+    status.then(({ judges }) => latestChecks(service, judges.schemes)),
+    matches(options, context, query, {
+      filter: toFilter(query.filter, now),
+      offset: (query.page - 1) * PER_PAGE,
+      limit: PER_PAGE,
+    }),
     options.flags(),
   ]);
   const path = `${basePath}/proxies`;
-  const sources = withPauses(poolStatus.refresh.sources, lists);
+  const { sources } = poolStatus.refresh;
   const markup = proxiesPage(site, {
     gateway: options.gateway?.(context) ?? null,
     flags,
     overview: { ...pool, range, now },
-    freshness,
+    freshness: { status: poolStatus, checkedAt, now, adminRequired: options.adminRequired },
     list: {
       path,
       basePath,
@@ -79,29 +84,15 @@ export async function showProxies(
   return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
 }
 
-/** Returns the lists of the last refresh with their current pauses, which may have been ended since. */
-function withPauses(seen: readonly SourceProgress[], lists: readonly SourceStatus[]): SourceProgress[] {
-  const pauses = new Map(lists.map(({ source, health }) => [source.name, health.skipUntil]));
-  return seen.map((source) => {
-    const skipUntil = pauses.get(source.name);
-    return skipUntil === undefined ? source : { ...source, pausedUntil: skipUntil === 0 ? null : skipUntil };
-  });
-}
-
-/** Returns the requested page of the list, or the proxies named by ID. */
+/** Returns a part of the list in its order, or the proxies named by ID. */
 async function matches(
-  service: Pick<ProxyService, 'list' | 'get'>,
-  { filter, ids, page, sort, reverse }: PageQuery,
-  now: number,
+  { service, countReads }: Pick<ProxyPagesOptions, 'service' | 'countReads'>,
+  { peer }: Pick<RequestContext, 'peer'>,
+  { filter: { unique }, ids, sort, reverse }: PageQuery,
+  part: Omit<ProxyQuery, 'sort'>,
 ): Promise<{ items: ProxyRecord[]; total: number }> {
-  if (ids === null)
-    return service.list({
-      filter: toFilter(filter, now),
-      sort,
-      reverse,
-      offset: (page - 1) * PER_PAGE,
-      limit: PER_PAGE,
-    });
+  if (unique !== undefined && ids === null) await countReads?.(peer, WHOLE_READS);
+  if (ids === null) return service.list({ ...part, sort, reverse, uniqueExit: unique !== undefined });
   const items = await known(service, ids);
   return { items, total: items.length };
 }
@@ -139,35 +130,17 @@ export async function copyProxies(
   if (problem)
     throw invalidParameter(problem.field, inEnglish(`${problem.field} cannot be ${problem.value}.`));
   const { admin } = context;
-  const text = await textOf({ service, query, format, admin, now: options.now() });
-  return new Response(text, {
+  const part = { offset: 0, limit: MOST_COPIED };
+  const filter = visible(toFilter(query.filter, options.now()), format, admin);
+  const { items } = await matches(options, context, query, { filter, ...part });
+  const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
+  const pieces = service.export({
+    ...{ filter, order: query.sort, ranked: batchOf(shown), ...part, format },
+    ...{ remoteDns: false, uniqueExit: false, logins: admin },
+  });
+  return new Response((await Array.fromAsync(pieces)).join(''), {
     headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
-}
-
-interface Copying {
-  service: Pick<ProxyService, 'get' | 'export'>;
-  query: PageQuery;
-  format: (typeof EXPORT_FORMATS)[number];
-  admin: boolean;
-  now: number;
-}
-
-async function textOf({ service, query, format, admin, now }: Copying): Promise<string> {
-  const { ids, filter, sort } = query;
-  const records = ids && (await known(service, ids)).filter(({ login }) => login === null || admin);
-  const pieces = service.export({
-    filter: visible(toFilter(filter, now), format, admin),
-    order: sort,
-    ...(records && { ranked: batchOf(records) }),
-    offset: 0,
-    limit: MOST_COPIED,
-    format,
-    remoteDns: false,
-    uniqueExit: false,
-    logins: admin,
-  });
-  return (await Array.fromAsync(pieces)).join('');
 }
 
 async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
@@ -190,15 +163,6 @@ async function testProxy(
   });
 }
 
-/** Returns the state of the pool, with what visitors should know if a judge is down. */
-async function freshnessOf(
-  { service, adminRequired }: Pick<ProxyPagesOptions, 'service' | 'adminRequired'>,
-  status: PoolStatus,
-  now: number,
-): Promise<Freshness> {
-  return { status, checkedAt: await latestChecks(service, status.judges.schemes), now, adminRequired };
-}
-
 /**
  * Returns when proxies of each kind were last checked if no judge of that kind answers: only then it may be long ago.
  */
@@ -209,19 +173,12 @@ async function latestChecks(
   const found: Partial<Record<Scheme, number | null>> = {};
   for (const scheme of ['http', 'https'] as const) {
     if (schemes[scheme] !== 'down') continue;
-    const protocols = schemeProtocols(scheme, schemes.https !== 'none');
+    const protocols = PROTOCOLS.filter((one) => schemeFor(one, schemes.https !== 'none') === scheme);
     const filter: ProxyFilter = { status: 'alive', protocols };
     const { items } = await service.list({ filter, sort: 'last_checked', offset: 0, limit: 1 });
     found[scheme] = items[0]?.lastChecked ?? null;
   }
   return found;
-}
-
-/** Returns the protocols that a scheme's judges serve. Judges without TLS also serve SOCKS if there are no others. */
-function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
-  const tunnels = ['socks4', 'socks5'] as const;
-  if (scheme === 'https') return ['https', ...tunnels];
-  return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
 /** Returns what the home page of the image host shows of the pool: the way there. */

@@ -73,7 +73,7 @@ function adminDialog({ words: { proxies } }: Site): Html {
 }
 
 /** Renders the lists of proxies, and how good they are. */
-function sourceTable(site: Site, { sources, list: { basePath }, freshness }: ProxiesPage): Html {
+function sourceTable(site: Site, { sources }: ProxiesPage): Html {
   const { words, formats } = site;
   const { proxies } = words;
   if (sources.length === 0) return html`<p class="empty">${proxies.noSources}</p>`;
@@ -85,11 +85,11 @@ function sourceTable(site: Site, { sources, list: { basePath }, freshness }: Pro
     const isBad = state === 'failed' || state === 'paused';
     const share = source.yield === null ? '–' : formats.percent(source.yield);
     const next = pausedUntil === null ? proxies.withNextRefresh : `${formats.dateTime(pausedUntil)} UTC`;
-    return html`<tr><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(formats.number(source.found))}${cell(formats.number(source.fresh))}${cell(formats.number(source.alive))}${cell(share)}${cell(next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${freshness.adminRequired && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
+    return html`<tr><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(formats.number(source.found))}${cell(formats.number(source.fresh))}${cell(formats.number(source.alive))}${cell(share)}${cell(next)}</tr>\n`;
   };
   return html`<div class="table-wrap" tabindex="0" role="region" aria-label="${proxies.sourceCaption}"><table class="sources">
 <caption class="visually-hidden">${proxies.sourceCaption}</caption>
-<thead><tr><th scope="col">${proxies.list}</th><th scope="col">${proxies.state}</th>${heading(proxies.entries)}${heading(proxies.fresh)}${heading(proxies.working)}${heading(proxies.yield, proxies.yieldMeans)}${heading(proxies.nextRead)}<th scope="col"><span class="visually-hidden">${proxies.actions}</span></th></tr></thead>
+<thead><tr><th scope="col">${proxies.list}</th><th scope="col">${proxies.state}</th>${heading(proxies.entries)}${heading(proxies.fresh)}${heading(proxies.working)}${heading(proxies.yield, proxies.yieldMeans)}${heading(proxies.nextRead)}</tr></thead>
 <tbody>
 ${sources.map(row)}</tbody>
 </table></div>`;

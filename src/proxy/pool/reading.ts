@@ -18,17 +18,21 @@ interface PoolOverview {
   samples: PoolSample[];
 }
 
+interface PartQuery extends Omit<ProxyQuery, 'sort'> {
+  /** `random` has no pages, and so no offset. */
+  sort: Sort | 'random';
+  /** Counts pages from the end of the order. */
+  reverse?: boolean;
+  /** Return only the most dependable of the matches with the same exit address. */
+  uniqueExit?: boolean;
+}
+
 /** How far back the samples go. */
 type Span = 'day' | 'month';
 
 /** Reads the pool. */
 export interface PoolReading {
-  /** `reverse`: counts pages from the end of the order. */
-  list(query: ProxyQuery & { reverse?: boolean }): Promise<Found>;
-  /** Like `list`, but in random order. */
-  sample(filter: ProxyFilter, limit: number): Promise<Found>;
-  /** Returns only the most dependable of the matches with the same exit address. */
-  unique(query: Omit<ProxyQuery, 'sort'> & { sort: Sort | 'random' }): Promise<Found>;
+  list(query: PartQuery): Promise<Found>;
   /** Returns all matches as text, in chunks of some hundred. */
   export(query: ExportQuery): AsyncIterable<string>;
   stats(): Promise<PoolStats>;
@@ -60,17 +64,34 @@ export function createPoolReading({ store, latencies, history }: PoolReadingOpti
     for await (const batch of store.stream(filter, order)) yield batch.filter(({ id }) => chosen.has(id));
   }
 
+  async function unique({ filter, sort, offset, limit }: PartQuery): Promise<Found> {
+    const found = await exits(filter);
+    const end = offset + limit;
+    if (sort === 'dependable') return { items: found.slice(offset, end), total: found.length };
+    const items: ProxyRecord[] = [];
+    for await (const batch of inOrder(filter, sort, found)) {
+      for (const record of batch) items.push(record);
+      if (items.length >= end) break;
+    }
+    return { items: items.slice(offset, end), total: found.length };
+  }
+
+  async function page(query: PartQuery): Promise<Found> {
+    const { filter, sort, offset, limit, uniqueExit = false } = query;
+    if (uniqueExit) return unique(query);
+    return sort === 'random' ? store.sample(filter, limit) : store.find({ filter, sort, offset, limit });
+  }
+
   return {
     async list({ reverse = false, ...query }) {
-      if (!reverse) return store.find(query);
-      const { total } = await store.find({ ...query, offset: 0, limit: 1 });
+      if (!reverse) return page(query);
+      const { total } = await page({ ...query, offset: 0, limit: 1 });
       const end = Math.max(0, total - query.offset);
       const offset = Math.max(0, end - query.limit);
       if (end === 0) return { items: [], total };
-      const { items } = await store.find({ ...query, offset, limit: end - offset });
+      const { items } = await page({ ...query, offset, limit: end - offset });
       return { items: items.reverse(), total };
     },
-    sample: (filter, limit) => store.sample(filter, limit),
     export(query) {
       const { uniqueExit, ranked, order, filter } = query;
       if (!uniqueExit || ranked || order === 'dependable') return exportProxies(store, query);
@@ -78,18 +99,6 @@ export function createPoolReading({ store, latencies, history }: PoolReadingOpti
       return exportProxies(store, { ...query, uniqueExit: false, ranked: inOrder(filter, order) });
     },
     version: () => store.version(),
-
-    async unique({ filter, sort, offset, limit }) {
-      const found = await exits(filter);
-      const end = offset + limit;
-      if (sort === 'dependable') return { items: found.slice(offset, end), total: found.length };
-      const items: ProxyRecord[] = [];
-      for await (const batch of inOrder(filter, sort, found)) {
-        for (const record of batch) items.push(record);
-        if (items.length >= end) break;
-      }
-      return { items: items.slice(offset, end), total: found.length };
-    },
 
     stats: async () => statsOf(await store.summary()),
 

@@ -21,18 +21,10 @@ export interface SourceBook {
   save(): Promise<void>;
 }
 
-/** Names of lists to read again on request, whatever their health. */
-const RETRIES_KEY = 'proxy:source-retries';
-
 async function readHealth(state: Pick<StateStore, 'get'>): Promise<Map<string, SourceHealth>> {
-  const [text, asked] = await Promise.all([state.get(KEY), state.get(RETRIES_KEY)]);
+  const text = await state.get(KEY);
   const stored = text === null ? [] : (JSON.parse(text) as SourceHealth[]);
-  const book = new Map(stored.map((health) => [health.name, health]));
-  for (const name of asked === null ? [] : (JSON.parse(asked) as string[])) {
-    const health = book.get(name);
-    if (health) book.set(name, { ...health, failures: 0, barren: 0, skipUntil: 0 });
-  }
-  return book;
+  return new Map(stored.map((health) => [health.name, health]));
 }
 
 /** Returns the health of lists, by name. */
@@ -41,26 +33,13 @@ export async function lookUpHealth(state: Pick<StateStore, 'get'>): Promise<(nam
   return (name) => book.get(name) ?? newHealth(name);
 }
 
-/** Ends the pause of a list. A running refresh does not notice, the next one does. */
-export async function retrySource(state: Pick<StateStore, 'get' | 'set'>, name: string): Promise<void> {
-  const text = await state.get(RETRIES_KEY);
-  const names = new Set(text === null ? [] : (JSON.parse(text) as string[]));
-  await state.set(RETRIES_KEY, JSON.stringify([...names.add(name)]));
-}
-
 /** Reads the book. `token`: of the lease under which it is written. */
 export async function openSourceBook(
-  state: Pick<StateStore, 'get' | 'set' | 'setFenced'>,
+  state: Pick<StateStore, 'get' | 'setFenced'>,
   token: number,
 ): Promise<SourceBook> {
   const book = await readHealth(state);
   const get = (name: string) => book.get(name) ?? newHealth(name);
-  const save = async () => {
-    await state.setFenced(KEY, JSON.stringify([...book.values()]), token);
-  };
-  // Pauses that were ended on request must stay ended if this refresh fails.
-  await save();
-  await state.set(RETRIES_KEY, '[]');
   return {
     get,
     read(name, report, fresh, now) {
@@ -73,6 +52,6 @@ export async function openSourceBook(
       const { yield: measured, found } = get(name);
       return measured ?? Math.min(UNMEASURED_YIELD, UNMEASURED_ALIVE / Math.max(1, found));
     },
-    save,
+    save: async () => void (await state.setFenced(KEY, JSON.stringify([...book.values()]), token)),
   };
 }

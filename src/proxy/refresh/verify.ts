@@ -34,7 +34,6 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
   const { job, scope, right, signal } = round;
   const { candidates, queue, context } = work;
   const now = clock.now();
-  const deadline = now + budgetMs;
   const failures: unknown[] = [];
   // Those that were checked longest ago, or one refresh after another would use up the checks for the same ones.
   const rested = ({ lastChecked }: Known) => elapsedSince(lastChecked, now);
@@ -68,7 +67,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
 
   function* affordable(): Generator<Task> {
     const drawn = tasks();
-    while (job.judge !== 'down' && clock.now() < deadline) {
+    while (job.judge !== 'down' && elapsedSince(now, clock.now()) < budgetMs) {
       const { done, value } = drawn.next();
       if (done) return;
       started++;

@@ -7,6 +7,9 @@ import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.t
 /** `socks5h://[full IPv6 address]:65535` is shorter. */
 const LONGEST_ADDRESS = 128;
 
+/** Of one public list, of which none has a thousand. Each takes 250 bytes, where IPv4 takes 12. */
+const MOST_IPV6 = 20_000;
+
 /** Called for every usable entry of a list, duplicates included. `country` is what the list gives, if anything. */
 export type OnCandidate = (
   kind: Kind,
@@ -68,8 +71,13 @@ export function createCandidateSink({
   const tally: Tally = { found: 0, rejected: 0 };
   const rules: EntryRules = { allowPrivate, logins };
   const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null, tls: false };
+  let ipv6 = 0;
 
   function take(said: Protocol | null, country: string | null): void {
+    if (!logins && read.ip.includes(':') && ++ipv6 > MOST_IPV6) {
+      tally.rejected++;
+      return;
+    }
     // Lists of `https` proxies often write them as http://, because that is how clients talk to them.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
     const { ip, port, login, tls } = read;

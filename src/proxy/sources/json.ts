@@ -1,4 +1,4 @@
-import { isRecord, parseForeignJson } from '../../lib/foreign-json.ts';
+import { endOfString, escapeLength, isRecord, parseForeignJson } from '../../lib/foreign-json.ts';
 import type { CandidateSink } from './candidate-sink.ts';
 import { createHtmlParser } from './html.ts';
 import { takeRecord } from './record.ts';
@@ -182,19 +182,4 @@ function unescaped(raw: string): string {
 /** Returns the fields under names in lower case, as those of CSV are. */
 function inLowerCase(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-/** Returns the end of the string that begins at `from`, or -1 if it has not arrived yet. */
-function endOfString(text: string, from: number): number {
-  for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-    if (escapeLength(text, quote) === 0) return quote;
-  }
-  return -1;
-}
-
-/** Returns 1 if a backslash before `end` escapes the next character, otherwise 0. */
-function escapeLength(text: string, end = text.length): number {
-  let backslashes = 0;
-  while (text[end - 1 - backslashes] === '\\') backslashes++;
-  return backslashes % 2;
 }

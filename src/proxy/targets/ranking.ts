@@ -19,7 +19,7 @@ interface Ranked {
 }
 
 /** More matches are read as a stream, which costs something to start but nothing for each page. */
-const MOST_PAGED = 2_000;
+export const MOST_PAGED = 2_000;
 
 /**
  * Yields the matches by their expected chance to reach the site, with the score as the prior. Proxies without
@@ -88,11 +88,8 @@ function better(one: Ranked, other: Ranked): number {
  * compares with this one.
  */
 export function matchesFilter(record: ProxyRecord, filter: ProxyFilter): boolean {
-  const { protocol, country, excludeCountry, status, anonymity, proofs, source } = filter;
+  const { status, anonymity, proofs, source } = filter;
   return (
-    (protocol === undefined || record.protocol === protocol) &&
-    (country === undefined || record.country === country) &&
-    (excludeCountry === undefined || record.country !== excludeCountry) &&
     (status === undefined || record.status === status) &&
     (anonymity === undefined || record.anonymity === anonymity) &&
     (proofs === undefined || (record.proof !== null && proofs.includes(record.proof))) &&

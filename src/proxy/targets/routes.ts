@@ -2,10 +2,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { Description } from '../../http/describe.ts';
 import { type Call, type Route, route } from '../../http/route.ts';
 import { integer, nullable, text } from '../../lib/schema.ts';
+import { partOf, partQuery } from '../schemas.ts';
 import type { TargetFacts, Targets } from './targets.ts';
-
-const MOST_ENTRIES = 500;
-const DEFAULT_ENTRIES = 100;
 
 const targetSchema = Type.Object(
   {
@@ -29,23 +27,7 @@ const targetsSchema = Type.Object({
   targets: Type.Array(targetSchema),
 });
 
-const targetsQuery = Type.Object({
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      default: DEFAULT_ENTRIES,
-      description: `Maximum number of targets to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
-    }),
-  ),
-  offset: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 1e6,
-      default: 0,
-      description: 'Number of targets to skip.',
-    }),
-  ),
-});
+const targetsQuery = partQuery('targets');
 
 const about: Description = {
   id: 'listTargets',
@@ -84,9 +66,8 @@ export function targetRoutes(targets: KnownTargets): Route[] {
 
 /** Lists the sites that the operator has named and, for the administrator, all others. */
 function list(targets: KnownTargets, { query, context }: Call<{ query: typeof targetsQuery }>): Response {
-  const { limit = DEFAULT_ENTRIES, offset = 0 } = query;
   const all = targets.known().filter(({ named }) => context.admin || named !== null);
-  const page = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(targetView);
+  const page = partOf(all, query).map(targetView);
   return Response.json(
     { success: true, total: all.length, count: page.length, targets: page },
     { headers: { 'cache-control': 'no-store' } },

@@ -70,27 +70,9 @@ async function startRefresh(button) {
   if (label) label.textContent = obstacle;
 }
 
-/**
- * @param {HTMLButtonElement} button
- * @param {string} url
- */
-async function retry(button, url) {
-  button.disabled = true;
-  const answer = await postAs(url, 'admin' in button.dataset);
-  // The list may have been shown again meanwhile.
-  const again = document.querySelector(`[data-retry="${CSS.escape(url)}"]`);
-  const shown = again instanceof HTMLButtonElement ? again : button;
-  shown.disabled = answer?.fault === null;
-  if (answer === null) return;
-  shown.textContent = answer.fault ?? say('retried');
-  announce(shown.textContent);
-}
-
 document.addEventListener('click', ({ target }) => {
   const button = target instanceof Element ? target.closest('button') : null;
-  if (!button) return;
-  if ('refresh' in button.dataset) void startRefresh(button);
-  else if (button.dataset.retry !== undefined) void retry(button, button.dataset.retry);
+  if (button && 'refresh' in button.dataset) void startRefresh(button);
 });
 
 const stateShown = () => byId('state', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state');

@@ -21,7 +21,7 @@ export async function fetchPage(url, init) {
 }
 
 /** Attributes by which an element is found again after its part was replaced. */
-const MARKS = ['id', 'data-sort', 'rel', 'data-copy-row', 'data-retry', 'aria-label', 'href'];
+const MARKS = ['id', 'data-sort', 'rel', 'data-copy-row', 'aria-label', 'href'];
 
 /** @param {Element | null} element */
 function markOf(element) {

@@ -22,6 +22,7 @@ export interface PoolServerOptions {
   adminToken?: string;
   named?: readonly NamedTarget[];
   pool?: Partial<ProxyServiceOptions>;
+  countReads?: Parameters<typeof proxyRoutes>[0]['countReads'];
 }
 
 export type PoolServer = Awaited<ReturnType<typeof createPoolServer>>;
@@ -31,6 +32,7 @@ export async function createPoolServer({
   adminToken,
   named = [],
   pool: poolOptions,
+  countReads,
 }: PoolServerOptions = {}) {
   const pool = await createPool({ a: ['http://192.0.2.1:80'] }, poolOptions);
   const contexts = createContexts({
@@ -67,6 +69,7 @@ export async function createPoolServer({
             service,
             targets,
             now,
+            countReads,
             judgeSecret: () => 'secret',
           }),
           ...targetRoutes(targets),

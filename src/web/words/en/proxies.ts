@@ -207,10 +207,8 @@ export const proxies = {
   yieldMeans: 'Share of its entries that work',
   nextRead: 'Next read',
   withNextRefresh: 'next refresh',
-  retry: 'Retry',
-  retryWhat: (name: string) => `Retry ${name}`,
   adminToken: 'Administrator token',
-  adminWhy: 'Refreshing and retrying need the administrator token.',
+  adminWhy: 'Refreshing needs the administrator token.',
   unlock: 'Unlock',
 
   use: 'Use in a program',

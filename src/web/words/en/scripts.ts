@@ -25,7 +25,6 @@ export const scripts = {
     refreshStarted: 'Refresh started.',
     refreshEnded: 'Refresh finished.',
     refreshedRecently: 'Refreshed a moment ago',
-    retried: 'Will be retried',
   },
   'selection.js': {
     copySelected: { other: 'Copy # selected' },

@@ -204,10 +204,8 @@ export const proxies: Words['proxies'] = {
   yieldMeans: '条目中可用代理的比例',
   nextRead: '下次读取',
   withNextRefresh: '下次刷新时',
-  retry: '重试',
-  retryWhat: (name) => `重试 ${name}`,
   adminToken: '管理员令牌',
-  adminWhy: '刷新和重试需要管理员令牌。',
+  adminWhy: '刷新需要管理员令牌。',
   unlock: '解锁',
 
   use: '在程序中使用',

@@ -21,7 +21,6 @@ export const scripts: Words['scripts'] = {
     refreshStarted: '已开始刷新。',
     refreshEnded: '刷新完成。',
     refreshedRecently: '刚刚刷新过',
-    retried: '将会重试',
   },
   'selection.js': {
     copySelected: { other: '复制所选 # 个' },
