@@ -1,5 +1,6 @@
 import type { Album, createAlbumUser } from './albums.ts';
 import { happens, oneOf, whole } from './chance.ts';
+import { isDuring } from './disasters.ts';
 import { GRACE_MS, type Ledger } from './ledger.ts';
 import { DAY, trueTime } from './time.ts';
 import type { createUploader } from './uploads.ts';
@@ -65,6 +66,7 @@ export function createHost({ ledger, albums, upload, breaks }: Around): () => Pr
       // A clock that was ahead has ended what has not expired.
       if (typeof answer === 'string' || album.isDoubtful || !ledger.isTimely) return;
       if (trueTime() > one.at + LIFE_DAYS * DAY) return;
+      if (isDuring(ledger.disaster, begun - GRACE_MS, trueTime())) return;
       ledger.examined.guest++;
       const name = `the invitation ${one.id} to ${album.id}`;
       const isOver = one.revokedAt !== null && begun > one.revokedAt + GRACE_MS;
