@@ -66,7 +66,8 @@ export function createHost({ ledger, albums, upload, breaks }: Around): () => Pr
       // A clock that was ahead has ended what has not expired.
       if (typeof answer === 'string' || album.isDoubtful || !ledger.isTimely) return;
       if (trueTime() > one.at + LIFE_DAYS * DAY) return;
-      if (isDuring(ledger.disaster, begun - GRACE_MS, trueTime())) return;
+      // Records of earlier know less of what it has let in.
+      if (isDuring(ledger.disaster, one.at - GRACE_MS, trueTime())) return;
       ledger.examined.guest++;
       const name = `the invitation ${one.id} to ${album.id}`;
       const isOver = one.revokedAt !== null && begun > one.revokedAt + GRACE_MS;
