@@ -148,7 +148,7 @@ describe('a body', () => {
     expect(await drain(`${base}/empty-blocks`)).toMatchObject({ bytes: 0, kind: 'too_large' });
   });
 
-  test('of empty deflate blocks ends with the error of whoever counts its compressed bytes', async () => {
+  test('of empty deflate blocks ends with the error of what counts its compressed bytes', async () => {
     const usedUp = new AppError('rate_limited', inEnglish('used up'));
     let counted = 0;
     const onCompressed = async (bytes: number) => {
