@@ -187,16 +187,23 @@ function createDecisions(
     const answered = acts.some(({ what }) => what === ANSWER);
     return { statement: String(told.details?.statement), answered };
   }
+  async function demandUnanswered(id: string, token: string): Promise<void> {
+    const known = await decision(id, token);
+    if (known === null) throw notFound();
+    if (known.answered) throw new AppError('conflict', 'You have already answered.');
+  }
   return {
     decision,
-    // Many at once would also drive the decision out of what is read about the picture.
-    answer: (id, token, text, peer) =>
-      holding({ ...parts, name: 'image-answers' }, async () => {
-        const known = await decision(id, token);
-        if (known === null) throw notFound();
-        if (known.answered) throw new AppError('conflict', 'You have already answered.');
+    async answer(id, token, text, peer) {
+      // First, so that nobody who has no decision to answer holds up others.
+      await demandUnanswered(id, token);
+      // Many at once would also drive the decision out of what is read about the picture.
+      await holding({ ...parts, name: 'image-answers' }, async (demandHeld) => {
+        await demandUnanswered(id, token);
+        demandHeld();
         const act = { what: ANSWER, subject: SUBJECT + id, who: 'uploader', peer, why: text };
         await audit.once(act, async () => {});
-      }),
+      });
+    },
   };
 }

@@ -1,3 +1,5 @@
+import { AppError } from '../errors.ts';
+
 type SafeFetchErrorKind =
   | 'bad_url'
   | 'forbidden_address'
@@ -51,7 +53,7 @@ export function explain(
   message: string,
 ): unknown {
   if (deadline.caller?.aborted) return deadline.caller.reason;
-  if (error instanceof SafeFetchError) return error;
+  if (error instanceof SafeFetchError || error instanceof AppError) return error;
   if (deadline.signal.aborted) {
     return new SafeFetchError('timeout', `timed out after ${deadline.timeoutMs / 1000} s`);
   }

@@ -18,6 +18,11 @@ export interface SafeFetchOptions {
   timeoutMs: number;
   /** Maximum size in bytes of the body, both compressed and decompressed. Bytes up to the limit are delivered. */
   maxBytes: number;
+  /**
+   * Called with the size of each piece of a compressed body, which need not decompress to anything. If it rejects, the
+   * body ends with its error.
+   */
+  onCompressed?: (bytes: number) => Promise<void>;
   signal?: AbortSignal;
 }
 
@@ -158,7 +163,7 @@ export interface SafeResponse {
 function answer(
   message: IncomingMessage,
   url: URL,
-  options: { maxBytes: number },
+  options: Pick<SafeFetchOptions, 'maxBytes' | 'onCompressed'>,
   deadline: Deadline,
 ): SafeResponse {
   const close = () => {
@@ -182,7 +187,7 @@ function answer(
     body: {
       async *[Symbol.asyncIterator]() {
         try {
-          yield* capped(inflated(message, options.maxBytes), options.maxBytes);
+          yield* capped(inflated(message, options), options.maxBytes);
         } catch (error) {
           throw explain(error, deadline, 'broken', 'broke off');
         } finally {
@@ -197,19 +202,26 @@ function answer(
  * Decompresses gzip. Compressed bytes are counted as well, because gzip can continue forever without producing a
  * byte.
  */
-function inflated(message: IncomingMessage, maxBytes: number): Readable {
+function inflated(
+  message: IncomingMessage,
+  { maxBytes, onCompressed }: Pick<SafeFetchOptions, 'maxBytes' | 'onCompressed'>,
+): Readable {
   const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return message;
   if (encoding !== 'gzip' && encoding !== 'x-gzip') {
     throw new SafeFetchError('broken', `sent an encoding that was not asked for (${encoding.slice(0, 20)})`);
   }
   const gunzip = createGunzip();
-  let received = 0;
-  message.on('data', (chunk: Uint8Array) => {
-    received += chunk.length;
-    if (received > maxBytes) gunzip.destroy(tooLarge(maxBytes));
-  });
-  pipeline(message, gunzip, () => {});
+  async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let received = 0;
+    for await (const chunk of chunks) {
+      received += chunk.length;
+      await onCompressed?.(chunk.length);
+      if (received > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  }
+  pipeline(message, counted, gunzip, () => {});
   return gunzip;
 }
 

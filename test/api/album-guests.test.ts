@@ -17,8 +17,12 @@ const hosts = imageHosts();
 let leaving: AbortController | null = null;
 /** Called before a picture is removed. */
 let whenRemoved: (id: string) => Promise<void> = async () => {};
-/** How the store of albums fails. `unheard`: it repeats what it has done. `leaving`: it does that, and is away from then on. */
-let trouble: 'none' | 'unheard' | 'leaving' | 'away' = 'none';
+/**
+ * How the store of albums fails. `unheard`: it repeats what it has done. `leaving`: it does that, and is away from then on. `late`:
+ * it has not done what it may still do.
+ */
+let trouble: 'none' | 'unheard' | 'leaving' | 'away' | 'late' = 'none';
+let late = async () => true;
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
 
@@ -31,9 +35,10 @@ beforeAll(async () => {
         ...albums,
         async replace(album) {
           const known = trouble;
-          const isDone = known !== 'away' && (await albums.replace(album));
+          if (known === 'late') late = () => albums.replace(album);
+          const isDone = known !== 'away' && known !== 'late' && (await albums.replace(album));
           if (known === 'none') return isDone;
-          trouble = known === 'unheard' ? 'none' : 'away';
+          trouble = known === 'leaving' || known === 'away' ? 'away' : 'none';
           if (known === 'unheard') return false;
           throw new AppError('unavailable', inEnglish('no answer'));
         },
@@ -167,6 +172,15 @@ describe('an invitation', () => {
       [1],
       409,
     ]);
+  });
+
+  test('lets no picture in that was taken back before the store has added it', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album, { max: 1 });
+    trouble = 'late';
+    expect((await add(link)).status).toBe(503);
+    expect(await late()).toBe(false);
+    expect([await usedOf(album), await idsIn(album)]).toEqual([[0], []]);
   });
 
   test('ends when it expires and at once when it is revoked, and then is gone from the list', async () => {

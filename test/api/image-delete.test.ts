@@ -11,6 +11,8 @@ const ADMIN_TOKEN = 'an-administrator-token';
 const hosts = imageHosts();
 let host: ImageHost;
 let picture: Uint8Array<ArrayBuffer>;
+/** What the store is slow to tell about. */
+let slow: { subject: string; until: Promise<void> } | null = null;
 
 beforeAll(async () => {
   host = await hosts.start({
@@ -21,7 +23,7 @@ beforeAll(async () => {
         async about(subject) {
           const acts = await audit.about(subject);
           // As a store that others also ask.
-          await breathe();
+          await (subject === slow?.subject ? slow.until : breathe());
           return acts;
         },
       },
@@ -190,4 +192,25 @@ test('of many answers to a decision at once, one is recorded', async () => {
   const statuses = await Promise.all(Array.from({ length: 60 }, answer));
   expect(statuses.filter((status) => status < 400)).toEqual([303]);
   expect(await host.service.decision(id, token)).toEqual({ statement: 'Spam.', answered: true });
+});
+
+test('an answer does not wait for those of strangers, about pictures that were not removed', async () => {
+  const [mine, other] = [await upload(), await upload()];
+  const log = { who: 'mod', peer: STRANGER, why: 'spam', statement: 'Spam.' };
+  await host.service.remove(mine.id, { peer: null, token: null, admin: true, log });
+  const answer = async ({ id, delete_token: token }: UploadAnswer) =>
+    (
+      await host.send(`/i/${id}/answer`, {
+        method: 'POST',
+        body: new URLSearchParams({ token, answer: 'No.' }),
+      })
+    ).status;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  slow = { subject: `image ${other.id}`, until: promise };
+  const strange = answer(other);
+  await breathe();
+  expect(await answer(mine)).toBe(303);
+  resolve();
+  expect(await strange).toBe(404);
+  slow = null;
 });

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { openRecords } from '../../adapters/open.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
@@ -18,6 +19,9 @@ import { withFolder } from '../support/temporary.ts';
 /** Pieces that an endless answer has sent, and what to call when its reader has gone. */
 let sent = 0;
 let gone = Promise.withResolvers<void>();
+
+/** Compressed pieces that inflate to nothing. */
+const NOTHING = Buffer.alloc(65_535, Buffer.from([0, 0, 0, 255, 255]));
 
 function endless(response: Parameters<RequestListener>[1], piece: Buffer): void {
   const write = () => {
@@ -38,6 +42,11 @@ const PAGES: Record<string, RequestListener> = {
   '/huge': (_, response) => {
     response.writeHead(200, { 'content-type': 'image/png' }).write(PNG);
     endless(response, Buffer.alloc(65_536, 97));
+  },
+  '/hollow': (_, response) => {
+    const headers = { 'content-type': 'image/png', 'content-encoding': 'gzip' };
+    response.writeHead(200, headers).write(gzipSync('').subarray(0, 10));
+    endless(response, NOTHING);
   },
   '/announced': (_, response) => response.writeHead(200, { 'content-length': '99999999' }).write(PNG),
   '/empty': (_, response) => response.end(),
@@ -193,6 +202,7 @@ describe('who may have URLs fetched', () => {
   test.each([
     ['/untyped', 201, '1KiB', '400'],
     ['/huge', 413, '200KiB', '300KiB'],
+    ['/hollow', 413, '200KiB', '300KiB'],
   ])('pays for the bytes of %s as for an upload, whatever comes of them', (path, first, most, rate) =>
     withServer(
       {

@@ -107,6 +107,33 @@ describe('a removal whose answer is lost', () => {
       expect(await noted(host)).toBe(0);
     }));
 
+  test('is told once if a full store cannot note who has taken it over', () => {
+    let isFull = false;
+    return withHost(
+      async (world) => {
+        const { host } = world;
+        const { id, raw_url } = await host.upload(png);
+        const business = { kind: 'deletion', at: host.clock.ms, images: [await host.images.get(id)] };
+        await host.state.set('image-unfinished:of-the-dead', JSON.stringify(business));
+        isFull = true;
+        for (let minute = 11; minute < 15; minute++) {
+          host.clock.ms = business.at + minute * 60_000;
+          await host.service.removeEnded();
+        }
+        await expectGone(world, raw_url);
+      },
+      ({ state }) => ({
+        state: {
+          ...state,
+          set: (key, value) =>
+            isFull
+              ? Promise.reject(new AppError('storage_full', inEnglish('The disk is full.')))
+              : state.set(key, value),
+        },
+      }),
+    );
+  });
+
   test('is told if the store carries it out while it is being finished', () => {
     let isAway = true;
     return withHost(

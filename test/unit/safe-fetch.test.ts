@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import { isGloballyRoutable } from '../../src/lib/address.ts';
 import { createSafeFetch, type SafeFetchOptions, type SafeResponse } from '../../src/lib/safe-fetch.ts';
 import { createCertificates } from '../support/certificates.ts';
@@ -145,6 +146,17 @@ describe('a body', () => {
 
   test('of empty deflate blocks is cut off by its compressed size', async () => {
     expect(await drain(`${base}/empty-blocks`)).toMatchObject({ bytes: 0, kind: 'too_large' });
+  });
+
+  test('of empty deflate blocks ends with the error of what counts its compressed bytes', async () => {
+    const usedUp = new AppError('rate_limited', inEnglish('used up'));
+    let counted = 0;
+    const onCompressed = async (bytes: number) => {
+      counted += bytes;
+      if (counted > 100_000) throw usedUp;
+    };
+    await expect(text(await open(`${base}/empty-blocks`, { ...LIMITS, onCompressed }))).rejects.toBe(usedUp);
+    expect(counted).toBeLessThan(1_000_000);
   });
 
   test('that drips is cut off at the deadline', async () => {

@@ -88,7 +88,7 @@ interface InvitesOptions {
 export function createInvites(options: InvitesOptions): Invites {
   const { kept, mayInvite, retentionMs, clock, random } = options;
   const { find, findFor, act, update, presentIn } = kept;
-  /** Pictures, and the hash of their invitation. The store may have added them without an answer, or does so late. */
+  /** Pictures, and the hash of their invitation. The store may have added them without an answer, and then be away. */
   const takenBack = new BoundedMap<string, string>(MAX_TAKEN_BACK);
 
   function guestsOf(album: AlbumRecord): Guests {
@@ -143,11 +143,15 @@ export function createInvites(options: InvitesOptions): Invites {
     },
 
     async leave(id, key, pictures) {
+      if (pictures.length === 0) return;
       for (const one of pictures) takenBack.set(one, sha256(key));
-      await update(id, (album) => {
-        const left = picturesOf(album).filter((one) => !pictures.includes(one));
-        return left.length === picturesOf(album).length ? null : withGuests(guestsOf(album), left);
-      });
+      // Even if none is in it: the next revision keeps the store from adding them late.
+      await update(id, (album) =>
+        withGuests(
+          guestsOf(album),
+          picturesOf(album).filter((one) => !pictures.includes(one)),
+        ),
+      );
     },
 
     async create(id, { expires_in = '7d', max = 100 }, { holder, ...by }) {

@@ -113,6 +113,8 @@ export function createUnfinished(options: UnfinishedOptions): Unfinished {
     if (business.images.length > 0) return;
     open.delete(key);
     await strike(key);
+    // It stands if what was taken over could not be noted at first.
+    if (key.endsWith(TAKEN)) await strike(key.slice(0, -TAKEN.length));
   }
 
   /**

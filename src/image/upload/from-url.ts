@@ -53,9 +53,9 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
     busyMessage: inEnglish('Too many URLs are being fetched at the moment.'),
   });
 
-  async function ask(url: string, signal: AbortSignal): Promise<SafeResponse> {
+  async function ask(url: string, signal: AbortSignal, { onCompressed }: Bill): Promise<SafeResponse> {
     const headers = { accept: 'image/*' };
-    const response = await fetch(url, { headers, timeoutMs: TIMEOUT_MS, maxBytes, signal });
+    const response = await fetch(url, { headers, timeoutMs: TIMEOUT_MS, maxBytes, onCompressed, signal });
     const fault = faultOf(response, maxBytes);
     if (fault === null) return response;
     response.discard();
@@ -68,8 +68,9 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
       const leave = shares.enter(client);
       const path = temporaryPath(folder);
       try {
-        const response = await ask(url, signal);
-        const written = await writeTemporary(path, picturesOnly(paid(response.body, pay)));
+        const bill = createBill(pay);
+        const response = await ask(url, signal, bill);
+        const written = await writeTemporary(path, picturesOnly(bill.paid(response.body)));
         if (written.size === 0) throw refused('leads to an empty file');
         return { ...written, filename: nameIn(response.url) };
       } catch (error) {
@@ -90,17 +91,37 @@ function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError 
   return new AppError('not_an_image', inEnglish(`The URL leads to ${type.slice(0, 60)}, not to an image.`));
 }
 
-async function* paid(pieces: AsyncIterable<Uint8Array>, pay: Pay): AsyncGenerator<Uint8Array> {
-  let owed = 0;
-  try {
-    for await (const piece of pieces) {
-      owed += piece.byteLength;
-      if (owed >= PORTION_BYTES) await pay(owed).finally(() => (owed = 0));
-      yield piece;
-    }
-  } finally {
-    if (owed > 0) await pay(owed);
+type Bill = ReturnType<typeof createBill>;
+
+/** Pays for a body, compressed or not, whichever is more. */
+function createBill(pay: Pay) {
+  let [compressed, received, settled] = [0, 0, 0];
+
+  async function settle(least: number): Promise<void> {
+    const owed = Math.max(compressed, received) - settled;
+    if (owed < least) return;
+    settled += owed;
+    await pay(owed);
   }
+
+  return {
+    async onCompressed(bytes: number): Promise<void> {
+      compressed += bytes;
+      await settle(PORTION_BYTES);
+    },
+
+    async *paid(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      try {
+        for await (const piece of pieces) {
+          received += piece.byteLength;
+          await settle(PORTION_BYTES);
+          yield piece;
+        }
+      } finally {
+        await settle(1);
+      }
+    },
+  };
 }
 
 /** Passes on the chunks of a picture, and throws at the first chunk of anything else. */
