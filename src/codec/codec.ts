@@ -146,7 +146,7 @@ export function createCodec(options: CodecOptions): Codec {
   async function convert(job: ConvertJob, { client, purpose = 'upload', signal }: Order): Promise<Converted> {
     signal?.throwIfAborted();
     const estimate = await examine(job, limits);
-    const price = prices.of(estimate);
+    const price = prices.of(estimate, client);
     signal?.throwIfAborted();
     admit(client, price);
     await budget?.take(client, price);
@@ -158,7 +158,7 @@ export function createCodec(options: CodecOptions): Codec {
   /** Records what a job took, which is what its client pays in the end. */
   function account(task: Job, estimate: Estimate, ms: number, done: boolean): void {
     // Files that fail at once say nothing about the cost of others.
-    if (done || ms > task.price) prices.learn(estimate, ms);
+    if (done || ms > task.price) prices.learn(estimate, task.client, ms);
     admission.ended(task, ms);
     void budget?.charge(task.client, ms - task.price);
   }

@@ -121,26 +121,36 @@ describe('prices', () => {
 
   test('come closer to what jobs took, time-outs included', () => {
     const prices = createPrices();
-    for (let count = 0; count < 60; count++) prices.learn(photo, 30_000);
-    expect(prices.of(photo)).toBeGreaterThan(25_000);
-    expect(prices.of({ ...photo, job: { ...photo.job, format: 'png' } })).toBeLessThan(2000);
+    for (let count = 0; count < 60; count++) prices.learn(photo, 'a', 30_000);
+    expect(prices.of(photo, 'a')).toBeGreaterThan(25_000);
+    expect(prices.of({ ...photo, job: { ...photo.job, format: 'png' } }, 'a')).toBeLessThan(2000);
   });
 
-  const dot = { width: 1, height: 1 };
+  test('are learned from all clients, but change once for the others because of files of one', () => {
+    const prices = createPrices();
+    const before = prices.of(photo, 'b');
+    for (let count = 0; count < 60; count++) prices.learn(photo, 'a', 30_000);
+    expect(prices.of(photo, 'b')).toBeLessThan(before * 2);
+    for (let count = 0; count < 60; count++) prices.learn(photo, `c${count}`, 30_000);
+    expect(prices.of(photo, 'b')).toBeGreaterThan(25_000);
+  });
+
+  const icon = { width: 64, height: 64 };
 
   test.each([
-    ['a dot took more than its pixels explain', dot, 10],
-    ['a dot took no measurable time', dot, 0],
+    ['icons took more than their pixels explain', icon, 10],
+    ['icons took no measurable time', icon, 0],
     ['files that hide their size took no time', null, 0],
-  ])('of photos hardly change when %s, again and again', (_, size, ms) => {
+  ])('of photos hardly change when %s, a thousand times', (_, size, ms) => {
     const prices = createPrices();
-    const before = prices.of(photo);
-    for (let count = 0; count < 100; count++) prices.learn({ ...photo, size }, ms);
-    expect(prices.of(photo) / before).toBeCloseTo(1, 2);
+    const before = prices.of(photo, 'a');
+    for (let count = 0; count < 1000; count++) prices.learn({ ...photo, size }, 'a', ms);
+    expect(Math.abs(prices.of(photo, 'a') / before - 1)).toBeLessThan(0.05);
   });
 
   test('grow with pixels, frames and the format', () => {
-    const { of } = createPrices();
+    const prices = createPrices();
+    const of = (estimate: Estimate) => prices.of(estimate, 'a');
     const half = { ...photo, size: { width: 2000, height: 3000 } };
     const moving: Estimate = { ...photo, kind: 'gif', frames: 100 };
     expect(of(half)).toBeLessThan(of(photo));

@@ -33,6 +33,12 @@ describe('TIFF with tiles of one sample each', () => {
     expect(await mostOff(await planarTiff(picture, options, { depth }), picture)).toBeLessThan(2);
   });
 
+  test('may be narrow and long, in tiles that are mostly outside it', async () => {
+    const picture = await lossless(10, 30_000);
+    const file = await planarTiff(picture, { compression: 'lzw', predictor: 'none' }, { side: 256 });
+    expect(await mostOff(file, picture)).toBe(0);
+  });
+
   test('keeps its transparency, with premultiplied colours or not', async () => {
     const picture = await sharp(await lossless(70, 70))
       .ensureAlpha(0.5)

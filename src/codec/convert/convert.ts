@@ -47,6 +47,8 @@ interface Plan {
   lossless?: boolean;
   /** True for a PNG with a palette. */
   palette?: boolean;
+  /** True if a drawing must not take three times the CPU: a viewer waits for it, or it is encoded once more. */
+  quick: boolean;
 }
 
 /**
@@ -133,6 +135,7 @@ function planFor(source: Source, job: ConvertJob): Plan {
     box,
     scale: Math.min(1, box.width / upright.width, box.height / upright.height),
     quality: job.quality,
+    quick: job.smallest === true,
   };
 }
 
@@ -156,7 +159,7 @@ function smallerPlan(source: Source, plan: Plan, { data, quality }: Made): Plan 
   if (share >= 1 || quality === null || !isLossy(format)) return null;
   // Few colours and hard edges take fewer bytes without loss.
   if (source.kind === 'gif' && format === 'webp') return { ...plan, lossless: true };
-  return { ...plan, quality: lowered(quality, share, format, kindOf(source) === format) };
+  return { ...plan, quick: true, quality: lowered(quality, share, format, kindOf(source) === format) };
 }
 
 /** Returns the file itself without the parts that no picture needs, if it may stay as it is; otherwise `null`. */
@@ -262,12 +265,14 @@ async function stripOf(
 function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {
   const { format, animated, scale, quality } = plan;
   const flat = isFlat && !animated;
+  const pixels = header.width * header.height * scale * scale * (animated ? frames : 1);
+  const thorough = format === 'avif' && flat && pixels <= MOST_DRAWN && !plan.quick;
+  const drawing = isLossy(format) && (flat || animated) ? ENCODERS[format].drawing : undefined;
   return {
-    format,
-    pixels: header.width * header.height * scale * scale * (animated ? frames : 1),
+    ...{ format, pixels, thorough },
     flat: plan.lossless ?? (flat && (format !== 'webp' || quality === undefined)),
     palette: plan.palette ?? (header.isPalette === true && scale === 1),
-    quality: quality ?? (isLossy(format) && (flat || animated) ? ENCODERS[format].drawing : undefined),
+    quality: quality ?? (drawing && thorough ? drawing + THOROUGH_MORE : drawing),
   };
 }
 
@@ -311,6 +316,8 @@ interface Encoding {
   pixels: number;
   /** True for few-coloured lossless input (screenshots, drawings): lossy encoders blur its edges. */
   flat: boolean;
+  /** True for a drawing as AVIF that is encoded once, is viewed often and takes no more than three seconds. */
+  thorough: boolean;
   /** True if the input was a PNG with a palette and keeps its size, so that its colours fit into a palette again. */
   palette: boolean;
   /** From 1 to 100, for the formats that have it. If missing, it follows from the picture. */
@@ -333,9 +340,14 @@ const MAX_OUTPUT_SIDE: Record<Format, number> = {
 
 /** Larger drawings, in pixels, would take more than three seconds as AVIF. */
 const MOST_DRAWN = 2.5e6;
+/** The quality for which the bytes are spent that such an effort saves. */
+const THOROUGH_MORE = 2;
 
 /** Adds the encoder. The comments say what was measured. */
-function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, motion }: Encoding): Sharp {
+function encode(
+  pipeline: Sharp,
+  { format, pixels, flat, thorough, palette, quality = 80, motion }: Encoding,
+): Sharp {
   switch (format) {
     case 'webp':
       // Effort 4 costs 2.2 times the CPU of 2 for 5 to 9% fewer bytes; effort 0 saves a third of it for 10 to 20% more.
@@ -356,7 +368,7 @@ function encode(pipeline: Sharp, { format, pixels, flat, palette, quality = 80, 
       // encoder finds what repeats, 5% fewer than 3 for 3 times the CPU.
       return pipeline.avif({
         ...{ quality, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 },
-        ...(flat && { tune: 'ssim', ...(pixels <= MOST_DRAWN && { effort: 4 }) }),
+        ...(flat && { tune: 'ssim', ...(thorough && { effort: 4 }) }),
       });
     case 'gif':
       return pipeline.gif({ effort: pixels <= 2e6 ? 7 : 3, ...motion });

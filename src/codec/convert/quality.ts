@@ -51,7 +51,7 @@ export const ENCODERS: Record<Lossy, Encoder> = {
     power: 0.85,
   },
   avif: {
-    drawing: 59,
+    drawing: 57,
     usual: 59,
     sample: 57,
     tiles: [24, 36],

@@ -35,8 +35,8 @@ const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
 const MOST_ENTRIES = 1000;
 /** Maximum size of the values of a tag: a profile, or the offsets of some hundred thousand blocks. */
 const MOST_VALUE_BYTES = 4 * 2 ** 20;
-/** Tiles may extend beyond the picture, but not have many times its pixels: all of them may be the same few bytes. */
-const TILES = { spare: 2 ** 22, times: 4 };
+/** Tiles may extend beyond the picture, but not have many times its pixels: all of them may be the same few bytes. As many as these take 0.3 s. */
+const TILES = { spare: 2 ** 24, times: 4 };
 
 const [GREY, RGB, LAB] = [1, 2, 8];
 const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];

@@ -1,4 +1,5 @@
 import { AppError, message } from '../../errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 import type { Header } from '../convert/header.ts';
 import { isFormat } from '../format.ts';
@@ -17,10 +18,10 @@ export interface Estimate {
 
 /** Estimates the cost of conversions, learning from what earlier ones took. */
 interface Prices {
-  /** Expected CPU time of a job, in ms. */
-  of(estimate: Estimate): number;
-  /** Records what a job took until it ended or was stopped. */
-  learn(estimate: Estimate, ms: number): void;
+  /** Expected CPU time of a job of that client, in ms. */
+  of(estimate: Estimate, client: string): number;
+  /** Records what a job of that client took until it ended or was stopped. */
+  learn(estimate: Estimate, client: string, ms: number): void;
 }
 
 /**
@@ -37,26 +38,37 @@ const BASE_MS = 5;
 const ASSUMED = { width: 4000, height: 3000 };
 /** One large job moves the estimate for its kind by an eighth of the difference, which is limited. */
 const WEIGHT = 1 / 8;
-/** A job of this expected cost has half that weight: what a dot takes is not due to its pixels, and must not decide what photos cost. */
-const HALF_WEIGHT_MS = 50;
+/** A job of this expected cost has a quarter of that weight: what a dot takes is not due to its pixels, and must not decide what photos cost. */
+const QUARTER_WEIGHT_MS = 50;
 const MAX_SURPRISE = 8;
+/** Pairs of formats that are remembered of all clients. Those who have none are priced like others. */
+const MAX_OWN = 10_000;
 
 export function createPrices(): Prices {
-  /** For each pair of formats, the ratio of actual to expected cost. */
+  /** For each pair of formats, the ratio of actual to expected cost; of clients with files of their own, theirs. */
   const factors = new Map<string, number>();
+  const own = new BoundedMap<string, number>(MAX_OWN);
+  /** Who was the last to change such a ratio: one client alone, with files made for that, changes it once. */
+  const lastBy = new Map<string, string>();
+
+  const believedBy = (client: string, pair: string) => own.get(`${pair} ${client}`) ?? factors.get(pair) ?? 1;
 
   return {
-    of(estimate) {
-      return BASE_MS + figures(estimate) * (factors.get(pairOf(estimate)) ?? 1);
+    of(estimate, client) {
+      return BASE_MS + figures(estimate) * believedBy(client, pairOf(estimate));
     },
-    learn(estimate, ms) {
+    learn(estimate, client, ms) {
       const pair = pairOf(estimate);
-      const believed = factors.get(pair) ?? 1;
       // Process clocks tick every 10 ms. For small jobs only the mean is accurate, so all of them are counted.
       const expected = figures(estimate);
-      const bounded = Math.min(believed * MAX_SURPRISE, Math.max(0, ms - BASE_MS) / expected);
-      const weight = (WEIGHT * expected) / (expected + HALF_WEIGHT_MS);
-      factors.set(pair, Math.max(1 / MAX_SURPRISE, believed + (bounded - believed) * weight));
+      const took = Math.max(0, ms - BASE_MS) / expected;
+      const weight = WEIGHT * (expected / (expected + QUARTER_WEIGHT_MS)) ** 2;
+      const moved = (believed: number) =>
+        Math.max(1 / MAX_SURPRISE, believed + (Math.min(believed * MAX_SURPRISE, took) - believed) * weight);
+      own.set(`${pair} ${client}`, moved(believedBy(client, pair)));
+      if (lastBy.get(pair) === client) return;
+      lastBy.set(pair, client);
+      factors.set(pair, moved(factors.get(pair) ?? 1));
     },
   };
 }
