@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { type Finding, fail, ok, unknown, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
-import { parseForeignJson } from '../lib/foreign-json.ts';
+import { isRecord, parseForeignJson } from '../lib/foreign-json.ts';
 import { readText, reasonOf } from './client.ts';
 import { CommandError, usageError } from './exit.ts';
 
@@ -66,6 +66,31 @@ function fieldOf(text: string, name: string): unknown {
   }
 }
 
+interface Operation {
+  security?: Record<string, unknown>[];
+}
+
+interface Api {
+  servers?: { url?: string }[];
+  paths: Record<string, { post?: Operation }>;
+}
+
+/** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
+async function readApi({ url }: Exposed): Promise<Api | null> {
+  const { text } = await ask(`${url}/openapi.json`);
+  const paths = fieldOf(text, 'paths');
+  return isRecord(paths) ? ({ servers: fieldOf(text, 'servers'), paths } as Api) : null;
+}
+
+const UNDESCRIBED = unknown('cannot be seen from outside: there is no API description at /openapi.json');
+
+/** Returns the URL of an endpoint, which may be below the base path of its service; `null` if its service is off. */
+async function urlOf(exposed: Exposed, endpoint: string): Promise<string | null> {
+  const api = await readApi(exposed);
+  const path = api === null ? endpoint : Object.keys(api.paths).find((one) => one.endsWith(endpoint));
+  return path === undefined ? null : exposed.url + path;
+}
+
 async function checkTls({ url }: Exposed): Promise<Finding> {
   if (!url.startsWith('https:')) {
     const advice =
@@ -90,10 +115,12 @@ async function checkProxy({ url }: Exposed): Promise<Finding> {
   return ok('every proxy in front is listed in the settings');
 }
 
-async function checkForged({ url }: Exposed): Promise<Finding> {
+async function checkForged(exposed: Exposed): Promise<Finding> {
+  const judge = await urlOf(exposed, '/api/judge');
+  if (judge === null) return unknown('cannot be seen from outside: the proxy pool is off');
   const forged = { 'x-forwarded-for': FORGED, 'x-real-ip': FORGED, forwarded: `for=${FORGED}` };
-  const { status, text } = await ask(`${url}/api/judge?token=exposed`, { headers: forged });
-  if (status !== 200) return unknown('cannot be seen from outside: the proxy pool is off');
+  const { status, text } = await ask(`${judge}?token=exposed`, { headers: forged });
+  if (status !== 200) return unknown(`cannot be seen from outside: the judge answers ${status}`);
   if (fieldOf(text, 'address') !== FORGED) return ok('forged addresses are ignored');
   const advice = 'TRUSTED_PROXIES must name only the proxy in front, which must replace X-Forwarded-For.';
   return fail('a visitor can forge any address', advice);
@@ -120,24 +147,20 @@ async function checkPastProxy({ url, port }: Exposed): Promise<Finding> {
   );
 }
 
-async function checkLinks({ url }: Exposed): Promise<Finding> {
-  const { text } = await ask(`${url}/openapi.json`);
-  const [server] = (fieldOf(text, 'servers') as { url?: string }[] | undefined) ?? [];
-  const base = server?.url ?? '/';
+async function checkLinks(exposed: Exposed): Promise<Finding> {
+  const { url } = exposed;
+  const api = await readApi(exposed);
+  if (api === null) return UNDESCRIBED;
+  const base = api.servers?.[0]?.url ?? '/';
   if (base === '/') return fail('links use the host name of each request', `Set PUBLIC_URL=${url}.`);
   if (base.replace(/(?<!\/)\/+$/, '') === url) return ok(`links begin with ${base}`);
   return warn(`links begin with ${base}, not with ${url}`, 'Check PUBLIC_URL.');
 }
 
-interface Operation {
-  security?: Record<string, unknown>[];
-}
-
-async function checkAdmin({ url }: Exposed): Promise<Finding> {
-  const { text } = await ask(`${url}/openapi.json`);
-  const paths = Object.entries((fieldOf(text, 'paths') ?? {}) as Record<string, { post?: Operation }>);
+async function checkAdmin(exposed: Exposed): Promise<Finding> {
+  const paths = Object.entries((await readApi(exposed))?.paths ?? {});
   const jobs = paths.filter(([path]) => /\/api\/(refresh|cleanup)$/.test(path));
-  if (jobs.length === 0) return unknown('cannot be seen from outside: the API description names neither');
+  if (jobs.length === 0) return UNDESCRIBED;
   // An empty requirement stands for no token.
   const isOpen = ({ security = [{}] }: Operation) => security.some((one) => Object.keys(one).length === 0);
   if (!jobs.some(([, { post }]) => post && isOpen(post))) return ok('refresh and cleanup need a token');
@@ -150,8 +173,9 @@ async function checkMetrics({ url }: Exposed): Promise<Finding> {
   return fail('open to everyone', 'Set METRICS_TOKEN, or refuse /metrics in the proxy.');
 }
 
-async function checkPages({ url }: Exposed): Promise<Finding> {
-  const { status } = await ask(`${url}/api/upload`, { method: 'POST', headers: { origin: FOREIGN } });
+async function checkPages(exposed: Exposed): Promise<Finding> {
+  const upload = (await urlOf(exposed, '/api/upload')) ?? `${exposed.url}/api/upload`;
+  const { status } = await ask(upload, { method: 'POST', headers: { origin: FOREIGN } });
   if (status === 403 || status === 404) return ok('pages of other sites cannot change anything');
   const advice = 'The proxy must pass on Origin and Sec-Fetch-Site. Is CORS_ORIGINS set to *?';
   return fail('pages of other sites can upload and delete on behalf of their visitors', advice);
@@ -163,11 +187,13 @@ async function checkLimits({ url }: Exposed): Promise<Finding> {
   return fail('requests are not limited', 'Set RATE_LIMITS=on.');
 }
 
-async function checkUploads({ url }: Exposed): Promise<Finding> {
-  const { status } = await ask(`${url}/api/upload`, { method: 'POST' });
-  if (status === 404) return ok('not possible: the image host is off');
+async function checkUploads(exposed: Exposed): Promise<Finding> {
+  const upload = await urlOf(exposed, '/api/upload');
+  if (upload === null) return ok('not possible: the image host is off');
+  const { status } = await ask(upload, { method: 'POST' });
+  if (status === 404) return UNDESCRIBED;
   if (status === 401) return ok('only holders of a token can upload');
-  const { text } = await ask(`${url}/api/stats`);
+  const { text } = await ask(upload.replace(/upload$/, 'stats'));
   if (typeof fieldOf(text, 'abuse_contact') === 'string')
     return ok('anyone can upload, and a contact for abuse reports is shown');
   return warn(

@@ -82,19 +82,20 @@ function bucketsOf(rates: Rates, maxUploadBytes: number): Rates {
 }
 
 /**
- * Counts what a request turned out to cost beyond what was already counted. Rejects with `rate_limited`. `cost`:
- * default one.
+ * Counts what a request turned out to cost beyond the one that it was already counted as. Rejects with `rate_limited`.
+ * `cost`: default one. At most what a full limit has left after that one, or some requests would never be possible.
  */
 export function createRecount(
   { limiter, rates, maxUploadBytes, onRefused }: LimitOptions,
   name: RateName,
 ): (peer: string, cost?: number) => Promise<void> {
   const bucket = bucketsOf(rates, maxUploadBytes)[name];
+  const most = Math.max(1, bucket.capacity - 1);
   return async (peer, cost = 1) => {
     const { allowed, retryAfterMs } = await limiter.take(
       keyOf(name, clientNetwork(peer)),
       bucket,
-      Math.min(cost, bucket.capacity),
+      Math.min(cost, most),
     );
     if (allowed) return;
     onRefused?.(name);

@@ -357,22 +357,31 @@ describe('GET /api/proxy/<id>', () => {
   });
 });
 
-test('what reads the whole pool counts as many reads, unless the answer is kept', async () => {
+test('what reads all matches counts one read more for each 500 of them, unless the answer is kept', async () => {
   await server.close();
   const counted: unknown[] = [];
   server = await createPoolServer({ countReads: async (...taken) => void counted.push(taken) });
+  const now = server.clock.now();
+  const countryOf = (place: number) => (place < 499 ? 'DE' : 'US');
+  await server.store.save(
+    Array.from({ length: 1000 }, (_, place) =>
+      draft(`http://192.0.2.${place % 250}:${80 + place}`, now, { country: countryOf(place) }),
+    ),
+  );
   const readsOf = async (path: string) => {
     counted.length = 0;
     await (await server.send(path)).text();
     return counted;
   };
-  const whole = [['198.51.100.7', 40]];
+  const all = [['198.51.100.7', 2]];
   for (const path of ['/api/v1/proxies', '/api/v1/proxies?target=a.example', '/api/filters'])
     expect(await readsOf(path)).toEqual([]);
-  expect(await readsOf('/api/v1/proxies?unique=exit_ip')).toEqual(whole);
+  expect(await readsOf('/api/v1/proxies?unique=exit_ip')).toEqual(all);
   expect(await readsOf('/api/v1/proxies?unique=exit_ip')).toEqual([]);
-  expect(await readsOf('/api/v1/proxies?target=a.example&offset=2000')).toEqual(whole);
-  expect(await readsOf('/api/export')).toEqual(whole);
+  expect(await readsOf('/api/v1/proxies?target=a.example&offset=2000')).toEqual(all);
+  expect(await readsOf('/api/export')).toEqual(all);
+  expect(await readsOf('/api/export?country=US')).toEqual([['198.51.100.7', 1]]);
+  expect(await readsOf('/api/export?country=DE')).toEqual([]);
 });
 
 test('four exports of one client are on their way at once', async () => {

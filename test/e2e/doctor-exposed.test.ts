@@ -126,3 +126,48 @@ test('a server that believes everybody, and is reached itself, is found out', as
     await server.stop();
   }
 }, 180_000);
+
+test('services below paths of their own are examined there', async () => {
+  const server = await startServer('bun', {
+    ...QUIET,
+    CORS_ORIGINS: '*',
+    TRUSTED_PROXIES: 'loopback',
+    PROXY_BASE_PATH: '/pool',
+    IMAGE_BASE_PATH: '/img',
+  });
+  try {
+    expect((await examine(server.url, {})).states).toMatchObject({
+      'forged addresses': 'FAIL',
+      administrator: 'FAIL',
+      'other sites': 'FAIL',
+      uploads: 'warn',
+    });
+  } finally {
+    await server.stop();
+  }
+}, 180_000);
+
+test('what only the API description says is unknown where a proxy withholds it', async () => {
+  const server = await startServer('bun', QUIET);
+  const proxy = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ url, method, headers }) {
+      const { pathname, search } = new URL(url);
+      if (pathname === '/openapi.json') return new Response('<html>Not here</html>', { status: 404 });
+      return fetch(`${server.url}${pathname}${search}`, { method, headers });
+    },
+  });
+  try {
+    const { stdout } = await examine(proxy.url.origin, {});
+    const skipped = [...stdout.matchAll(/^skip +(.+?) {2,}(.+)$/gm)].map(([, ...found]) => found);
+    const text = 'cannot be seen from outside: there is no API description at /openapi.json';
+    expect(skipped).toEqual([
+      ['links', text],
+      ['administrator', text],
+    ]);
+  } finally {
+    await proxy.stop(true);
+    await server.stop();
+  }
+}, 180_000);

@@ -81,6 +81,13 @@ test('lists of values, as from go-httpbin, are read', () => {
   expect(readEcho(body, TOKEN)).toMatchObject({ address: '203.0.113.9', headers: { via: 'a, b' } });
 });
 
+test('what a judge shows that is asked by HTTP/2 is read', () => {
+  const headers = { ':authority': 'judge.example', via: '1.1 proxy' };
+  expect(readEcho(JSON.stringify({ token: TOKEN, address: '203.0.113.9', headers }), TOKEN)).toMatchObject({
+    headers,
+  });
+});
+
 test('the page of azenv is read', () => {
   const body = `<html><head><title>AZ Environment variables</title></head><body><pre>
 HTTP_HOST = azenv.net

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { createLimits } from '../../src/http/limits.ts';
+import { createLimits, createRecount } from '../../src/http/limits.ts';
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { DEFAULT_RATES, type RateName } from '../../src/lib/rates.ts';
 
@@ -20,7 +20,7 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
       return local.take(...asked);
     },
   };
-  const limits = createLimits({
+  const options = {
     limiter,
     rates: {
       ...DEFAULT_RATES,
@@ -29,8 +29,9 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
       upload_bytes: { capacity: bytes, perSecond: 100 },
     },
     maxUploadBytes,
-    onRefused: (name) => refused.push(name),
-  });
+    onRefused: (name: RateName) => refused.push(name),
+  };
+  const limits = createLimits(options);
   const post = (length: string | null) =>
     new Request('http://host/', {
       method: 'POST',
@@ -39,6 +40,7 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
   return {
     refused,
     taken,
+    countReads: createRecount(options, 'read'),
     read: (peer = CLIENT) => limits(READ)(new Request('http://host/'), peer),
     upload: async (length: string | null, peer = CLIENT) => limits(UPLOAD)(post(length), peer),
     pass(ms: number) {
@@ -113,6 +115,17 @@ test('the largest upload fits into any limit of bytes, and a larger limit stays'
   expect((await small.upload('1')).limit).toBe(5000);
   const large = open({ maxUploadBytes: 10, bytes: 1000 });
   for (let n = 0; n < 9; n++) expect((await large.upload('10')).refusal).toBeNull();
+});
+
+test('a request that costs more than the limit is possible when nothing else was asked', async () => {
+  const { read, countReads, pass, refused } = open();
+  for (let turn = 0; turn < 2; turn++) {
+    expect((await read()).refusal).toBeNull();
+    await countReads(CLIENT, 40);
+    await expect(countReads(CLIENT)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 1000 });
+    pass(10_000);
+  }
+  expect(refused).toEqual(['read', 'read']);
 });
 
 test('an asynchronous limiter is awaited', async () => {

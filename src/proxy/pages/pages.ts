@@ -9,7 +9,7 @@ import { type JudgesState, type Scheme, schemeFor } from '../check/judges.ts';
 import { visible } from '../pool/export.ts';
 import { PROTOCOLS, type ProxyFilter, type ProxyRecord } from '../proxy.ts';
 import { EXPORT_FORMATS, toFilter } from '../queries.ts';
-import { WHOLE_READS } from '../routes.ts';
+import { countMatches } from '../routes.ts';
 import type { ProxyService } from '../service.ts';
 import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
@@ -86,12 +86,13 @@ export async function showProxies(
 
 /** Returns a part of the list in its order, or the proxies named by ID. */
 async function matches(
-  { service, countReads }: Pick<ProxyPagesOptions, 'service' | 'countReads'>,
-  { peer }: Pick<RequestContext, 'peer'>,
+  options: Pick<ProxyPagesOptions, 'service' | 'countReads'>,
+  context: Pick<RequestContext, 'peer'>,
   { filter: { unique }, ids, sort, reverse }: PageQuery,
   part: Omit<ProxyQuery, 'sort'>,
 ): Promise<{ items: ProxyRecord[]; total: number }> {
-  if (unique !== undefined && ids === null) await countReads?.(peer, WHOLE_READS);
+  const { service } = options;
+  if (unique !== undefined && ids === null) await countMatches(options, context, part.filter);
   if (ids === null) return service.list({ ...part, sort, reverse, uniqueExit: unique !== undefined });
   const items = await known(service, ids);
   return { items, total: items.length };

@@ -63,7 +63,7 @@ ${freshness.adminRequired && adminDialog(site)}
   });
 }
 
-/** Renders the dialog that asks for the token for refreshing and retrying. */
+/** Renders the dialog that asks for the token for refreshing. */
 function adminDialog({ words: { proxies } }: Site): Html {
   return html`<dialog id="admin" aria-labelledby="admin-why" closedby="any"><form method="dialog" class="stack">
 <p id="admin-why">${proxies.adminWhy}</p>
