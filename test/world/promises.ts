@@ -192,8 +192,8 @@ function fileless(
 ): string[] {
   const isSpoilt = (at: number) => isDuring(disaster, at - MARGIN_MS, at + MARGIN_MS);
   const doubtful = new Set([...pictures.values()].filter((one) => one.isDoubtful).map(({ id }) => id));
-  // What records of earlier have ended is in those that are put back.
-  for (const { type, id, at } of events) if (type === 'removed' && isSpoilt(at)) doubtful.add(id);
+  // What records of earlier have ended, or never knew because it was allowed just before, is in those that are put back.
+  for (const { type, id, at } of events) if (type !== 'changed' && isSpoilt(at)) doubtful.add(id);
   return (
     images
       .filter(({ id, createdAt }) => !doubtful.has(id) && !isSpoilt(createdAt))
