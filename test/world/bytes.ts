@@ -81,7 +81,11 @@ export async function runBytes(
       opened() {},
       received(bytes) {
         tell(`at proxy: ${textOf(bytes)}`);
-        if (reader.read(bytes) || isBad) return;
+        if (reader.read(bytes) || isBad) {
+          // A method that it does not know.
+          if (reader.isBroken() && !isBad) end.destroy();
+          return;
+        }
         isBad = true;
         // What turned out to be wrong only after its beginning was sent is reset at once.
         later(SECOND, () => {

@@ -62,6 +62,7 @@ export function createReader(
   };
   return {
     messages,
+    isBroken: () => isBroken,
     read(bytes: Uint8Array): boolean {
       if (isBroken) return true;
       const result = parser.execute(Buffer.from(bytes));
