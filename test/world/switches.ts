@@ -18,15 +18,16 @@ export interface Switch {
   since: number;
   by: Copy | null;
   isChanging: boolean;
-  /** Until when a change that nobody has acknowledged may still come. */
+  /** Until when a change that nobody has acknowledged may still come, unless the copy that was asked stands still. */
   unclearUntil: number;
+  asked: Copy | null;
 }
 
 /** The files cannot be decoded: nothing is left of those that are not refused for being blocked. */
 export const switches = (): Switch[] =>
   [`${SPOILT} one`, `${SPOILT} two`, 'Ann', 'Bob'].map((name) => ({
     ...{ kind: name.startsWith(SPOILT) ? 'block' : 'token', name, secret: '', isOn: false },
-    ...{ since: 0, by: null, isChanging: false, unclearUntil: 0 },
+    ...{ since: 0, by: null, isChanging: false, unclearUntil: 0, asked: null },
   }));
 
 interface Around {
@@ -44,18 +45,23 @@ export function createAdministrator({ ask, ledger, breaks }: Around) {
     if (one.since < disaster.until + GRACE_MS) one.isOn = null;
   }
 
-  function turn({ kind, name }: Switch, on: boolean): Promise<Answer | string> {
+  function turn(one: Switch, on: boolean): Promise<Answer | string> {
+    const { kind, name } = one;
     const hash = createHash('sha256').update(name).digest('hex');
     const body = kind === 'block' ? { hash } : { name, role: 'moderator' };
     const which = kind === 'block' ? `?hash=${hash}` : `/${name}`;
     return ask(on ? 'POST' : 'DELETE', `/api/admin/${kind}s${on ? '' : which}`, {
       headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'application/json' },
       ...(on && { body: JSON.stringify(body) }),
+      sentTo(copy) {
+        one.asked = copy;
+      },
     });
   }
 
   async function change(one: Switch): Promise<void> {
-    if (one.isChanging || trueTime() < one.unclearUntil) return;
+    const thawedAt = one.asked?.isAlive ? (one.asked.frozenUntil ?? 0) : 0;
+    if (one.isChanging || trueTime() < Math.max(one.unclearUntil, thawedAt + 2 * MINUTE)) return;
     forget(one);
     const before = one.isOn;
     const wanted = before === null ? happens(0.5) : !before;
