@@ -11,7 +11,7 @@ import { countOf, formatCount } from '../lib/format.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { EXIT, type ExitCode, usageError } from './exit.ts';
-import { demandServer, EXPOSED_CHECKS, exposedUrl } from './exposed.ts';
+import { demandServer, EXPOSED_CHECKS, exposedAt } from './exposed.ts';
 import { flag, value, valueOr } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -49,7 +49,7 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
     const pool = config.SERVICES.includes('proxy');
     const images = config.SERVICES.includes('image');
     if (options.exposed !== undefined) {
-      const exposed = { url: exposedUrl(options.exposed), port: config.PORT };
+      const exposed = exposedAt(options.exposed, config.PORT);
       await demandServer(exposed);
       return examine(
         terminal,

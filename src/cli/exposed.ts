@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { type Finding, fail, ok, unknown, warn } from '../findings/finding.ts';
 import { unbracketed } from '../lib/address.ts';
 import { isRecord, parseForeignJson } from '../lib/foreign-json.ts';
+import { once } from '../lib/once.ts';
 import { readText, reasonOf } from './client.ts';
 import { CommandError, usageError } from './exit.ts';
 
@@ -11,6 +12,8 @@ interface Exposed {
   url: string;
   /** Port of the server itself, which only the reverse proxy should be able to reach. */
   port: number;
+  /** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
+  readApi(): Promise<Api | null>;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -26,7 +29,12 @@ interface Answer {
 }
 
 /** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
-export function exposedUrl(text: string): string {
+export function exposedAt(text: string, port: number): Exposed {
+  const url = publicUrl(text);
+  return { url, port, readApi: once(() => readApi(url)) };
+}
+
+function publicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
     throw usageError(`--exposed takes the public URL of the server, not "${text}".`);
@@ -75,8 +83,7 @@ interface Api {
   paths: Record<string, { post?: Operation }>;
 }
 
-/** Returns the API description, or `null` if none is served: a proxy in front may withhold it. */
-async function readApi({ url }: Exposed): Promise<Api | null> {
+async function readApi(url: string): Promise<Api | null> {
   const { text } = await ask(`${url}/openapi.json`);
   const paths = fieldOf(text, 'paths');
   return isRecord(paths) ? ({ servers: fieldOf(text, 'servers'), paths } as Api) : null;
@@ -86,7 +93,7 @@ const UNDESCRIBED = unknown('cannot be seen from outside: there is no API descri
 
 /** Returns the URL of an endpoint, which may be below the base path of its service; `null` if its service is off. */
 async function urlOf(exposed: Exposed, endpoint: string): Promise<string | null> {
-  const api = await readApi(exposed);
+  const api = await exposed.readApi();
   const path = api === null ? endpoint : Object.keys(api.paths).find((one) => one.endsWith(endpoint));
   return path === undefined ? null : exposed.url + path;
 }
@@ -147,9 +154,8 @@ async function checkPastProxy({ url, port }: Exposed): Promise<Finding> {
   );
 }
 
-async function checkLinks(exposed: Exposed): Promise<Finding> {
-  const { url } = exposed;
-  const api = await readApi(exposed);
+async function checkLinks({ url, readApi }: Exposed): Promise<Finding> {
+  const api = await readApi();
   if (api === null) return UNDESCRIBED;
   const base = api.servers?.[0]?.url ?? '/';
   if (base === '/') return fail('links use the host name of each request', `Set PUBLIC_URL=${url}.`);
@@ -157,8 +163,8 @@ async function checkLinks(exposed: Exposed): Promise<Finding> {
   return warn(`links begin with ${base}, not with ${url}`, 'Check PUBLIC_URL.');
 }
 
-async function checkAdmin(exposed: Exposed): Promise<Finding> {
-  const paths = Object.entries((await readApi(exposed))?.paths ?? {});
+async function checkAdmin({ readApi }: Exposed): Promise<Finding> {
+  const paths = Object.entries((await readApi())?.paths ?? {});
   const jobs = paths.filter(([path]) => /\/api\/(refresh|cleanup)$/.test(path));
   if (jobs.length === 0) return UNDESCRIBED;
   // An empty requirement stands for no token.

@@ -70,16 +70,18 @@ export function createResponseCache({
     return { version: seen, body, kept: new KeptHeaders(response.headers), etag };
   }
 
+  const lengthOf = (url: string, { body }: Entry) => body.length + url.length + ENTRY_LENGTH;
+
   function forget(url: string): void {
     const entry = entries.get(url);
-    if (entry && entries.delete(url)) length -= entry.body.length + url.length + ENTRY_LENGTH;
+    if (entry && entries.delete(url)) length -= lengthOf(url, entry);
   }
 
   function keep(url: string, entry: Entry): void {
     forget(url);
     if (entry.body.length > maxAnswerLength) return;
     entries.set(url, entry);
-    length += entry.body.length + url.length + ENTRY_LENGTH;
+    length += lengthOf(url, entry);
     for (const oldest of entries.keys()) {
       if (length <= maxLength) return;
       forget(oldest);
