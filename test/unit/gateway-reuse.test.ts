@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Idle } from '../../src/gateway/idle.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
@@ -109,6 +110,23 @@ describe.each([
     expect(await ask(get('http://a.example/personal', 'Authorization: Basic YTpi'))).toEndWith('ok');
     expect(await ask(get('http://a.example/last'))).toEndWith('ok');
     expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test('what a client sends after an answer that said it would be the last is not asked for', async () => {
+    const { heard, gateway } = await createWorld(tcp, ({ line }) =>
+      line.startsWith('POST') ? 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no' : line === 'body' ? 'k' : OK,
+    );
+    const socket = connect(gateway.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', (bytes: Buffer) => {
+      // The answer has begun before the request is whole; its end comes after that of the request.
+      if (text === '') socket.write('bodyGET http://a.example/2 HTTP/1.1\r\nHost: x\r\n\r\n');
+      text += bytes.toString();
+    });
+    socket.write('POST http://a.example/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n');
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n.*\r\n\r\nok$/s);
+    expect(heard.map(({ line }) => line)).toEqual(['POST http://a.example/1 HTTP/1.1', 'body']);
   });
 
   test('a busy tunnel is closed at the end of its lifetime', async () => {
