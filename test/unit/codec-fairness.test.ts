@@ -165,8 +165,10 @@ describe('prices', () => {
     expect(of({ ...photo, job: { ...photo.job, format: 'avif' } })).toBeGreaterThan(of(photo) * 3);
     expect(of(moving)).toBeGreaterThan(of({ ...moving, frames: 1 }) * 50);
     // Frames of AVIF are decoded with those that they build on.
-    const layered = { ...moving, kind: 'heif' } as const;
+    const layered = { ...moving, kind: 'heif', size: { width: 200, height: 150 } } as const;
     expect(of(layered)).toBeGreaterThan(of({ ...layered, frames: 10 }) * 50);
+    // More than the limit of work is never paid: how many of them are key frames, the file does not say at once.
+    expect(of({ ...layered, frames: 300, size: { width: 640, height: 480 } })).toBeLessThan(30_000);
     const png: Estimate = { ...moving, job: { ...moving.job, format: 'png' } };
     expect(of(png)).toBeGreaterThan(of({ ...png, frames: 1 }) * 50);
     expect(of({ ...moving, job: { ...moving.job, format: 'jpeg' } })).toBeLessThan(of(moving) / 50);
