@@ -67,6 +67,40 @@ test.each([
   expect(await sharp((await bench.convert(moving)).bytes).metadata()).toMatchObject({ loop });
 });
 
+test('an animated AVIF with a frame that stays longer than WebP can say stays as long as that', async () => {
+  const made = await bench.convert(await avifSequence({ frames: COLOURS, delays: [70_000, 200, 300] }));
+  expect((await sharp(made.bytes).metadata()).delay).toEqual([65_535, 200, 300]);
+});
+
+test('a still picture that is not the first frame is not shown in its place', async () => {
+  const moving = await avifSequence({ frames: COLOURS, cover: COLOURS[1] });
+  expectNear(await middles((await bench.convert(moving, { format: 'jpeg' })).bytes), [COLOURS[0]]);
+});
+
+test('the profile of an animated AVIF takes precedence over codes, as in a still one', async () => {
+  const create = { width: 8, height: 8, channels: 3, background: 'red' } as const;
+  const still = await sharp({ create }).withIccProfile('srgb').png().toBuffer();
+  const { icc = Buffer.alloc(0) } = await sharp(still).metadata();
+  const hashWith = async (primaries: number) => {
+    const codes = Buffer.from([...Buffer.from('nclx'), 0, primaries, 0, 13, 0, 6, 0x80]);
+    const colours = [Buffer.concat([Buffer.from('prof'), icc]), codes];
+    return (await bench.convert(await avifSequence({ frames: COLOURS, colours }))).hash;
+  };
+  expect(await hashWith(12)).toBe(await hashWith(1));
+});
+
+test('a damaged animated AVIF is not said to be HEIF', async () => {
+  const broken = await avifSequence({ frames: COLOURS });
+  broken.write('none', broken.indexOf('av1C'));
+  await expect(bench.convert(broken)).rejects.toMatchObject({ code: 'undecodable_image' });
+});
+
+test('tables of a track that is not shown are not read', async () => {
+  const moving = await avifSequence({ frames: COLOURS, opacity: [1, 2, 3] });
+  moving.writeUInt32BE(4_000_000_000, moving.lastIndexOf('stsz') + 12);
+  await expect(bench.convert(moving)).resolves.toMatchObject({ frames: 3 });
+});
+
 test('its size is known before it is decoded, though it has no still picture', async () => {
   expect(parseHeader(await avifSequence({ frames: COLOURS }))?.size).toEqual({ width: 16, height: 8 });
 });
@@ -86,6 +120,8 @@ test('frames that build on too many are refused, unless there are key frames bet
     message: expect.stringMatching(/500 frames .* build on each other/),
   });
   await expect(bench.convert(long, { format: 'jpeg' })).resolves.toMatchObject({ frames: 1 });
+  const masked = await avifSequence({ ...sized, opacity: new Array(500).fill(128), maskKeys: [1] });
+  await expect(bench.convert(masked)).rejects.toMatchObject({ code: 'image_limit' });
   const keys = Array.from({ length: 50 }, (_, index) => index * 10 + 1);
   await expect(bench.convert(await avifSequence({ ...sized, keys }))).resolves.toMatchObject({ width: 100 });
 });

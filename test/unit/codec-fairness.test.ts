@@ -17,6 +17,13 @@ function job(client: string, price: number, purpose: Queued['purpose'] = 'upload
   return { client, price, purpose };
 }
 
+async function avifOfLateTables(): Promise<Buffer> {
+  const moving = await avifSequence({ frames: new Array(4).fill([9, 9, 9]) });
+  const size = moving.readUInt32BE(0);
+  const pixels = Buffer.alloc(2_000_000, '\0\x1e\x84\x80mdat', 'latin1');
+  return Buffer.concat([moving.subarray(0, size), pixels, moving.subarray(size)]);
+}
+
 /** (Σx)² / nΣx²: 1 where all have the same, 1/n where one has all. */
 function jain(shares: readonly number[]): number {
   const sum = shares.reduce((total, share) => total + share, 0);
@@ -158,8 +165,10 @@ describe('prices', () => {
     expect(of({ ...photo, job: { ...photo.job, format: 'avif' } })).toBeGreaterThan(of(photo) * 3);
     expect(of(moving)).toBeGreaterThan(of({ ...moving, frames: 1 }) * 50);
     // Frames of AVIF are decoded with those that they build on.
-    const layered = { ...moving, kind: 'heif' } as const;
+    const layered = { ...moving, kind: 'heif', size: { width: 200, height: 150 } } as const;
     expect(of(layered)).toBeGreaterThan(of({ ...layered, frames: 10 }) * 50);
+    // More than the limit of work is never paid: how many of them are key frames, the file does not say at once.
+    expect(of({ ...layered, frames: 300, size: { width: 640, height: 480 } })).toBeLessThan(30_000);
     const png: Estimate = { ...moving, job: { ...moving.job, format: 'png' } };
     expect(of(png)).toBeGreaterThan(of({ ...png, frames: 1 }) * 50);
     expect(of({ ...moving, job: { ...moving.job, format: 'jpeg' } })).toBeLessThan(of(moving) / 50);
@@ -173,6 +182,7 @@ describe('frames', () => {
     ['an animated WebP', 'webp', () => animation('webp', { frames: 7, width: 90, height: 70 }), 7],
     ['a GIF with colour tables', 'gif', () => animation('gif', { frames: 5 }), 5],
     ['an animated AVIF', 'heif', () => avifSequence({ frames: new Array(4).fill([9, 9, 9]) }), 4],
+    ['an animated AVIF with its tables far behind', 'heif', avifOfLateTables, 4],
     ['a still AVIF', 'heif', () => privatePhoto('avif'), 1],
     ['a still WebP', 'webp', () => privatePhoto('webp'), 1],
     ['a JPEG', 'jpeg', () => privatePhoto('jpeg'), 1],

@@ -70,9 +70,11 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const plan = planFor(source, job);
   const { format, animated } = plan;
   const byFrames = animated && (source.animation !== null || format === 'png');
-  const drawn = once(() => decoding(source.kind, () => stripOf(source, plan, sharp)));
-  const encodedAs = async (asked: Plan) =>
-    byFrames ? convertFrames(source, asked, await drawn(), sharp) : convertWhole(source, asked, job, sharp);
+  const drawn = once(() => stripOf(source, plan, sharp));
+  const encodedAs = (asked: Plan) =>
+    byFrames
+      ? decoding(source.kind, async () => convertFrames(source, asked, await drawn(), sharp))
+      : convertWhole(source, asked, job, sharp);
   const keptOrNull = once(() => keptAs(source, plan, job, sharp));
   const atOnce = isDense(source, format) ? await keptOrNull() : null;
   let made = atOnce ?? (await encodedAs(plan));
@@ -234,6 +236,9 @@ async function convertWhole(
   };
 }
 
+/** In ms. Animated PNG holds longer ones. */
+const MAX_DELAY = 65_535;
+
 /** Handles animations that sharp cannot read or write, from all their frames. */
 async function convertFrames(
   source: Source,
@@ -250,7 +255,10 @@ async function convertFrames(
             raw: { width, height: height * delay.length, channels: 4, pageHeight: height },
             limitInputPixels: false,
           }),
-          { ...encodingOf(source, plan), motion: { delay, loop } },
+          {
+            ...encodingOf(source, plan),
+            motion: { delay: delay.map((ms) => Math.min(MAX_DELAY, ms)), loop },
+          },
         ).toBuffer();
   const quality = plan.format === 'webp' && !plan.lossless ? (plan.quality ?? ENCODERS.webp.drawing) : null;
   return { data, width, height, quality };

@@ -1,5 +1,4 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { readHeifParts } from '../decoders/heif-boxes.ts';
 import type { Header } from './header.ts';
 
 const CHUNK_BYTES = 65_536;
@@ -17,10 +16,6 @@ interface Frames {
  * Decodes nothing, so a file with a false structure is merely priced wrongly.
  */
 export async function countFrames(path: string, kind: Header['kind'], most: number): Promise<Frames> {
-  if (kind === 'heif') {
-    const { moves, sequence } = await readHeifParts(path);
-    return { count: moves ? Math.max(1, Math.min(most, sequence)) : 1, complete: true };
-  }
   const walk = WALKS.get(kind);
   if (!walk) return { count: 1, complete: true };
   const file = await open(path, 'r');
@@ -115,13 +110,31 @@ async function pngFrames({ buffer, find, load }: Window, most: number): Promise<
   return { count: moves ? count : 1, complete: true };
 }
 
-/** Names of chunks as integers. */
-const [ANMF, IEND, IDAT, ACTL, FCTL] = ['ANMF', 'IEND', 'IDAT', 'acTL', 'fcTL'].map((name) =>
-  Buffer.from(name).readUInt32BE(),
-);
+/** Reads the number of samples in the first track of an animated AVIF (ISO/IEC 14496-12, section 8.7.3.2). */
+async function avifFrames({ buffer, find, load }: Window, most: number): Promise<Frames> {
+  let count = 1;
+  for (let at = 0; ; ) {
+    const place = find(at, 20) ?? (await load(at, 20));
+    if (place === undefined || (at === 0 && buffer.readUInt32BE(8) !== AVIS)) break;
+    const type = buffer.readUInt32BE(place + 4);
+    const short = buffer.readUInt32BE(place);
+    const size = short === 1 ? buffer.readUIntBE(place + 10, 6) : short;
+    if (type === STSZ) count = Math.min(most, buffer.readUInt32BE(place + 16));
+    if (type === STSZ || size < 8) break;
+    at += AROUND_STSZ.includes(type) ? 8 : size;
+  }
+  return { count, complete: true };
+}
+
+const numberOf = (name: string) => Buffer.from(name).readUInt32BE();
+/** Names of chunks and boxes as integers. */
+const [ANMF, IEND, IDAT, ACTL, FCTL] = ['ANMF', 'IEND', 'IDAT', 'acTL', 'fcTL'].map(numberOf);
+const [AVIS, STSZ] = ['avis', 'stsz'].map(numberOf);
+const AROUND_STSZ = ['moov', 'trak', 'mdia', 'minf', 'stbl'].map(numberOf);
 
 const WALKS = new Map<Header['kind'], (window: Window, most: number) => Promise<Frames>>([
   ['gif', gifFrames],
   ['webp', webpFrames],
   ['png', pngFrames],
+  ['heif', avifFrames],
 ]);

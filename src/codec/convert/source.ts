@@ -90,7 +90,9 @@ export async function openSource(
   const input = decoded?.still ?? path;
   const heif = decoded && read ? { ...parseHeif(decoded.still), sequence: decoded.frames } : read;
   const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {
-    throw heif?.sequence ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error }) : error;
+    throw !decoded && heif?.sequence
+      ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error })
+      : error;
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);

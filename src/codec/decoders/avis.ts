@@ -14,11 +14,19 @@ const MASK = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
 /** Pixels that are decoded for all frames, those before them included: up to fifteen seconds of a core. */
 const MOST_DECODED = 6e8;
 
-/** One sequence of pictures or masks (ISO/IEC 14496-12, section 8). */
-interface Track {
+/** What a track of pictures or masks says of itself (ISO/IEC 14496-12, section 8). */
+interface Head {
   id: number;
   /** The picture that this one is the mask of. */
   maskOf: number | null;
+  trak: Buffer;
+  table: Buffer;
+  entry: Buffer;
+  count: number;
+}
+
+/** One sequence of pictures or masks. */
+interface Track {
   width: number;
   height: number;
   properties: Box[];
@@ -42,23 +50,29 @@ export async function decodeAvis(
   sharp: SharpConstructor,
 ): Promise<Decoded> {
   const parts = [...boxesIn(boxIn(file, 'moov'))].filter(({ type }) => type === 'trak');
-  const tracks = parts.flatMap(({ body }) => trackIn(body, file, limits) ?? []);
-  const main = tracks.find(({ maskOf }) => maskOf === null);
-  const count = main?.samples.length ?? 0;
-  if (!main || count === 0) throw damaged();
-  const mask = tracks.find(({ maskOf, samples }) => maskOf === main.id && samples.length === count);
-  const { width, height, starts, delays, loop } = main;
-  const still = (frame: number) =>
-    avifOf([main, ...(mask ? [mask] : [])].map((track) => pictureAt(track, frame)));
-  const first = still(0);
-  const { cicp, narrowGrey } = parseHeif(first);
+  const heads = parts.flatMap(({ body }) => headOf(body) ?? []);
+  const first = heads.find(({ maskOf }) => maskOf === null);
+  if (!first || first.count === 0) throw damaged();
+  const { count } = first;
+  const mask = heads.find((one) => one.maskOf === first.id && one.count === count);
+  const main = trackOf(first, file, limits);
+  const tracks = mask ? [main, trackOf(mask, file, limits)] : [main];
+  const { width, height, delays, loop } = main;
+  const pictureOf = (frame: number) => avifOf(tracks.map((track) => pictureAt(track, frame)));
+  const still = pictureOf(0);
+  const { cicp, narrowGrey } = parseHeif(still);
 
   async function* seen() {
-    checkWork({ width, height, starts });
-    const header = await sharp(first, INPUT).metadata();
+    tracks.forEach(checkWork);
+    const header = await sharp(still, INPUT).metadata();
     for (let frame = 0; frame < count; frame++) {
-      const picture = still(frame);
-      const drawn = await recoloured(picture, header, { cicp, narrow: narrowGrey }, sharp);
+      const picture = pictureOf(frame);
+      const drawn = await recoloured(
+        picture,
+        header,
+        { cicp: header.icc ? null : cicp, narrow: narrowGrey },
+        sharp,
+      );
       const opened = sharp(drawn ?? picture, INPUT)
         .toColourspace('srgb')
         .ensureAlpha();
@@ -67,22 +81,27 @@ export async function decodeAvis(
     }
   }
   return {
-    still: (await coverOf(file, main, sharp)) ?? first,
+    still: (await coverOf(file, main, still, sharp)) ?? still,
     frames: count,
     animation: count > 1 ? { width, height, count, loop, frames: seen } : null,
   };
 }
 
-/** Returns the file as the still picture that viewers show which play no animations, with its metadata; `null` if it has none of that size. */
-async function coverOf(file: Buffer, { width, height }: Track, sharp: SharpConstructor) {
+/** Returns the file as the still picture beside its frames, with its metadata; `null` if there is none, or it is not the first frame. */
+async function coverOf(file: Buffer, { width, height }: Track, first: Buffer, sharp: SharpConstructor) {
   const renamed = Buffer.concat([file.subarray(0, 8), Buffer.from('avif'), file.subarray(12)]);
-  const header = await sharp(renamed, INPUT)
-    .metadata()
-    .catch(() => null);
-  return header?.width === width && header.height === height ? renamed : null;
+  const small = { width: 64, height: 64, fit: 'fill' } as const;
+  const look = (input: Buffer) => sharp(input, INPUT).resize(small).ensureAlpha().raw().toBuffer();
+  try {
+    const header = await sharp(renamed, INPUT).metadata();
+    if (header.width !== width || header.height !== height) return null;
+    return (await look(renamed)).equals(await look(first)) ? renamed : null;
+  } catch {
+    return null;
+  }
 }
 
-function checkWork({ width, height, starts }: Pick<Track, 'width' | 'height' | 'starts'>): void {
+function checkWork({ width, height, starts }: Track): void {
   const frames = starts.reduce((sum, start, frame) => sum + frame - start + 1, 0);
   if (frames * width * height <= MOST_DECODED) return;
   const template =
@@ -97,31 +116,34 @@ function pictureAt({ width, height, properties, samples, starts }: Track, frame:
   };
 }
 
-/** Returns a track in AV1, or `null` for one of anything else, such as sound or depths. */
-function trackIn(trak: Buffer, file: Buffer, limits: InputLimits): Track | null {
+/** Returns `null` for a track of anything but AV1, such as sound, and for one of depths. Reads no tables, because there may be many tracks. */
+function headOf(trak: Buffer): Head | null {
   const media = boxIn(trak, 'mdia');
   const table = boxIn(boxIn(media, 'minf'), 'stbl');
   const entry = [...boxesIn(boxIn(table, 'stsd').subarray(8))].find(({ type }) => type === 'av01')?.body;
   if (!entry) return null;
-  const own = [...boxesIn(entry.subarray(78))];
   const isMask = boxIn(media, 'hdlr').toString('latin1', 8, 12) === 'auxv';
-  const auxiliary = own.find(({ type }) => type === 'auxi')?.body.toString('latin1', 4);
-  if (isMask && auxiliary !== MASK) return null;
-  const [width, height] = [entry.readUInt16BE(24), entry.readUInt16BE(26)];
-  const count = boxIn(table, 'stsz').readUInt32BE(8);
-  checkLimits({ width, height, frames: count }, limits);
-  const head = boxIn(trak, 'tkhd');
-  const properties = own.filter(({ type }) => KEPT.includes(type));
-  if (isMask) properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) });
-  const [, , scale] = numbersIn(boxIn(media, 'mdhd'));
+  if (isMask && boxIn(entry.subarray(78), 'auxi').toString('latin1', 4) !== MASK) return null;
   return {
-    id: numbersIn(head)[2],
+    id: numbersIn(boxIn(trak, 'tkhd'))[2],
     maskOf: isMask ? boxIn(boxIn(trak, 'tref'), 'auxl').readUInt32BE(0) : null,
+    ...{ trak, table, entry },
+    count: boxIn(table, 'stsz').readUInt32BE(8),
+  };
+}
+
+function trackOf({ maskOf, trak, table, entry, count }: Head, file: Buffer, limits: InputLimits): Track {
+  const [width, height] = [entry.readUInt16BE(24), entry.readUInt16BE(26)];
+  checkLimits({ width, height, frames: count }, limits);
+  const properties = [...boxesIn(entry.subarray(78))].filter(({ type }) => KEPT.includes(type));
+  if (maskOf !== null) properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) });
+  const [, , scale] = numbersIn(boxIn(boxIn(trak, 'mdia'), 'mdhd'));
+  return {
     ...{ width, height, properties },
     samples: samplesIn(table, count, file),
     starts: startsIn(boxIn(table, 'stss'), count),
     delays: delaysIn(boxIn(table, 'stts'), count).map((delay) => Math.round((delay * 1000) / scale)),
-    loop: loopOf(boxIn(boxIn(trak, 'edts'), 'elst'), numbersIn(head)[4]),
+    loop: loopOf(boxIn(boxIn(trak, 'edts'), 'elst'), numbersIn(boxIn(trak, 'tkhd'))[4]),
   };
 }
 

@@ -34,6 +34,8 @@ const DECODE: Record<Header['kind'], number> = {
 const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
 /** Fixed cost of a job: reading, writing, messages. */
 const BASE_MS = 5;
+/** Megapixels. Files whose frames take more, with those that they build on, are refused; see avis.ts. */
+const MOST_LAYERED = 600;
 /** Assumed if the header does not say: the size of a phone's photo. */
 const ASSUMED = { width: 4000, height: 3000 };
 /** One large job moves the estimate for its kind by an eighth of the difference, which is limited. */
@@ -96,7 +98,8 @@ function figures(estimate: Estimate): number {
   const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
   // Each frame of an animated AVIF is decoded with those before it; see avis.ts.
   const layers = kind === 'heif' ? (frames + 1) / 2 : 1;
-  return input * layers * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
+  const decoded = Math.max(input, Math.min(input * layers, MOST_LAYERED));
+  return decoded * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }
 
 /** Limits the CPU time that each client's conversions may use. */

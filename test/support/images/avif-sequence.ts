@@ -17,6 +17,12 @@ interface Sequence {
   edits?: { repeats: boolean; times: number };
   /** Numbers of the key frames, counted from 1; without a list each is one. */
   keys?: readonly number[];
+  /** The same for the masks. */
+  maskKeys?: readonly number[];
+  /** A still picture beside the frames. */
+  cover?: Colour;
+  /** Bodies of its boxes `colr`. */
+  colours?: readonly Buffer[];
   /** What the table of sizes says instead of the truth. */
   sizes?: readonly number[];
   count?: number;
@@ -26,9 +32,9 @@ interface Sequence {
 
 const SIZE: Size = [16, 8];
 
-/** Writes an animated AVIF of plain frames, each of which is a key frame, whatever it says. Without a still picture beside them. */
+/** Writes an animated AVIF of plain frames, each of which is a key frame, whatever it says. */
 export async function avifSequence(sequence: Sequence): Promise<Buffer> {
-  const { frames, opacity = [], size = SIZE } = sequence;
+  const { frames, opacity = [], size = SIZE, cover } = sequence;
   const grey = (value: number): Colour => [value, value, value];
   const drawn = new Map<Colour, Promise<Buffer>>();
   const once = (colour: Colour) => {
@@ -44,11 +50,13 @@ export async function avifSequence(sequence: Sequence): Promise<Buffer> {
     const after = first.reduce((sum, { length }) => sum + length, start);
     return box(
       'moov',
+      box('mvhd', u32(0, 0, 0, 1000, 300), Buffer.alloc(76), u32(3)),
       trak(1, pictures[0] as Buffer, first, start, sequence),
       ...(masks[0] ? [trak(2, masks[0], second, after, sequence)] : []),
     );
   };
-  const type = box('ftyp', Buffer.from('avis\0\0\0\0avisavifmsf1'));
+  const type = cover ? await stillOf(cover, size) : box('ftyp', Buffer.from('avis\0\0\0\0avisavifmsf1'));
+  type.write('avis', 8);
   const start = type.length + movieAt(0).length + 8;
   return Buffer.concat([type, movieAt(start), box('mdat', ...samples.flat())]);
 }
@@ -67,8 +75,9 @@ function trak(
   sequence: Sequence,
 ): Buffer {
   const { size = SIZE, told: toldSize = size, delays = samples.map(() => 100) } = sequence;
-  const { edits, keys, sizes, count, overlapping = false } = sequence;
+  const { edits, sizes, count, overlapping = false, colours = [] } = sequence;
   const isMask = id === 2;
+  const keys = isMask ? (sequence.maskKeys ?? sequence.keys) : sequence.keys;
   const properties = [...boxesIn(boxIn(boxIn(boxIn(still, 'meta').subarray(4), 'iprp'), 'ipco'))];
   const configuration = properties.find(({ type }) => type === 'av1C')?.body ?? Buffer.alloc(0);
   const all = delays.reduce((sum, delay) => sum + delay, 0);
@@ -78,6 +87,7 @@ function trak(
   const entry = box(
     'av01',
     ...[Buffer.alloc(24), u16(...toldSize), Buffer.alloc(50), box('av1C', configuration)],
+    ...colours.map((body) => box('colr', body)),
     ...(isMask ? [box('auxi', u32(0), Buffer.from('urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0'))] : []),
   );
   const table = box(
