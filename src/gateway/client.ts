@@ -183,8 +183,13 @@ export class Client implements TcpListener {
     else this.close();
   }
 
-  /** Makes the connection ready for another request. */
-  again(): void {
+  /** Makes the connection ready for another request, once the client has taken the last answer: those could pile up. */
+  again(isTaken = true): void {
+    if (!isTaken) {
+      this.serving = { ...NOTHING, drained: () => this.again() };
+      this.#await();
+      return;
+    }
     this.serving = null;
     this.#resume();
     this.#await();
@@ -202,7 +207,7 @@ export class Client implements TcpListener {
   #await(): void {
     const { monotonic, idleMs } = this.#options.host.options;
     // An admitted client may still be reading an answer: how much of that the system holds is not known.
-    const mayRead = this.#closing && this.#account !== null;
+    const mayRead = this.serving !== null && this.#account !== null;
     this.#deadline = monotonic() + (mayRead ? Math.max(ASKING_MS, idleMs) : ASKING_MS);
   }
 
