@@ -97,7 +97,7 @@ export class Desk {
     if (lost)
       return new GatewayFault(
         'session_lost',
-        'The exit of this session no longer works, and the session is locked to it.',
+        'The exit of this session no longer works or fits, and the session is locked to it.',
       );
     if (tries > 0)
       return new GatewayFault(

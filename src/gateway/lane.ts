@@ -98,8 +98,8 @@ export interface Leaning {
   careful?: boolean;
 }
 
-/** Decides which upstreams may be chosen. */
-export type Suits = (upstream: Upstream) => boolean;
+/** Decides which upstreams may be chosen. `isOwn`: it is the exit of the session, which may have become slower. */
+export type Suits = (upstream: Upstream, isOwn?: boolean) => boolean;
 
 /** Returns how late an upstream is chosen, from 0 to 2; `undefined` if it may not be. */
 type Rank = (upstream: Upstream) => number | undefined;

@@ -223,11 +223,11 @@ export class Race {
     const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
       const exit = this.#options.upstreamOf(key);
-      if (exit) {
+      if (exit && suits(exit, true)) {
         this.#leaning.visits?.note(exitOf(exit));
         return this.#lane.take(exit);
       }
-      // It has left the pool. Another request may already try one in its place.
+      // It has left the pool, or fits other requests. Another one may already try one in its place.
       tried.add(key);
     }
     if (this.#isLocked) return undefined;

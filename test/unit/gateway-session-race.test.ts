@@ -49,12 +49,14 @@ function startSession({
   locked = false,
   timeoutMs = 60_000,
   sources,
+  suits = () => true,
 }: {
   ips?: string[];
   pinned?: string;
   locked?: boolean;
   timeoutMs?: number;
   sources?: Set<string>[] | undefined;
+  suits?: Asked['admission']['suits'];
 }) {
   const monotonic = () => performance.now();
   const random = createRandom(1);
@@ -95,7 +97,7 @@ function startSession({
         target: { host: 'a.example', address: null, port: 443 },
         admission: {
           account: { id: 'me', speaksForAll: true } as Asked['admission']['account'],
-          suits: () => true,
+          suits,
           session,
           sources,
           site: null,
@@ -158,6 +160,15 @@ test('a locked session whose exit fails or has left fails, and tries no other', 
     { exit: undefined, tries: 0, lost: true },
   ]);
   expect(dials.length).toBe(1);
+});
+
+test('a session leaves its exit for a request that it does not fit, and fails if it is locked', () => {
+  for (const locked of [false, true]) {
+    const { found, dials, start } = startSession({ pinned: A, locked, suits: ({ ip }) => ip !== A });
+    start();
+    dials[0]?.answer();
+    expect(found).toEqual([{ exit: locked ? undefined : B, tries: locked ? 0 : 1, lost: locked }]);
+  }
 });
 
 test('an abort ends all attempts', () => {
