@@ -172,11 +172,11 @@ export class Race {
     // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
     if (kind === 'plain' && this.#lane.trusts(member.upstream))
       this.#lane.reached(this.#site, member.upstream, false);
-    if (failure === 'unreachable' || !this.#lane.knows(member.upstream)) this.#lane.failed(member, failure);
-    else this.#failed.set(member, failure);
+    if (this.#lane.knows(member.upstream)) this.#failed.set(member, failure);
+    else this.#lane.failed(member, failure);
   }
 
-  /** What nobody got, although several exits that work have tried, is the fault of the target. */
+  /** What nobody got, although several exits that work have tried, is the fault of the target, or of our network. */
   #conclude(isAnswered: boolean): void {
     const exits = new Set([...this.#failed.keys()].map(({ upstream }) => exitOf(upstream)));
     if (!isAnswered && exits.size >= ALIKE) return;
