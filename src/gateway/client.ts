@@ -288,17 +288,13 @@ export class Client implements TcpListener {
   }
 
   /** Goes on when something is known, if the client is still there. */
-  #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): void {
-    const goOn = (next: () => void) => {
-      if (!this.#gone) this.#answering(voice, next);
-    };
-    known.then(
-      (value) => goOn(() => run(value)),
-      (error: unknown) =>
-        goOn(() => {
-          throw error;
-        }),
-    );
+  async #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): Promise<void> {
+    const [result] = await Promise.allSettled([known]);
+    if (this.#gone) return;
+    this.#answering(voice, () => {
+      if (result.status === 'rejected') throw result.reason;
+      run(result.value);
+    });
   }
 
   #answering(voice: Voice, run: () => void): void {
