@@ -164,7 +164,13 @@ test('a locked session whose exit fails or has left fails, and tries no other', 
 
 test('a session leaves its exit for a request that it does not fit, and fails if it is locked', () => {
   for (const locked of [false, true]) {
-    const { found, dials, start } = startSession({ pinned: A, locked, suits: ({ ip }) => ip !== A });
+    const { found, dials, start, session, add } = startSession({
+      pinned: A,
+      locked,
+      suits: ({ ip }) => ip !== A,
+    });
+    // One of its requests that began before it had an exit still tries this one.
+    session.hold(add(B));
     start();
     dials[0]?.answer();
     expect(found).toEqual([{ exit: locked ? undefined : B, tries: locked ? 0 : 1, lost: locked }]);
