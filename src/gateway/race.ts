@@ -179,8 +179,9 @@ export class Race {
   /** What nobody got, although several exits that work have tried, is the fault of the target, or of our network. */
   #conclude(isAnswered: boolean): void {
     const exits = new Set([...this.#failed.keys()].map(({ upstream }) => exitOf(upstream)));
-    if (!isAnswered && exits.size >= ALIKE) return;
-    for (const [member, failure] of this.#failed) this.#lane.failed(member, failure);
+    const isTargets = !isAnswered && exits.size >= ALIKE;
+    for (const [member, failure] of isTargets ? [] : this.#failed) this.#lane.failed(member, failure);
+    this.#failed.clear();
   }
 
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
@@ -300,7 +301,6 @@ export class Race {
       return;
     }
     this.cancel();
-    this.#conclude(false);
     this.#onEnd(null, this.#tries, this.#isLocked && !timedOut);
   }
 
@@ -341,6 +341,7 @@ export class Race {
 
   cancel(): void {
     this.#over = true;
+    this.#conclude(false);
     clearTimeout(this.#timer);
     for (const attempt of [...this.#doubtful.keys(), ...this.#running, ...this.#canaries.values()])
       attempt.cancel();

@@ -177,12 +177,13 @@ test('a session leaves its exit for a request that it does not fit, and fails if
   }
 });
 
-test('an abort ends all attempts', () => {
-  const { found, dials, start } = startSession({ pinned: A });
+test('an abort ends all attempts, and counts what has failed before', () => {
+  const { found, dials, start, evidence, add } = startSession({ pinned: A });
   const race = start();
   dials[0]?.fail();
   race.cancel();
   expect([dials[1]?.cancelled, found]).toEqual([true, []]);
+  expect([A, B].map((ip) => evidence().take(add(ip)).failures)).toEqual([1, 0]);
 });
 
 test.each([
