@@ -117,6 +117,8 @@ export class Lane {
   readonly #witness: Witness;
   /** What clients did not trust in the middle of a handshake. */
   readonly distrust = new Distrust<Member>();
+  /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
+  #suspects: Member[] = [];
 
   constructor(common: Common, witness: Witness) {
     this.#common = common;
@@ -219,6 +221,7 @@ export class Lane {
     member.bad *= FADING;
     member.failures = 0;
     member.ejections = 0;
+    this.#suspects = [];
     this.#trust(member);
     for (const other of slower) {
       if (this.trusts(other.upstream)) other.bad = other.bad * FADING + 0.3;
@@ -232,9 +235,17 @@ export class Lane {
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;
-    const isHopeless = HOPELESS.has(why);
-    const mayBeLuck = member.failures < PATIENCE && this.score(member) > 0.5;
-    if (isHopeless || !mayBeLuck || !this.trusts(member.upstream)) this.#eject(member, isHopeless);
+    const mayBeLuck = this.trusts(member.upstream) && !HOPELESS.has(why);
+    if (mayBeLuck) {
+      if (member.failures < PATIENCE && this.score(member) > 0.5) return;
+      // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
+      if (this.#suspects.length >= Math.max(4, this.#trusted.size)) {
+        for (const suspect of this.#suspects.splice(0)) this.#absolve(suspect);
+        return;
+      }
+      this.#suspects.push(member);
+    }
+    this.#eject(member, HOPELESS.has(why));
   }
 
   /** Blames an upstream for a handshake that a client did not trust, unless that is put down to the target. */

@@ -231,6 +231,17 @@ test('proxies of which nothing is known stay blamed for false certificates, howe
   expect(unknown.filter(({ ejectedUntil }) => ejectedUntil > 0)).toHaveLength(19);
 });
 
+test('when all trusted proxies fail at once, none loses its trust', () => {
+  const { lane, members } = laneOf(40);
+  for (const member of members) {
+    for (let n = 0; n < 5; n++) credit(lane, member, 100);
+  }
+  for (let round = 0; round < 12; round++) {
+    for (const member of members) lane.failed(member, 'unreachable');
+  }
+  expect(members.filter(({ upstream }) => lane.trusts(upstream)).length).toBeGreaterThanOrEqual(20);
+});
+
 test('only suitable proxies are chosen', () => {
   const { lane } = laneOf(50);
   for (let n = 0; n < 50; n++) {
