@@ -131,9 +131,10 @@ export class Lane {
     return this.#trusted.size > 0;
   }
 
-  /** Reports whether any upstream is suitable, in whatever state. */
-  has(suits: Suits): boolean {
-    return this.#common.roster.some(1, (upstream) => (suits(upstream) ? 0 : undefined)).length > 0;
+  /** Reports whether any upstream is suitable, in whatever state. `own`: the key of that of the session. */
+  has(suits: Suits, own: string | null = null): boolean {
+    const rankOf: Rank = (upstream) => (suits(upstream, upstream.key === own) ? 0 : undefined);
+    return this.#common.roster.some(1, rankOf).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
