@@ -230,9 +230,11 @@ export class Lane {
     }
   }
 
-  failed(member: Member, why: Failure): void {
-    this.#agree(member, false);
+  /** Has an upstream checked that has failed, and blames it, unless the fault is another's. */
+  failed(member: Member, why: Failure, isBlamed = true): void {
     this.#common.onFailure(member.upstream, why);
+    if (!isBlamed) return;
+    this.#agree(member, false);
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;

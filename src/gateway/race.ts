@@ -180,7 +180,7 @@ export class Race {
   #conclude(isAnswered: boolean): void {
     const exits = new Set([...this.#failed.keys()].map(({ upstream }) => exitOf(upstream)));
     const isTargets = !isAnswered && exits.size >= ALIKE;
-    for (const [member, failure] of isTargets ? [] : this.#failed) this.#lane.failed(member, failure);
+    for (const [member, failure] of this.#failed) this.#lane.failed(member, failure, !isTargets);
     this.#failed.clear();
   }
 

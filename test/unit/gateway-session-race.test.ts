@@ -61,6 +61,7 @@ function startSession({
   const monotonic = () => performance.now();
   const random = createRandom(1);
   const dials: Dial[] = [];
+  const doubted: string[] = [];
   const engine = new Engine({
     tcp: {
       dial(ip, _port, listener) {
@@ -74,7 +75,7 @@ function startSession({
     timeoutMs,
     random,
     monotonic,
-    onFailure: () => {},
+    onFailure: ({ ip }) => void doubted.push(ip),
   });
   const sessions = new Sessions(() => 0);
   const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
@@ -111,7 +112,7 @@ function startSession({
   /** What the account has seen. */
   const evidence = () =>
     engine.laneOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
-  return { session, open, add, found, dials, start, evidence };
+  return { session, open, add, found, dials, doubted, start, evidence };
 }
 
 const exitOf = (key: string | null) => key?.split(/[/:]+/)[1];
@@ -147,6 +148,14 @@ test('a failed exit is replaced, and tries are added up', () => {
   expect(dials.map(({ ip }) => ip)).toEqual([A, B]);
   expect(found).toEqual([{ exit: B, tries: 2, lost: false }]);
   expect(session.headers()[0]).toBe('X-Picpool-Session: moved');
+});
+
+test('exits that all fail are not blamed, but checked', () => {
+  const { dials, doubted, start, evidence, add } = startSession({});
+  start();
+  for (const dial of dials) dial.fail();
+  expect(doubted.sort()).toEqual([A, B]);
+  expect([A, B].map((ip) => evidence().take(add(ip)).failures)).toEqual([0, 0]);
 });
 
 test('a locked session whose exit fails or has left fails, and tries no other', () => {
