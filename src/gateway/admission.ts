@@ -125,10 +125,12 @@ export function createAdmit(settings: AdmitOptions): Admit {
 function narrowed(options: UserOptions): Suits {
   const { countries, notCountries, anonymity, maxLatencyMs, sources } = options;
   if (!(countries || notCountries || anonymity || maxLatencyMs || sources)) return () => true;
-  return (upstream) =>
+  return (upstream, isOwn = false) =>
     (sources === undefined || sources.some((names) => names.has(upstream.source))) &&
     (countries === undefined || countries.includes(upstream.country)) &&
     !notCountries?.includes(upstream.country) &&
     (anonymity === undefined || upstream.anonymity === anonymity) &&
-    (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs));
+    (isOwn ||
+      maxLatencyMs === undefined ||
+      (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs));
 }

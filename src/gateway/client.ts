@@ -183,8 +183,13 @@ export class Client implements TcpListener {
     else this.close();
   }
 
-  /** Makes the connection ready for another request. */
-  again(): void {
+  /** Makes the connection ready for another request, once the client has taken the last answer: those could pile up. */
+  again(isTaken = true): void {
+    if (!isTaken) {
+      this.serving = { ...NOTHING, drained: () => this.again() };
+      this.#await();
+      return;
+    }
     this.serving = null;
     this.#resume();
     this.#await();
@@ -202,7 +207,7 @@ export class Client implements TcpListener {
   #await(): void {
     const { monotonic, idleMs } = this.#options.host.options;
     // An admitted client may still be reading an answer: how much of that the system holds is not known.
-    const mayRead = this.#closing && this.#account !== null;
+    const mayRead = this.serving !== null && this.#account !== null;
     this.#deadline = monotonic() + (mayRead ? Math.max(ASKING_MS, idleMs) : ASKING_MS);
   }
 
@@ -283,17 +288,13 @@ export class Client implements TcpListener {
   }
 
   /** Goes on when something is known, if the client is still there. */
-  #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): void {
-    const goOn = (next: () => void) => {
-      if (!this.#gone) this.#answering(voice, next);
-    };
-    known.then(
-      (value) => goOn(() => run(value)),
-      (error: unknown) =>
-        goOn(() => {
-          throw error;
-        }),
-    );
+  async #later<T>(known: Promise<T>, voice: Voice, run: (value: T) => void): Promise<void> {
+    const [result] = await Promise.allSettled([known]);
+    if (this.#gone) return;
+    this.#answering(voice, () => {
+      if (result.status === 'rejected') throw result.reason;
+      run(result.value);
+    });
   }
 
   #answering(voice: Voice, run: () => void): void {

@@ -80,10 +80,10 @@ export class Desk {
    * Resolves once an upstream suits, or none is about to be found, or the client has left; `null` if there is nothing to
    * wait for.
    */
-  filled(kind: Kind, { account, suits }: Admission, hasLeft: () => boolean): Promise<void> | null {
+  filled(kind: Kind, { account, suits, session }: Admission, hasLeft: () => boolean): Promise<void> | null {
     const { monotonic, timeoutMs, filling } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.laneOf(kind, account).has(suits);
+    const has = () => this.engine.laneOf(kind, account).has(suits, session?.pinned);
     const isWaiting = () => filling?.() === true && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);
@@ -97,7 +97,7 @@ export class Desk {
     if (lost)
       return new GatewayFault(
         'session_lost',
-        'The exit of this session no longer works, and the session is locked to it.',
+        'The exit of this session no longer works or fits, and the session is locked to it.',
       );
     if (tries > 0)
       return new GatewayFault(

@@ -51,7 +51,7 @@ export class Engine {
     return lane;
   }
 
-  /** Adds an upstream, or replaces what is known about it. */
+  /** Adds an upstream, or replaces what is known about it. One that carries nothing is forgotten. */
   set(upstream: Upstream): void {
     const known = this.#upstreamOf(upstream.key);
     // Lanes that know it go by what is new.
@@ -60,11 +60,6 @@ export class Engine {
       if (current.carries[kind]) this.#commons[kind].roster.set(current);
       else this.#commons[kind].roster.delete(current.key);
     }
-  }
-
-  delete(key: string): void {
-    const known = this.#upstreamOf(key);
-    if (known) this.set({ ...known, carries: { tunnel: false, plain: false } });
   }
 
   /** Returns all upstreams, of one kind if it is given. */

@@ -7,7 +7,7 @@ import { type Failure, type Upstream, unknownUpstream } from './upstream.ts';
 
 interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;
-  engine: Pick<Engine, 'set' | 'delete'>;
+  engine: Pick<Engine, 'set'>;
   /** Reports that a proxy failed, so that it is checked soon. */
   report: (id: number) => Promise<unknown>;
   /** The upstreams that the operator pays for, and how to have one checked that failed. */
@@ -30,6 +30,8 @@ const MOST_UPSTREAMS = 20_000;
 /** A proxy is reported at most this often. */
 const REPORT_GAP_MS = 60_000;
 
+const NOTHING = { tunnel: false, plain: false };
+
 /** Keeps the gateway's upstreams in step with the pool. */
 export function followPool({ store, engine, report, paid, monotonic, onError }: FollowPoolOptions) {
   let known: Followed = new Map();
@@ -50,9 +52,8 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
       if (found.size >= MOST_UPSTREAMS) break;
     }
     for (const { upstream } of found.values()) engine.set(upstream);
-    for (const key of known.keys()) {
-      if (!found.has(key)) engine.delete(key);
-    }
+    for (const [key, { upstream }] of known)
+      if (!found.has(key)) engine.set({ ...upstream, carries: NOTHING });
     known = found;
     seenVersion = version;
   }
@@ -91,7 +92,7 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
 function addTo(found: Followed, record: ProxyRecord | Paid): void {
   const { id, protocol, country, source, anonymity, uptime: prior, responseMs: latencyMs } = record;
-  const unknown = { ...unknownUpstream(record), carries: { tunnel: false, plain: false } };
+  const unknown = { ...unknownUpstream(record), carries: { ...NOTHING } };
   const facts = { id, country, source, anonymity, prior, latencyMs, proven: true };
   const one = found.get(unknown.key) ?? { ids: [], upstream: { ...unknown, ...facts } };
   const { upstream, ids } = one;

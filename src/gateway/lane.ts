@@ -98,8 +98,8 @@ export interface Leaning {
   careful?: boolean;
 }
 
-/** Decides which upstreams may be chosen. */
-export type Suits = (upstream: Upstream) => boolean;
+/** Decides which upstreams may be chosen. `isOwn`: it is the exit of the session, which may have become slower. */
+export type Suits = (upstream: Upstream, isOwn?: boolean) => boolean;
 
 /** Returns how late an upstream is chosen, from 0 to 2; `undefined` if it may not be. */
 type Rank = (upstream: Upstream) => number | undefined;
@@ -131,9 +131,10 @@ export class Lane {
     return this.#trusted.size > 0;
   }
 
-  /** Reports whether any upstream is suitable, in whatever state. */
-  has(suits: Suits): boolean {
-    return this.#common.roster.some(1, (upstream) => (suits(upstream) ? 0 : undefined)).length > 0;
+  /** Reports whether any upstream is suitable, in whatever state. `own`: the key of that of the session. */
+  has(suits: Suits, own: string | null = null): boolean {
+    const rankOf: Rank = (upstream) => (suits(upstream, upstream.key === own) ? 0 : undefined);
+    return this.#common.roster.some(1, rankOf).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
@@ -229,9 +230,11 @@ export class Lane {
     }
   }
 
-  failed(member: Member, why: Failure): void {
-    this.#agree(member, false);
+  /** Has an upstream checked that has failed, and blames it, unless the fault is another's. */
+  failed(member: Member, why: Failure, isBlamed = true): void {
     this.#common.onFailure(member.upstream, why);
+    if (!isBlamed) return;
+    this.#agree(member, false);
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;

@@ -318,7 +318,7 @@ class Exchange implements Carrier, Served {
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {
-      if (this.#keepsClient) client.again();
+      if (this.#keepsClient) client.again(!this.#clientReads);
       else client.close();
     }
   }

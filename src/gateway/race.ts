@@ -39,7 +39,10 @@ export type OnEnd = (result: RaceResult | null, tries: number, lost: boolean) =>
 const COLD_WIDTH = 3;
 /** Share of the time limit after which another exit is looked for, although the session's may still answer. */
 const PATIENCE = 0.5;
-/** Number of upstreams with the same doubtful answer, one of them known to work, after which it is the target's. */
+/**
+ * Number of upstreams with the same doubtful answer, one of them known to work, or of failing exits that are all known
+ * to work, after which it is put down to the target.
+ */
 const ALIKE = 2;
 /** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
 const REFUSED_ALIKE = 3;
@@ -63,6 +66,8 @@ export class Race {
   readonly #doubtful = new Map<Attempt, Doubt>();
   /** Questions for a host that does not exist, by the answer that they are about. */
   readonly #canaries = new Map<Attempt, Attempt>();
+  /** What those that deliver elsewhere have met. Whose fault it was is known in the end. */
+  readonly #failed = new Map<Member, Failure>();
   /** The exit of the session when the race began, and when it was last looked at. */
   readonly #own: string | null;
   #pinned: string | null;
@@ -167,7 +172,16 @@ export class Race {
     // Only a proxy that works elsewhere says something about the site. Tunnels show no answers.
     if (kind === 'plain' && this.#lane.trusts(member.upstream))
       this.#lane.reached(this.#site, member.upstream, false);
-    this.#lane.failed(member, failure);
+    if (this.#lane.knows(member.upstream)) this.#failed.set(member, failure);
+    else this.#lane.failed(member, failure);
+  }
+
+  /** What nobody got, although several exits that work have tried, is the fault of the target, or of our network. */
+  #conclude(isAnswered: boolean): void {
+    const exits = new Set([...this.#failed.keys()].map(({ upstream }) => exitOf(upstream)));
+    const isTargets = !isAnswered && exits.size >= ALIKE;
+    for (const [member, failure] of this.#failed) this.#lane.failed(member, failure, !isTargets);
+    this.#failed.clear();
   }
 
   /** Finds out whether a doubtful answer is one that the proxy gives to everything. */
@@ -223,11 +237,11 @@ export class Race {
     const tried = this.#tried;
     for (let key = session?.next(tried) ?? null; key !== null; key = session?.next(tried) ?? null) {
       const exit = this.#options.upstreamOf(key);
-      if (exit) {
+      if (exit && suits(exit, true)) {
         this.#leaning.visits?.note(exitOf(exit));
         return this.#lane.take(exit);
       }
-      // It has left the pool. Another request may already try one in its place.
+      // It has left the pool, or fits other requests. Another one may already try one in its place.
       tried.add(key);
     }
     if (this.#isLocked) return undefined;
@@ -317,6 +331,7 @@ export class Race {
       if (refusal) this.#lane.refused(this.#site, other.member.upstream);
       else this.#blame(other.member, 'declined');
     }
+    this.#conclude(!doubtful);
     // Those that have not answered after this time had enough of it.
     const enough = this.#options.monotonic() - this.#hedgeMs;
     const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
@@ -326,6 +341,7 @@ export class Race {
 
   cancel(): void {
     this.#over = true;
+    this.#conclude(false);
     clearTimeout(this.#timer);
     for (const attempt of [...this.#doubtful.keys(), ...this.#running, ...this.#canaries.values()])
       attempt.cancel();

@@ -40,11 +40,12 @@ export class Session {
   }
 
   /**
-   * Returns the key of the upstream to try: its own, otherwise the one that another request tries to find one, or `null`
-   * if both were tried.
+   * Returns the key of the upstream to try: its own, otherwise, unless it is locked to that, the one that another request
+   * tries to find one, or `null` if both were tried.
    */
   next(tried: ReadonlySet<string>): string | null {
-    return [this.pinned, this.#tried].find((key) => key !== null && !tried.has(key)) ?? null;
+    const other = this.locked && this.pinned !== null ? null : this.#tried;
+    return [this.pinned, other].find((key) => key !== null && !tried.has(key)) ?? null;
   }
 
   /** Has all requests that look for an exit try this one, which other sessions of the account leave to it unless it has another. */

@@ -11,15 +11,15 @@ const WITH_LOGIN = 2;
 const NOTHING_FITS = 255;
 const CONNECT = 1;
 
-type SocksAsk = Pick<Ask, 'target' | 'login'>;
-
 /**
  * Parses the server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request. Call it whenever bytes arrive. It asks
  * for a login if the client offers one, because the user name contains options; the caller decides whether it is
  * required.
  * @throws {GatewayFault} `bad_request`
  */
-export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) => SocksAsk | undefined {
+export function socksReader(
+  say: (bytes: Uint8Array) => void,
+): (inbox: Inbox) => Omit<Ask, 'request'> | undefined {
   let step: 'greeting' | 'login' | 'request' = 'greeting';
   let login: LoginParts | null = null;
   return (inbox) => {

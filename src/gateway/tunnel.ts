@@ -45,7 +45,7 @@ export class Tunnel implements Served {
       return;
     }
     // A hopeless request is refused while its client can still be told why.
-    if (!this.#lane.has(admission.suits)) {
+    if (!this.#lane.has(admission.suits, admission.session?.pinned)) {
       client.refuse(voice, desk.unanswered(this.#job, 0));
       return;
     }

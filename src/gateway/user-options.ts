@@ -98,12 +98,9 @@ const READERS: Record<string, Reader> = {
 /** Domains and names of lists may themselves contain hyphens. */
 const HYPHENATED = new Set(['target', 'source']);
 
-/** Names of the same options in other services. */
-const ALIASES: Record<string, string> = { cc: 'country', sessid: 'session' };
-
 function isOption(word: string): boolean {
   const name = word.toLowerCase();
-  return name === 'sesslock' || Object.hasOwn(ALIASES, name) || Object.hasOwn(READERS, name);
+  return name === 'sesslock' || Object.hasOwn(READERS, name);
 }
 
 /** Splits names of lists, which may contain dots: of two that fit, the longer one counts. */
@@ -144,14 +141,13 @@ function readWords(words: readonly string[], options: UserOptions, names: Names)
       options.sessionLock = true;
       continue;
     }
-    const name = ALIASES[word] ?? word;
-    const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
+    const reader = Object.hasOwn(READERS, word) ? READERS[word] : undefined;
     if (!reader) {
       const known = [...Object.keys(READERS), 'sesslock'].join(', ');
       throw badRequest(`"${word}" is not an option in the user name; the options are ${known}.`);
     }
     let value = words[++at] ?? '';
-    while (HYPHENATED.has(name) && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
+    while (HYPHENATED.has(word) && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
     if (!reader.read(value, options, names)) {
       throw badRequest(`${word} in the user name must be ${reader.form}.`);

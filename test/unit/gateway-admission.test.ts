@@ -1,16 +1,34 @@
 import { expect, test } from 'bun:test';
-import { createAdmit } from '../../src/gateway/admission.ts';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { type Admission, createAdmit } from '../../src/gateway/admission.ts';
 import { Sessions } from '../../src/gateway/sessions.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
+
+const common = {
+  connections: 1,
+  sessions: new Sessions(() => 0),
+  names: { sites: new Map(), sources: new Map() },
+};
+
+test('the exit of a session may become slower than asked for, but must be of the country', () => {
+  const limiter = createLocalRateLimiter({ now: () => 0 });
+  const admit = createAdmit({ ...common, isOpen: () => true, verify: async () => null, limiter });
+  const { suits } = admit({ user: 'u-country-de-max_latency-500', password: '' }, '127.0.0.1') as Admission;
+  const proxy = { ...unknownUpstream({ protocol: 'http', ip: '192.0.2.1', port: 1 }), latencyMs: 600 };
+  const exits = ['DE', 'US'].map((country) => ({ ...proxy, country }));
+  expect(exits.map((exit) => [suits(exit), suits(exit, true)])).toEqual([
+    [false, true],
+    [false, false],
+  ]);
+});
 
 test('a limiter that does not respond refuses clients in words', async () => {
   const limiter = { take: () => Promise.reject(new Error('no connection')) };
   const admit = createAdmit({
+    ...common,
     isOpen: () => false,
     verify: async (id) => ({ id, rate: { capacity: 60, perSecond: 1 }, quota: null }),
     limiter,
-    connections: 1,
-    sessions: new Sessions(() => 0),
-    names: { sites: new Map(), sources: new Map() },
   });
   await expect(Promise.resolve(admit({ user: 'u', password: 'token' }, '192.0.2.1'))).rejects.toMatchObject({
     refusal: 'unavailable',

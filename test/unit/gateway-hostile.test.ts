@@ -116,6 +116,22 @@ test('a site whose certificate nobody trusts takes no proxy from the others', as
   expect(await failuresOf(10)).toBe(0);
 });
 
+test.each(['has died', 'speaks no TLS'])('a site that %s takes no proxy from the others', async (what) => {
+  const { gateway, places, refused, failuresOf } = await startFarm(12);
+  for (const place of places) refused.add(place);
+  const plain = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('ok') });
+  closers.push(() => plain.stop(true));
+  const client = startGatewayClient({ ca: certificates.ca, port: plain.port ?? 0 });
+  const host = what === 'has died' ? 'attacker.example' : 'plain.example';
+  expect(await failuresOf(100)).toBe(0);
+  const before = gateway.engine.exits();
+  for (let round = 0; round < 20; round++) {
+    expect(await client.ask(gateway, { host })).toBeNull();
+    expect(await failuresOf(2)).toBe(0);
+  }
+  expect([before, gateway.engine.exits()]).toEqual(Array(2).fill({ trusted: 12, unproven: 0 }));
+});
+
 test('a prepared ServerHello is not credited for what the client had sent before it as early data', async () => {
   const { gateway, places, roles } = await startFarm(1);
   for (const place of places) roles.set(place, 'bare-stall');

@@ -139,6 +139,15 @@ test('when the exit of a session dies, all its requests move to the same one', a
   expect(after[0]).not.toBe(before);
 });
 
+test('a session keeps its exit when that becomes slower than asked for, although no other exit fits', async () => {
+  const world = await startWorld(['http']);
+  const [exit] = world.gateway.engine.upstreams();
+  for (const latencyMs of [400, 600]) {
+    if (exit) world.gateway.engine.set({ ...exit, latencyMs });
+    expect(await world.ask('u-session-a-max_latency-500')).toBe(world.placeOf(0));
+  }
+});
+
 test('a page that proxies give to everything is never handed on, although several give it', async () => {
   const roles = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? 'http' : 'portal') as FarmRole);
   const world = await startWorld(roles, { proven: false });

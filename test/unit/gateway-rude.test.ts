@@ -163,6 +163,20 @@ describe.each([
     await untilEmpty(gateway, SECOND);
   });
 
+  test('answers that a client does not read are not asked for ahead, and it gets all once it reads', async () => {
+    const [asked, size] = [2_000, 30_000];
+    const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size)}`;
+    const gateway = await start(await startProxy(answer));
+    const client = connect(gateway.port, '127.0.0.1').pause();
+    client.write(get(1).repeat(asked - 1) + get(1, 'Connection: close\r\n'));
+    // Time for all of them.
+    await Bun.sleep(2 * SECOND);
+    expect(gateway.meter.summary().served).toBeLessThan(asked / 2);
+    let received = 0;
+    for await (const bytes of client) received += bytes.length;
+    expect(received).toBeGreaterThan(asked * size);
+  }, 30_000);
+
   test("a client's faults do not count against a proxy", async () => {
     const gateway = await start(await startProxy(OK));
     await talk(gateway, get(1, 'Connection: close\r\n'));

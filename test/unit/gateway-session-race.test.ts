@@ -49,16 +49,19 @@ function startSession({
   locked = false,
   timeoutMs = 60_000,
   sources,
+  suits = () => true,
 }: {
   ips?: string[];
   pinned?: string;
   locked?: boolean;
   timeoutMs?: number;
   sources?: Set<string>[] | undefined;
+  suits?: Asked['admission']['suits'];
 }) {
   const monotonic = () => performance.now();
   const random = createRandom(1);
   const dials: Dial[] = [];
+  const doubted: string[] = [];
   const engine = new Engine({
     tcp: {
       dial(ip, _port, listener) {
@@ -72,7 +75,7 @@ function startSession({
     timeoutMs,
     random,
     monotonic,
-    onFailure: () => {},
+    onFailure: ({ ip }) => void doubted.push(ip),
   });
   const sessions = new Sessions(() => 0);
   const open = (name: string) => sessions.open('me', name, { sessionMs: 1000, locked });
@@ -95,7 +98,7 @@ function startSession({
         target: { host: 'a.example', address: null, port: 443 },
         admission: {
           account: { id: 'me', speaksForAll: true } as Asked['admission']['account'],
-          suits: () => true,
+          suits,
           session,
           sources,
           site: null,
@@ -109,7 +112,7 @@ function startSession({
   /** What the account has seen. */
   const evidence = () =>
     engine.laneOf('tunnel', { id: 'me', speaksForAll: true } as Asked['admission']['account']);
-  return { session, open, add, found, dials, start, evidence };
+  return { session, open, add, found, dials, doubted, start, evidence };
 }
 
 const exitOf = (key: string | null) => key?.split(/[/:]+/)[1];
@@ -147,6 +150,14 @@ test('a failed exit is replaced, and tries are added up', () => {
   expect(session.headers()[0]).toBe('X-Picpool-Session: moved');
 });
 
+test('exits that all fail are not blamed, but checked', () => {
+  const { dials, doubted, start, evidence, add } = startSession({});
+  start();
+  for (const dial of dials) dial.fail();
+  expect(doubted.sort()).toEqual([A, B]);
+  expect([A, B].map((ip) => evidence().take(add(ip)).failures)).toEqual([0, 0]);
+});
+
 test('a locked session whose exit fails or has left fails, and tries no other', () => {
   const { found, dials, start, session } = startSession({ pinned: A, locked: true });
   start();
@@ -160,12 +171,28 @@ test('a locked session whose exit fails or has left fails, and tries no other', 
   expect(dials.length).toBe(1);
 });
 
-test('an abort ends all attempts', () => {
-  const { found, dials, start } = startSession({ pinned: A });
+test('a session leaves its exit for a request that it does not fit, and fails if it is locked', () => {
+  for (const locked of [false, true]) {
+    const { found, dials, start, session, add } = startSession({
+      pinned: A,
+      locked,
+      suits: ({ ip }) => ip !== A,
+    });
+    // One of its requests that began before it had an exit still tries this one.
+    session.hold(add(B));
+    start();
+    dials[0]?.answer();
+    expect(found).toEqual([{ exit: locked ? undefined : B, tries: locked ? 0 : 1, lost: locked }]);
+  }
+});
+
+test('an abort ends all attempts, and counts what has failed before', () => {
+  const { found, dials, start, evidence, add } = startSession({ pinned: A });
   const race = start();
   dials[0]?.fail();
   race.cancel();
   expect([dials[1]?.cancelled, found]).toEqual([true, []]);
+  expect([A, B].map((ip) => evidence().take(add(ip)).failures)).toEqual([1, 0]);
 });
 
 test.each([

@@ -30,7 +30,6 @@ test.each<[user: string, port: string, options: Partial<UserOptions>]>([
   ['me-rotate-FAST-country-de', '', { rotation: 'fast', countries: ['DE'] }],
   ['me-country-us.DE-not-cn.ru', '', { countries: ['US', 'DE'], notCountries: ['CN', 'RU'] }],
   // Spellings of other services.
-  ['me-cc-fr-sessid-x', '', { countries: ['FR'], session: 'x' }],
   // A domain may contain hyphens, and means its site; a target of the operator has a name.
   ['me-target-www.my-shop.example-country-de', '', { site: 'my-shop.example', countries: ['DE'] }],
   ['me-target-Search-country-de', '', { site: 'example.com', countries: ['DE'] }],

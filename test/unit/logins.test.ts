@@ -99,7 +99,7 @@ async function followed(pool: Awaited<ReturnType<typeof createPool>>): Promise<M
   const upstreams = new Map<string, Upstream>();
   const follower = followPool({
     store: pool.store,
-    engine: { set: (upstream) => void upstreams.set(upstream.key, upstream), delete() {} },
+    engine: { set: (upstream) => void upstreams.set(upstream.key, upstream) },
     report: async () => {},
     paid: { alive: () => [], version: () => 0, doubt() {} },
     monotonic: () => 0,

@@ -95,8 +95,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
     changes: [
       change(
         'src/gateway/plain.ts',
-        'this.#job.request.keepAlive && this.#requestBody.done && this.#answer',
-        'this.#job.request.keepAlive && this.#answer',
+        'this.#job.request.keepAlive && this.#requestBody.done && answer',
+        'this.#job.request.keepAlive && answer',
       ),
     ],
     proof: 'bytes',
@@ -111,8 +111,8 @@ export const BYTE_FAULTS: readonly PutBack[] = [
       ),
       change(
         'src/gateway/plain.ts',
-        'this.#job.request.keepAlive && this.#requestBody.done && this.#answer',
-        'this.#job.request.keepAlive && this.#answer',
+        'this.#job.request.keepAlive && this.#requestBody.done && answer',
+        'this.#job.request.keepAlive && answer',
       ),
     ],
     proof: 'bytes',
@@ -167,7 +167,7 @@ export const BYTE_FAULTS: readonly PutBack[] = [
   },
   {
     name: 'an answer that ends with its connection is to be followed by another',
-    changes: [change('src/gateway/plain.ts', " && this.#answer?.framing !== 'until close'", '')],
+    changes: [change('src/gateway/plain.ts', " && answer.framing !== 'until close'", '')],
     proof: 'bytes',
   },
   {
