@@ -1,4 +1,5 @@
 import type { ImageRecord } from '../../src/image/image.ts';
+import { LASTING } from '../../src/image/maintenance/doubts.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
 import { mostUnasked } from '../../src/image/maintenance/survey.ts';
 import { originalKey, strayKey } from '../../src/image/records/blob-keys.ts';
@@ -168,6 +169,8 @@ async function brokenTo(
  * removed before; nor is it if the store that was put back has missed steps that both count.
  */
 export async function isLeftToOperator({ ledger: { disaster }, records, files }: Stores): Promise<boolean> {
+  // There were files and no records, after those of few pictures were full for long: nothing is removed until he says so.
+  if (await records.state.get(LASTING)) return true;
   if (disaster === null) return false;
   const spoilt = [...files.files.values()].some(({ modified }) =>
     isDuring(disaster, modified - MARGIN_MS, modified + MARGIN_MS),

@@ -19,7 +19,7 @@ const THOROUGH_MS = 3_600_000;
 /** How long the file of an upload may lack its record, in ms: far longer than storing the record takes. */
 const UNDER_WAY_MS = 60_000;
 /** State key: a reason that later uploads would hide. Empty: none. */
-const LASTING = 'image-doubt';
+export const LASTING = 'image-doubt';
 
 const ADVICE =
   'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
