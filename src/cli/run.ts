@@ -39,7 +39,7 @@ export async function run(runtime: Runtime, args: readonly string[], env: Enviro
   const { stdout, stderr } = process;
   const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.unread) });
   const code = await begin(args, { runtime, env, terminal });
-  await terminal.flush().catch((error: unknown) => terminal.say(`picpool: ${sentenceOf(error)}`));
+  await terminal.flush();
   process.exit(code);
 }
 

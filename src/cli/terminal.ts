@@ -1,5 +1,5 @@
 import type { Environment } from '../config.ts';
-import { CommandError } from './exit.ts';
+import { AppError, inEnglish } from '../errors.ts';
 
 /** The part of `process.stdout` and `process.stderr` that is used here. */
 export interface Stream {
@@ -22,11 +22,13 @@ export interface Terminal {
   status(line: string): void;
   /** True if standard error is a terminal that can move its cursor. */
   readonly live: boolean;
-  /** Resolves when everything is written. */
+  /** Resolves when everything is written, or failed to be, which its `print` has said. */
   flush(): Promise<void>;
 }
 
 const CLEAR_LINE = '\r\u001b[K';
+/** All control characters but these two: names of files and words of servers may have any. */
+const STEERING = /[^\P{Cc}\n\t]/gu;
 
 interface TerminalOptions {
   stdout: Stream;
@@ -51,7 +53,8 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
         if (!error) return resolve();
         const code = 'code' in error ? String(error.code) : error.message;
         if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return onGone();
-        reject(new CommandError(`The output cannot be written (${code}).`));
+        // A command that goes on after the fault of one file or image must not go on after this.
+        reject(new AppError('internal', inEnglish(`The output cannot be written (${code}).`)));
       });
     });
   }
@@ -81,7 +84,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
     },
     say(line) {
       clear();
-      tell(`${line}\n`);
+      tell(`${line.replace(STEERING, '?')}\n`);
     },
     status(line) {
       if (!live) return;
@@ -93,7 +96,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
     },
     async flush() {
       clear();
-      await printing;
+      await printing.catch(() => {});
       await telling;
     },
   };

@@ -515,15 +515,18 @@ test('version and help appear quickly, and every command has its own help', asyn
   ]);
 });
 
-test('output that cannot be written is a failure', async () => {
-  const child = Bun.spawn(cliCommand(['config']), {
-    stdout: Bun.file('/dev/full'),
-    stderr: 'pipe',
-    env: cliEnvironment(),
-  });
-  expect(await child.stderr.text()).toContain('cannot be written (ENOSPC)');
-  expect(await child.exited).toBe(1);
-});
+test.each(['config', 'upload test/fixtures/grey-narrow.avif none', 'export --format csv'])(
+  'output of %s that cannot be written is told once, as what it is, and ends the command',
+  async (words) => {
+    const child = Bun.spawn(cliCommand(words.split(' ')), {
+      stdout: Bun.file('/dev/full'),
+      stderr: 'pipe',
+      env: cliEnvironment(env),
+    });
+    expect(await child.stderr.text()).toBe('picpool: The output cannot be written (ENOSPC).\n');
+    expect(await child.exited).toBe(1);
+  },
+);
 
 test('a misspelt setting is named when the server starts', () =>
   withFolder(async (folder) => {

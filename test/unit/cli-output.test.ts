@@ -97,6 +97,12 @@ test('a closed pipe is distinguished from a full disk', async () => {
   expect(full.gone()).toBe(0);
 });
 
+test('what a file or a server is called steers no terminal', () => {
+  const { terminal, stderr } = open();
+  terminal.say('picpool: \u001b[2J\u009b1mcat.png\r: refused\n\tSee below.');
+  expect(stderr.text).toBe('picpool: ?[2J?1mcat.png?: refused\n\tSee below.\n');
+});
+
 test('what nobody hears stops nothing', async () => {
   const { terminal, stdout, gone } = open({ unheard: 'EPIPE' });
   terminal.say('a word');
