@@ -66,7 +66,12 @@ function sort(options: Options, args: readonly string[]) {
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (!option) {
       const meant = nearest(name, [...Object.keys(options), ...EVERYWHERE]);
-      faults.push(`Unknown option ${rawName}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`);
+      const hint = meant === undefined ? '' : ` Did you mean --${meant}?`;
+      // Each letter of `-cat.png` is an option.
+      const word = args[token.index] ?? '';
+      const isName = !rawName.startsWith('--') && word.length > 2;
+      const said = isName ? `${word}. If it is a name, write ./${word}.` : `${rawName}.${hint}`;
+      if (!faults.includes(`Unknown option ${said}`)) faults.push(`Unknown option ${said}`);
     } else if (option.placeholder === null) {
       if (value !== undefined) faults.push(`${rawName} takes no value`);
       texts.set(name, ['']);
