@@ -40,7 +40,13 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     const format = EXPORT_FORMATS.find((name) => name === parameters.get('format')) ?? 'standard';
     const answer = await createClient(url, env).open(`/api/export?${parameters}`, MEDIA_TYPES[format]);
     try {
-      for await (const piece of piecesOf(answer)) await terminal.print(piece);
+      let last = '\n';
+      for await (const piece of piecesOf(answer)) {
+        last = piece.at(-1) ?? last;
+        await terminal.print(piece);
+      }
+      // What stands in between may end an answer that broke off like a whole one.
+      if (last !== '\n') throw new Error('it ends within a line');
     } catch (error) {
       throw cutOff(error, 'the list is incomplete');
     }

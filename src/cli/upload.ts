@@ -29,17 +29,15 @@ const MAX_FILE_BYTES = 512 * 2 ** 20;
 const TIMEOUT_MS = 10 * 60_000;
 const UNREADABLE: Record<string, string> = {
   ENOENT: 'There is no such file.',
-  EISDIR: 'It is a folder.',
+  EISDIR: 'It is a folder: name the files in it.',
   EACCES: 'It is not readable.',
 };
 /** The runtime replaces such bytes in arguments. */
 const NOT_UTF_8 =
   'There is no such file, or its name is not UTF-8: send it as standard input, with --filename.';
-/** What every upload is answered with, as far as it is used here. */
-const UPLOADED = {
-  ...({ id: 'string', delete_token: 'string', url: 'string', raw_url: 'string' } as const),
-  ...({ markdown: 'string', html: 'string', bbcode: 'string', warnings: 'object' } as const),
-} as const;
+/** What every upload is answered with. Without the rest, as of another version, the token is still kept. */
+const UPLOADED = { id: 'string', delete_token: 'string', url: 'string' } as const;
+type Shown = Partial<Record<(typeof SHOWN)[number], string>> & { warnings?: { message: string }[] };
 const URL_FORM = /^https?:\/\//i;
 
 /** The rest is written in another way here. */
@@ -123,10 +121,13 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
           terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
         });
-        const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
-        await terminal.print(`${shown}\n`);
-        for (const { message } of uploaded.warnings as { message: string }[])
-          terminal.say(`picpool: ${path}: ${message}`);
+        const { warnings = [], ...shown }: Shown = { ...uploaded, json: JSON.stringify(uploaded) };
+        if (shown[options.print] === undefined)
+          throw new CommandError(
+            `It is uploaded to ${uploaded.url}, but the server does not name its ${options.print}.`,
+          );
+        await terminal.print(`${shown[options.print]}\n`);
+        for (const { message } of warnings) terminal.say(`picpool: ${path}: ${message}`);
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         failed++;

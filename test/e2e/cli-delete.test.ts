@@ -280,6 +280,53 @@ const stalling = () =>
     headers: { 'content-type': 'text/plain' },
   });
 
+test('a list that ends within a line is incomplete, and so is a cleanup that has removed nothing and is not done', () =>
+  withStranger(
+    ({ method }) =>
+      method === 'POST'
+        ? Response.json({ success: true, removed: 0, freed_bytes: 0, complete: false })
+        : new Response('http://203.0.113.9:80\nhttp://203.0.113.9:8', {
+            headers: { 'content-type': 'text/plain' },
+          }),
+    async (url) => {
+      const env = { PICPOOL_URL: url };
+      const [list, cleanup] = [await cli(['export'], { env }), await cli(['cleanup'], { env })];
+      expect([list.code, list.stderr]).toEqual([1, expect.stringContaining('the list is incomplete')]);
+      expect([cleanup.code, cleanup.stdout, cleanup.stderr]).toEqual([
+        1,
+        '',
+        expect.stringContaining('again'),
+      ]);
+    },
+  ));
+
+test('a server of another version that leaves out a link costs no delete token', () =>
+  withFolder((folder) =>
+    withStranger(
+      () => Response.json({ ...uploaded('abcdefghijkl'), warnings: undefined, bbcode: undefined }),
+      async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        const told = await cli(['upload', PICTURE], { env });
+        expect([told.code, told.stderr]).toEqual([0, '']);
+        const lacking = await cli(['upload', '--print', 'bbcode', PICTURE], { env });
+        expect([lacking.code, lacking.stdout, lacking.stderr]).toEqual([
+          1,
+          '',
+          expect.stringContaining('uploaded to http://pics.example/i/abcdefghijkl, but the server'),
+        ]);
+        const kept = await openKeptTokens(env).find({ server: url, id: 'abcdefghijkl' });
+        expect(kept).toBe('token-of-abcdefghijkl');
+      },
+    ),
+  ));
+
+test('the password in the URL of a server is not repeated', async () => {
+  const env = { PICPOOL_URL: 'http://bob:s3cret@127.0.0.1:9' };
+  expect((await cli(['export'], { env })).stderr).toStartWith(
+    'picpool: http://***@127.0.0.1:9 does not respond',
+  );
+});
+
 test('an answer that stalls ends a call, and an export', () =>
   withStranger(stalling, async (url) => {
     const client = createClient(url, {});
