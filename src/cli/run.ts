@@ -51,7 +51,9 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
   if (option !== '--settings') return dispatch(option, args.slice(1), surroundings);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== 'string') {
-    surroundings.terminal.say(`picpool: --settings must name a file that can be read (${text.code}).`);
+    surroundings.terminal.say(
+      `picpool: --settings must name a file that can be read, but ${path} cannot (${text.code}).`,
+    );
     return EXIT.usage;
   }
   const env = { ...surroundings.env, ...settingsIn(text) };

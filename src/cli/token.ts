@@ -53,8 +53,14 @@ is printed once and stored nowhere: the records hold only its SHA-256.
         terminal.say(`${name} is revoked.`);
       } else {
         const { role, rate = null, quota = null } = options;
-        const create = () => tokens.create({ name, role, rate, quota });
-        await terminal.print(`${await once({ ...act, what: 'token.create', why: role }, create)}\n`);
+        await once({ ...act, what: 'token.create', why: role }, async () => {
+          const token = await tokens.create({ name, role, rate, quota });
+          // Nobody would know it.
+          await terminal.print(`${token}\n`).catch(async (error) => {
+            await tokens.revoke(name);
+            throw error;
+          });
+        });
       }
       return EXIT.done;
     });
