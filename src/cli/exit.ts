@@ -15,6 +15,9 @@ export const EXIT = {
   unread: 141,
 } as const;
 
+export const EXIT_CODES =
+  '0 success, 1 failure, 2 invalid command line or settings, 3 damaged database, 4 a copy of stores that have lost files, 130 interrupted, 141 nobody reads the output any more';
+
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** A fault reported to the user as a sentence, without a stack. */

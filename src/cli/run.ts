@@ -7,9 +7,9 @@ import { nearest } from '../lib/nearest.ts';
 import { keepNewFilesPrivate } from '../lib/private-files.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
-import type { Surroundings } from './command.ts';
+import { type Surroundings, wrap } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandError, EXIT, type ExitCode, exitCodeOf } from './exit.ts';
+import { CommandError, EXIT, EXIT_CODES, type ExitCode, exitCodeOf } from './exit.ts';
 import { withSecretFiles } from './secret-files.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -28,9 +28,8 @@ ${Object.entries(COMMANDS)
   picpool --version                   print the version
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
-standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
-line or settings, 3 damaged database, 4 a copy of stores that have lost files, 130 interrupted,
-141 nobody reads the output any more.
+standard output, everything else to standard error.
+${wrap(`Exit codes: ${EXIT_CODES}.`, 0)}
 `;
 
 /** Runs the command that the arguments name, and ends the program with its exit code. */
