@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import process from 'node:process';
 import { type Config, parseConfig } from '../config.ts';
 import { choice, integer, text, timer } from '../config-values.ts';
@@ -142,7 +143,9 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     const tally = { checked: 0, alive: 0, untested: new Map<Protocol, number>() };
     const progress = options.quiet ? null : createProgress(terminal, 'checked', () => performance.now());
 
-    const interruption = awaitInterruption();
+    const interruption = new AbortController();
+    // The second Ctrl-C ends the program at once.
+    const interrupted = once(process, 'SIGINT').then(() => interruption.abort());
     const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Dialled) => {
       const checked = await checker.check(endpoint);
       const result =
@@ -158,7 +161,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       progress?.update({ done: tally.checked, ...source.size(), note: `${formatCount(tally.alive)} alive` });
     });
     // The list may be endless, and a check may take its whole time limit: an interruption waits for neither.
-    await Promise.race([checks, interruption.promise]);
+    await Promise.race([checks, interrupted]);
     progress?.end();
     checker.close();
     site.close();
@@ -193,17 +196,6 @@ async function openSite(
     },
     close: asker.close,
   };
-}
-
-/** Aborts and resolves with the first Ctrl-C. The second one ends the program at once. */
-function awaitInterruption(): { signal: AbortSignal; promise: Promise<void> } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const controller = new AbortController();
-  process.once('SIGINT', () => {
-    controller.abort();
-    resolve();
-  });
-  return { signal: controller.signal, promise };
 }
 
 async function requireJudge(checker: Checker): Promise<void> {

@@ -68,18 +68,11 @@ is printed once and stored nowhere: the records hold only its SHA-256.
 });
 
 function listed(tokens: Token[], usage: Record<string, Usage>): string {
-  const rows = tokens.map(({ id, name, role, rate, quota, createdAt }) =>
-    [
-      id,
-      role.padEnd(7),
-      formatTimestamp(createdAt),
-      name,
-      `rate ${written(rate)}`,
-      `quota ${written(quota)}`,
-      usedBy(usage[id]),
-    ].join('  '),
-  );
-  return rows.map((row) => `${row}\n`).join('');
+  const rows = tokens.map(({ id, name, role, rate, quota, createdAt }) => {
+    const who = `${id}  ${role.padEnd(7)}  ${formatTimestamp(createdAt)}  ${name}`;
+    return `${who}  rate ${written(rate)}  quota ${written(quota)}  ${usedBy(usage[id])}\n`;
+  });
+  return rows.join('');
 }
 
 function usedBy(usage: Usage | undefined): string {

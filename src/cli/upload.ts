@@ -89,7 +89,12 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       throw usageError('Standard input can be uploaded only once.');
     }
     const client = createClient(options.url, env);
-    const password = await passwordFrom(options['password-file']);
+    const file = options['password-file'];
+    // Other users of the machine can read the command line.
+    const reading = file === undefined ? undefined : readSecret(file);
+    const password = await reading?.catch(({ message }: Error) => {
+      throw usageError(`--password-file ${message}.`);
+    });
     let album: Answer<typeof ALBUM> | null = null;
     const fields = { password, strip_exif: options['keep-exif'] ? 'false' : undefined, ...given };
     const tokens = openKeptTokens(env);
@@ -196,12 +201,4 @@ async function readWhole(path: string): Promise<Blob> {
   }
   if (bytes === 0) throw new CommandError('It is empty.');
   return new Blob(pieces);
-}
-
-/** Returns the password in the file, if one is named: other users of the machine can read the command line. */
-async function passwordFrom(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  return readSecret(path).catch((error: Error) => {
-    throw usageError(`--password-file ${error.message}.`);
-  });
 }
