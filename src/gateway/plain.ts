@@ -256,9 +256,8 @@ class Exchange implements Carrier, Served {
 
   /** The proxy's connection can be reused only without any doubt. */
   get #upstreamReusable(): boolean {
-    const { personal } = this.#job.request;
-    const keepAlive = this.#answer?.keepAlive === true;
-    return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestBody.done;
+    const keepAlive = this.#answer?.keepAlive === true && !this.#job.request.last;
+    return keepAlive && !this.#surplus && !this.#result.doubtful && this.#requestBody.done;
   }
 
   /** Counts bytes. Returns false, and ends the connections, if the quota is used up. */

@@ -94,7 +94,7 @@ describe.each([
     ]);
   });
 
-  test('a connection is used once if the request has credentials, or the response is ambiguous', async () => {
+  test('a connection is used once if the request has credentials or is of HTTP/1.0, or the response is ambiguous', async () => {
     const answers: Record<string, string> = {
       surplus: `${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
       closing: 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
@@ -108,8 +108,10 @@ describe.each([
     for (const path of Object.keys(answers))
       expect(await ask(get(`http://a.example/${path}`))).toEndWith('ok');
     expect(await ask(get('http://a.example/personal', 'Authorization: Basic YTpi'))).toEndWith('ok');
+    // It goes on as HTTP/1.0, with `Connection: close`.
+    expect(await ask(get('http://a.example/past').replace('HTTP/1.1', 'HTTP/1.0'))).toEndWith('ok');
     expect(await ask(get('http://a.example/last'))).toEndWith('ok');
-    expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
   test('what a client sends after an answer that said it would be the last is not asked for', async () => {
