@@ -146,6 +146,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     const interruption = new AbortController();
     // The second Ctrl-C ends the program at once.
     const interrupted = once(process, 'SIGINT').then(() => interruption.abort());
+    const unwritten = Promise.withResolvers<never>();
     const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Dialled) => {
       const checked = await checker.check(endpoint);
       const result =
@@ -154,14 +155,14 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       tally.checked++;
       if (result.verdict === 'alive') {
         tally.alive++;
-        await terminal.print(write(endpoint, result));
+        await terminal.print(write(endpoint, result)).catch(unwritten.reject);
       } else if (result.verdict === 'unknown') {
         tally.untested.set(endpoint.protocol, (tally.untested.get(endpoint.protocol) ?? 0) + 1);
       }
       progress?.update({ done: tally.checked, ...source.size(), note: `${formatCount(tally.alive)} alive` });
     });
-    // The list may be endless, and a check may take its whole time limit: an interruption waits for neither.
-    await Promise.race([checks, interrupted]);
+    // The list may be endless, and a check may take its whole time limit: neither interruption nor fault waits for them.
+    await Promise.race([checks, interrupted, unwritten.promise]);
     progress?.end();
     checker.close();
     site.close();

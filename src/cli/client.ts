@@ -1,11 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Environment } from '../config.ts';
 import { text } from '../config-values.ts';
-import { AppError } from '../errors.ts';
 import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
 import { masked } from '../lib/masked.ts';
-import { CommandError, usageError } from './exit.ts';
+import { CommandError, OutputFault, usageError } from './exit.ts';
 import { value } from './options.ts';
 
 const DEFAULT_URL = 'http://localhost:3000';
@@ -124,7 +123,7 @@ function otherProgram(url: string): CommandError {
 
 /** Returns the error for an answer that broke off. */
 export function cutOff(error: unknown, consequence: string): Error {
-  if (error instanceof CommandError || error instanceof AppError) return error;
+  if (error instanceof CommandError || error instanceof OutputFault) return error;
   return new CommandError(`The server's response was cut off (${reasonOf(error)}); ${consequence}.`);
 }
 

@@ -36,7 +36,7 @@ ${wrap(`Exit codes: ${EXIT_CODES}.`, 0)}
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   keepNewFilesPrivate();
   const { stdout, stderr } = process;
-  const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.unread) });
+  const terminal = createTerminal({ stdout, stderr, env });
   const code = await begin(args, { runtime, env, terminal });
   await terminal.flush();
   process.exit(code);
@@ -102,7 +102,7 @@ async function dispatch(
       const topic = first.startsWith('-') ? '' : `${first} `;
       const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${topic}--help.` : '';
       terminal.say(`picpool: ${error.message}${hint}`);
-    } else terminal.say(`picpool: ${sentenceOf(error)}`);
+    } else if (exitCodeOf(error) !== EXIT.unread) terminal.say(`picpool: ${sentenceOf(error)}`);
     return exitCodeOf(error);
   }
 }

@@ -1,5 +1,5 @@
 import type { Environment } from '../config.ts';
-import { AppError, inEnglish } from '../errors.ts';
+import { OutputFault } from './exit.ts';
 
 /** The part of `process.stdout` and `process.stderr` that is used here. */
 export interface Stream {
@@ -13,7 +13,7 @@ export interface Stream {
 export interface Terminal {
   /**
    * Writes data to the output. Lines from one turn of the event loop are sent together. Resolves when they are
-   * accepted.
+   * accepted. Rejects with an `OutputFault`. Standard error without a reader is ignored.
    */
   print(text: string): Promise<void>;
   /** Writes a line for the user. */
@@ -34,11 +34,9 @@ interface TerminalOptions {
   stdout: Stream;
   stderr: Stream;
   env: Environment;
-  /** Called when nobody reads the standard output any more. Standard error without a reader is ignored. */
-  onGone: () => void;
 }
 
-export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions): Terminal {
+export function createTerminal({ stdout, stderr, env }: TerminalOptions): Terminal {
   const live = stderr.isTTY === true && env.TERM !== 'dumb';
   let shown = '';
   let pending = '';
@@ -47,16 +45,11 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
   // The callback of each write reports the error.
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
 
-  function write(text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      stdout.write(text, (error) => {
-        if (!error) return resolve();
-        const code = 'code' in error ? String(error.code) : error.message;
-        if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return onGone();
-        // A command that goes on after the fault of one file or image must not go on after this.
-        reject(new AppError('internal', inEnglish(`The output cannot be written (${code}).`)));
-      });
-    });
+  async function write(text: string): Promise<void> {
+    const written = new Promise<Error | null | undefined>((resolve) => stdout.write(text, resolve));
+    // Deno throws some errors instead of passing them on.
+    const error = await written.catch((thrown: Error) => thrown);
+    if (error) throw new OutputFault('code' in error ? String(error.code) : error.message);
   }
 
   function tell(text: string): void {

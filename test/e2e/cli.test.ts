@@ -515,14 +515,23 @@ test('version and help appear quickly, and every command has its own help', asyn
   ]);
 });
 
-test.each(['config', 'upload test/fixtures/grey-narrow.avif none', 'export --format csv'])(
-  'output of %s that cannot be written is told once, as what it is, and ends the command',
-  async (words) => {
-    const child = Bun.spawn(cliCommand(words.split(' ')), {
+test.each([
+  ['config', 'deno'],
+  ['upload test/fixtures/grey-narrow.avif none', 'bun'],
+  ['export --format csv', 'bun'],
+  ['check --quiet', 'bun'],
+] as const)(
+  'output of %s that cannot be written on %s is told once, as what it is, and ends it',
+  async (words, runtime) => {
+    const child = Bun.spawn(cliCommand(words.split(' '), runtime), {
+      stdin: 'pipe',
       stdout: Bun.file('/dev/full'),
       stderr: 'pipe',
-      env: cliEnvironment(env),
+      env: cliEnvironment({ ...world.env, ...env }),
     });
+    // A list that has not ended.
+    child.stdin.write(`${world.working[0]}\n`);
+    child.stdin.flush();
     expect(await child.stderr.text()).toBe('picpool: The output cannot be written (ENOSPC).\n');
     expect(await child.exited).toBe(1);
   },
