@@ -57,7 +57,9 @@ is printed once and stored nowhere: the records hold only its SHA-256.
           const token = await tokens.create({ name, role, rate, quota });
           // Nobody would know it.
           await terminal.print(`${token}\n`).catch(async (error) => {
-            await tokens.revoke(name);
+            await tokens
+              .revoke(name)
+              .catch(() => terminal.say(`${name} can be neither printed nor revoked now: revoke it later.`));
             throw error;
           });
         });

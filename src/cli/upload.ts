@@ -37,7 +37,6 @@ const NOT_UTF_8 =
   'There is no such file, or its name is not UTF-8: send it as standard input, with --filename.';
 /** What every upload is answered with. Without the rest, as of another version, the token is still kept. */
 const UPLOADED = { id: 'string', delete_token: 'string', url: 'string' } as const;
-type Shown = Partial<Record<(typeof SHOWN)[number], string>> & { warnings?: { message: string }[] };
 const URL_FORM = /^https?:\/\//i;
 
 /** The rest is written in another way here. */
@@ -126,13 +125,15 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
           terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
         });
-        const { warnings = [], ...shown }: Shown = { ...uploaded, json: JSON.stringify(uploaded) };
-        if (shown[options.print] === undefined)
+        const answer: Record<string, unknown> = { ...uploaded, json: JSON.stringify(uploaded) };
+        const { warnings, [options.print]: shown } = answer;
+        if (typeof shown !== 'string')
           throw new CommandError(
             `It is uploaded to ${uploaded.url}, but the server does not name its ${options.print}.`,
           );
-        await terminal.print(`${shown[options.print]}\n`);
-        for (const { message } of warnings) terminal.say(`picpool: ${path}: ${message}`);
+        await terminal.print(`${shown}\n`);
+        for (const warning of Array.isArray(warnings) ? warnings : [])
+          terminal.say(`picpool: ${path}: ${warning?.message ?? warning}`);
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         failed++;
@@ -149,7 +150,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : album.url}\n`);
     }
     if (failed > 0 && operands.length > 1) {
-      terminal.say(`${countOf(failed, 'file')} of ${operands.length} not uploaded`);
+      terminal.say(`${countOf(failed, 'file')} of ${operands.length} failed`);
     }
     return failed > 0 ? EXIT.failed : EXIT.done;
   },

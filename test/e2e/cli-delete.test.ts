@@ -229,16 +229,14 @@ test('an upload waits for room in the limits, for a minute at most, and names wh
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
         const { code, stdout, stderr } = await cli(['upload', PICTURE, PICTURE], { env });
         expect([code, stdout, calls]).toEqual([1, 'http://pics.example/i/abcdefghijkl\n', 3]);
-        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 not uploaded\n');
+        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 failed\n');
       },
     );
     const env = { PICPOOL_URL: 'http://127.0.0.1:9', XDG_CONFIG_HOME: folder };
     const away = await cli(['upload', PICTURE, 'two.jpg', 'three.jpg'], { env });
     expect([away.code, away.stderr]).toEqual([
       1,
-      expect.stringMatching(
-        /^picpool: \S+avif: .*\nNot tried: two\.jpg three\.jpg\n3 files of 3 not uploaded\n$/,
-      ),
+      expect.stringMatching(/^picpool: \S+avif: .*\nNot tried: two\.jpg three\.jpg\n3 files of 3 failed\n$/),
     ]);
   }));
 
@@ -303,7 +301,7 @@ test('a list that ends within a line is incomplete, and so is a cleanup that has
 test('a server of another version that leaves out a link costs no delete token', () =>
   withFolder((folder) =>
     withStranger(
-      () => Response.json({ ...uploaded('abcdefghijkl'), warnings: undefined, bbcode: undefined }),
+      () => Response.json({ ...uploaded('abcdefghijkl'), warnings: null, bbcode: null }),
       async (url) => {
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
         const told = await cli(['upload', PICTURE], { env });

@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,6 +17,13 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^picpool_[\w-]{43}\n$/)]);
       const unseen = ['sh', '-c', '"$@" | true', 'sh', ...cliCommand(['token', 'create', 'unseen'])];
       await Bun.spawn(unseen, { env: cliEnvironment(env) }).exited;
+      const database = new Database(join(folder, 'picpool.db'));
+      database.run("CREATE TRIGGER stuck BEFORE UPDATE ON state BEGIN SELECT RAISE(ABORT, 'stuck'); END");
+      const stuck = Bun.spawn(unseen, { env: cliEnvironment(env), stderr: 'pipe' });
+      expect(await stuck.stderr.text()).toContain('unseen can be neither printed nor revoked');
+      database.run('DROP TRIGGER stuck');
+      database.close();
+      expect((await cli(['token', 'revoke', 'unseen'], { env })).code).toBe(0);
       const again = await cli(['token', 'create', 'laptop'], { env });
       expect([again.code, again.stderr]).toEqual([1, 'picpool: There is already a token named laptop.\n']);
       const listed = await cli(['token', 'list'], { env, runtime: 'deno' });

@@ -263,7 +263,7 @@ test.each(['bun', 'deno'] as const)(
     expect(second).toMatchObject({ filename: 'image', width: 48, height: 24 });
     expect(stderr).toContain(`picpool: ${noPicture}: The server refused (415): `);
     expect(stderr).toContain('picpool: /nowhere.png: There is no such file.\n');
-    expect(stderr).toEndWith('2 files of 4 not uploaded\n');
+    expect(stderr).toEndWith('2 files of 4 failed\n');
   },
 );
 

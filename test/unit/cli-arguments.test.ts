@@ -59,9 +59,10 @@ test('an option does not count as the value of the one before', () => {
 });
 
 test('a name that begins with a hyphen is one fault, with how to give it', () => {
-  expect(faultsOf('-IMG 1.png', '-x')).toEqual([
+  expect(faultsOf('-IMG 1.png', '-x', '-limit')).toEqual([
     'Unknown option -IMG 1.png. If it is a name, write ./-IMG 1.png.',
     'Unknown option -x.',
+    'Unknown option -limit. Did you mean --limit?',
     'Missing argument: FILE...',
   ]);
 });
