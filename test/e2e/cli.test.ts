@@ -377,10 +377,10 @@ test('a cleanup tells what it removed', async () => {
 });
 
 test('a server that is away, refuses, or is not picpool is reported in a sentence', async () => {
-  const away = await cli(['export', '--url', NOBODY]);
+  const away = await cli(['export', '--url', 'http://bob:s3cret@127.0.0.1:9']);
   expect([away.code, away.stderr]).toEqual([
     1,
-    `picpool: ${NOBODY} does not respond (ECONNREFUSED). Is the server running? Use --url or PICPOOL_URL to name another one.\n`,
+    `picpool: http://***@127.0.0.1:9 does not respond (ECONNREFUSED). Is the server running? Use --url or PICPOOL_URL to name another one.\n`,
   ]);
   const refused = await cli(['refresh', '--url', server.url]);
   expect(refused.code).toBe(1);

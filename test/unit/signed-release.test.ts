@@ -34,13 +34,11 @@ test.skipIf(absent('ssh-keygen'))(
     withRelease(async (folder, keys) => {
       expect(await verify(keys, folder)).toBe(0);
       // Its name begins one of the sums.
-      for (const name of ['picpool-extra', 'picpool-linux']) await writeFile(join(folder, name), 'unsigned');
+      await writeFile(join(folder, 'picpool-linux'), 'unsigned');
       const verifying = Bun.spawn(['scripts/verify-release', keys, folder], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
-      const told = await new Response(verifying.stderr).text();
-      expect(told).toContain('picpool-extra is not in SHA256SUMS');
-      expect(told).toContain('picpool-linux is not in SHA256SUMS');
+      expect(await new Response(verifying.stderr).text()).toContain('picpool-linux is not in SHA256SUMS');
       await rm(join(folder, 'picpool-linux-x64.cdx.json'));
       expect(await verify(keys, folder)).toBe(0);
     }),
