@@ -1,6 +1,7 @@
 /**
  * Backs up 10,000 pictures of 20 KB, backs them up again with 10 new ones, and restores them to empty stores:
- * bun bench/backup.ts [postgres]
+ * bun bench/backup.ts [folder|postgres] [pictures]
+ * Exit code 1: a command has failed, so that its time says nothing.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,6 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { placeOf } from '../adapters/filesystem/blobs.ts';
 import { openStores } from '../adapters/open.ts';
+import { agreeOnEpoch } from '../src/image/maintenance/epoch.ts';
+import { agreeOnIdentity } from '../src/image/maintenance/store-identity.ts';
 import { forEachBounded } from '../src/lib/for-each-bounded.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { cli } from '../test/support/servers/cli.ts';
@@ -17,7 +20,7 @@ import { image } from '../test/support/stores/records.ts';
 import { withFolderOfItsOwn } from '../test/support/stores/s3.ts';
 import { S3_CREDENTIALS, startS3 } from '../test/support/stores/services.ts';
 
-const PICTURES = 10_000;
+const PICTURES = Number(process.argv[3] ?? 10_000);
 const NEW = 10;
 const BYTES = 20_000;
 const FIRST = 1_750_000_000_000;
@@ -43,10 +46,12 @@ async function fill(
   { METADATA_URL = '', BLOBS_URL = '' }: Record<string, string>,
   count: number,
 ): Promise<void> {
-  const { images, blobs, close } = await openStores(METADATA_URL, BLOBS_URL, {
-    runtime: bunRuntime,
-    credentials: S3_CREDENTIALS,
-  });
+  const opening = { runtime: bunRuntime, credentials: S3_CREDENTIALS };
+  const stores = await openStores(METADATA_URL, BLOBS_URL, opening);
+  const { images, blobs, close } = stores;
+  // As a server does at its start.
+  await agreeOnIdentity(stores, folder);
+  await agreeOnEpoch(stores, folder);
   const ids = Array.from({ length: count }, () => randomBytes(6).toString('hex'));
   await forEachBounded(ids, servers === null ? 2000 : 64, async (id) => {
     const bytes = randomBytes(BYTES);
@@ -71,12 +76,14 @@ async function fill(
 async function measure(what: string, words: string[], env: Record<string, string>): Promise<void> {
   const begun = performance.now();
   const { code, stdout, stderr } = await cli(words, { env });
+  if (code !== 0) process.exitCode = 1;
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   console.log(`${what.padEnd(26)} ${seconds.padStart(6)} s  exit ${code}  ${stdout.trim() || stderr.trim()}`);
 }
 
 try {
   const old = installation('old');
+  await mkdir(join(folder, 'backups'));
   const target = servers === null ? join(folder, 'backups') : withFolderOfItsOwn(servers[1].url);
   await fill(old, PICTURES);
   await measure('first backup', ['backup', target], old);

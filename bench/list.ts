@@ -12,6 +12,7 @@ import { cpuMsOf } from '../test/support/servers/processes.ts';
 import { logInto, type ServerProcess, startServer } from '../test/support/servers/server-process.ts';
 import { fill } from './list/fill.ts';
 
+if (Bun.which('wrk') === null) throw new Error('wrk is missing.');
 const SECONDS = Number(process.argv[2] ?? 2);
 const TURNS = Number(process.argv[3] ?? 5);
 const SIZES = [1000, 20_000, 200_000];

@@ -11,6 +11,7 @@ import { Readable } from 'node:stream';
 import { cpuMsOf } from '../test/support/servers/processes.ts';
 import { fill } from './list/fill.ts';
 
+if (Bun.which('wrk') === null) throw new Error('wrk is missing.');
 const SECONDS = Number(process.argv[2] ?? 60);
 const KNOWN = 20_000;
 const RESULTS = 100_000;

@@ -1,12 +1,11 @@
 /**
  * Uploads a sample of every form of every documented format to real servers, and says which does not become what it must:
  *
- *   bun scripts/formats.ts [bun|deno|binary|FOLDER...]
+ *   bun scripts/formats.ts [bun|deno|binary...]
  *
- * All three where none is named. With a folder, of test images of other projects for instance, each of its files is uploaded to a
- * server on Bun, and those that are refused are printed with the reason.
+ * All three if none is named. What is refused of other pictures, `bench/readable.ts` prints.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { judgeSample, type Outcome } from '../test/support/images/judge-sample.ts';
@@ -18,7 +17,6 @@ import { chooseTargets } from './build/targets.ts';
 /** Of the answer to an upload. */
 interface Answer {
   code?: string;
-  error?: string;
   raw_url?: string;
   format: string;
   width: number;
@@ -39,23 +37,16 @@ const scratch = await mkdtemp(join(tmpdir(), 'picpool-formats-'));
 let faulty = 0;
 try {
   const asked = process.argv.slice(2);
-  const places = asked.length === 0 ? PLACES : asked.filter((word) => PLACES.includes(word));
-  for (const place of places) await withServer(place, judgeAll);
-  const folders = asked.filter((word) => !PLACES.includes(word));
-  for (const folder of folders) await withServer('bun', (server) => uploadAll(folder, server));
+  const unknown = asked.find((word) => !PLACES.includes(word));
+  if (unknown !== undefined) throw new Error(`${unknown} is not one of ${PLACES.join(', ')}.`);
+  for (const place of asked.length === 0 ? PLACES : asked) {
+    const server = await startServer(await commandOf(place), SETTINGS);
+    await judgeAll(server, place).finally(server.stop);
+  }
 } finally {
   await rm(scratch, { recursive: true });
 }
 process.exit(faulty > 0 ? 1 : 0);
-
-async function withServer(place: string, work: (server: ServerProcess, place: string) => Promise<void>) {
-  const server = await startServer(await commandOf(place), SETTINGS);
-  try {
-    await work(server, place);
-  } finally {
-    await server.stop();
-  }
-}
 
 async function commandOf(place: string): Promise<'bun' | 'deno' | string[]> {
   if (place === 'bun' || place === 'deno') return place;
@@ -82,16 +73,10 @@ async function judgeAll(server: ServerProcess, place: string): Promise<void> {
   console.log(`${place}: ${right} of ${SAMPLES.length} samples are right`);
 }
 
-async function upload(server: ServerProcess, bytes: Buffer, query: URLSearchParams): Promise<Answer> {
-  const answer = await fetch(`${server.url}/api/upload?${query}`, {
-    method: 'POST',
-    body: new Uint8Array(bytes),
-  });
-  return (await answer.json()) as Answer;
-}
-
 async function outcomeOf(server: ServerProcess, bytes: Buffer, query: URLSearchParams): Promise<Outcome> {
-  const answer = await upload(server, bytes, query);
+  const body = new Uint8Array(bytes);
+  const asked = await fetch(`${server.url}/api/upload?${query}`, { method: 'POST', body });
+  const answer = (await asked.json()) as Answer;
   if (answer.code !== undefined) return { refused: answer.code };
   const file = await fetch(answer.raw_url ?? '');
   return {
@@ -99,15 +84,4 @@ async function outcomeOf(server: ServerProcess, bytes: Buffer, query: URLSearchP
     warnings: answer.warnings.map(({ code }) => code),
     bytes: Buffer.from(await file.arrayBuffer()),
   };
-}
-
-async function uploadAll(folder: string, server: ServerProcess): Promise<void> {
-  const files = (await Array.fromAsync(new Bun.Glob('**/*').scan({ cwd: folder }))).sort();
-  let taken = 0;
-  for (const file of files) {
-    const { error } = await upload(server, await readFile(join(folder, file)), new URLSearchParams());
-    if (error === undefined) taken++;
-    else console.log(`${file}: ${error}`);
-  }
-  console.log(`${taken} of ${files.length} files are accepted`);
 }

@@ -5,8 +5,8 @@
 
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { smoke } from '../../test/support/servers/smoke.ts';
+import { exitCode, SETTINGS } from '../channels/channel.ts';
 
 const [image = '', data = '', unitFilter = ''] = process.argv.slice(2);
 const PORT = String(30_000 + Math.floor(Math.random() * 20_000));
@@ -31,25 +31,12 @@ for (const profile of ['default', unitFilter]) {
 console.log('The container serves everything in its sandbox, and its health check tells whether it does.');
 
 function start(command: string, profile: string): ChildProcess {
-  const settings = {
-    DATA_DIR: '/data',
-    HOST: '127.0.0.1',
-    PORT,
-    IMAGE_SANDBOX: 'require',
-    PROXY_JUDGES: 'http://127.0.0.1:9/',
-    PROXY_SOURCES: 'http://127.0.0.1:9/',
-    PROXY_REFRESH_ON_START: 'false',
-  };
+  const settings = { ...SETTINGS, DATA_DIR: '/data', PORT, IMAGE_SANDBOX: 'require' };
   const options = [
     ...['--rm', '--network=host', '--user=65532:65532', `--volume=${data}:/data`],
     // As compose.yaml has it.
-    ...[
-      '--read-only',
-      '--read-only-tmpfs=false',
-      '--cap-drop=all',
-      '--security-opt=no-new-privileges',
-      '--memory=1g',
-    ],
+    ...['--read-only', '--read-only-tmpfs=false', '--cap-drop=all', '--security-opt=no-new-privileges'],
+    '--memory=1g',
     ...(profile === 'default' ? [] : [`--security-opt=seccomp=${profile}`]),
     // The engine would raise them to numbers that a root without CAP_SYS_RESOURCE may not ask for.
     ...['--ulimit=nofile=1024:2048', '--ulimit=nproc=1024:1024'],
@@ -58,9 +45,4 @@ function start(command: string, profile: string): ChildProcess {
   // runc also runs where control groups are those of version 1.
   const engine = ['--runtime=runc', 'run', ...options, '--rootfs', image, '/usr/local/bin/picpool', command];
   return spawn('podman', engine, { stdio: ['ignore', 'ignore', 'pipe'] });
-}
-
-async function exitCode(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  return child.exitCode;
 }

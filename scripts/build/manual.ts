@@ -1,3 +1,4 @@
+import { EXIT_CODES } from '../../src/cli/exit.ts';
 import { settings } from '../../src/config.ts';
 import { VERSION } from '../../src/version.ts';
 import type { DescribedCommand } from './command-table.ts';
@@ -18,19 +19,7 @@ ${Object.entries(settings).map(setting).join('\n')}`,
 .TP
 .I ~/.config/picpool/tokens
 ${paragraph('The delete tokens of what was uploaded from here.')}`,
-    `.SH EXIT STATUS
-.TP
-.B 0
-done
-.TP
-.B 1
-not done
-.TP
-.B 2
-the command line or the settings cannot be used
-.TP
-.B 130
-interrupted`,
+    `.SH EXIT STATUS\n${paragraph(`${EXIT_CODES}.`)}`,
   ];
   return `${parts.join('\n')}\n`;
 }

@@ -65,7 +65,6 @@ export async function run(
 
 export interface Server {
   url: string;
-  output(): string;
   /** Ends it like a service manager. Rejects if it does not end cleanly. */
   stop(): Promise<void>;
   /** Ends it and all its child processes, like Ctrl-C in a terminal. */
@@ -93,7 +92,6 @@ export async function serve(
   const url = await listening.promise;
   return {
     url,
-    output: () => output,
     async stop() {
       child.kill('SIGTERM');
       assert.equal(await exitCode(child), 0, output.slice(-2000));
@@ -106,7 +104,8 @@ export async function serve(
   };
 }
 
-async function exitCode(child: ChildProcess): Promise<number | null> {
+/** Returns the exit code of a program once it has ended; `null` if a signal ended it. */
+export async function exitCode(child: ChildProcess): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.exitCode;
 }

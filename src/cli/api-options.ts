@@ -13,12 +13,8 @@ export function optionsOf(schema: TObject, without: readonly string[]): Options 
 }
 
 function optionFor(whole: TObject, name: string, schema: TSchema) {
-  const {
-    type,
-    enum: choices,
-    default: fallback,
-    description = '',
-  }: TSchema & { enum?: readonly string[] } = schema;
+  const { type, default: fallback, description = '' } = schema;
+  const choices: readonly string[] | undefined = schema.enum;
   const isTold = choices?.every((choice) => description.includes(choice)) ?? true;
   const help = description.replaceAll('`', '') + (isTold ? '' : ` One of ${choices?.join(', ')}.`);
   if (type === 'boolean') return flag(help);

@@ -65,8 +65,14 @@ function sort(options: Options, args: readonly string[]) {
     const { name, rawName, value, inlineValue } = token;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (!option) {
-      const meant = nearest(name, [...Object.keys(options), ...EVERYWHERE]);
-      faults.push(`Unknown option ${rawName}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`);
+      // Each letter of `-cat.png` is an option.
+      const word = rawName.startsWith('--') ? '' : (args[token.index] ?? '').slice(1);
+      const isWord = word.length > 1;
+      const meant = nearest(isWord ? word : name, [...Object.keys(options), ...EVERYWHERE]);
+      const path = isWord ? ` If it is a name, write ./-${word}.` : '';
+      const hint = meant === undefined ? path : ` Did you mean --${meant}?`;
+      const fault = `Unknown option ${isWord ? `-${word}` : rawName}.${hint}`;
+      if (!faults.includes(fault)) faults.push(fault);
     } else if (option.placeholder === null) {
       if (value !== undefined) faults.push(`${rawName} takes no value`);
       texts.set(name, ['']);

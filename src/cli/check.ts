@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import process from 'node:process';
 import { type Config, parseConfig } from '../config.ts';
 import { choice, integer, text, timer } from '../config-values.ts';
@@ -142,7 +143,10 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     const tally = { checked: 0, alive: 0, untested: new Map<Protocol, number>() };
     const progress = options.quiet ? null : createProgress(terminal, 'checked', () => performance.now());
 
-    const interruption = awaitInterruption();
+    const interruption = new AbortController();
+    // The second Ctrl-C ends the program at once.
+    const interrupted = once(process, 'SIGINT').then(() => interruption.abort());
+    const unwritten = Promise.withResolvers<never>();
     const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Dialled) => {
       const checked = await checker.check(endpoint);
       const result =
@@ -151,14 +155,14 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       tally.checked++;
       if (result.verdict === 'alive') {
         tally.alive++;
-        await terminal.print(write(endpoint, result));
+        await terminal.print(write(endpoint, result)).catch(unwritten.reject);
       } else if (result.verdict === 'unknown') {
         tally.untested.set(endpoint.protocol, (tally.untested.get(endpoint.protocol) ?? 0) + 1);
       }
       progress?.update({ done: tally.checked, ...source.size(), note: `${formatCount(tally.alive)} alive` });
     });
-    // The list may be endless, and a check may take its whole time limit: an interruption waits for neither.
-    await Promise.race([checks, interruption.promise]);
+    // The list may be endless, and a check may take its whole time limit: neither interruption nor fault waits for them.
+    await Promise.race([checks, interrupted, unwritten.promise]);
     progress?.end();
     checker.close();
     site.close();
@@ -193,17 +197,6 @@ async function openSite(
     },
     close: asker.close,
   };
-}
-
-/** Aborts and resolves with the first Ctrl-C. The second one ends the program at once. */
-function awaitInterruption(): { signal: AbortSignal; promise: Promise<void> } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const controller = new AbortController();
-  process.once('SIGINT', () => {
-    controller.abort();
-    resolve();
-  });
-  return { signal: controller.signal, promise };
 }
 
 async function requireJudge(checker: Checker): Promise<void> {

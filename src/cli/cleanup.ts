@@ -1,7 +1,7 @@
 import { countOf, readableBytes } from '../lib/format.ts';
 import { createClient, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { EXIT } from './exit.ts';
+import { CommandError, EXIT } from './exit.ts';
 import { flag } from './options.ts';
 
 /** The server stops after 20 s and reports that there is more to do. */
@@ -24,7 +24,7 @@ server did not run never counts as idle.`,
     const client = createClient(options.url, env);
     const sum = { removed: 0, freed_bytes: 0 };
     const path = options.confirm ? '/api/cleanup?confirm=true' : '/api/cleanup';
-    for (let complete = false; !complete; ) {
+    for (;;) {
       const part = await client.ask(
         'POST',
         path,
@@ -33,8 +33,12 @@ server did not run never counts as idle.`,
       );
       sum.removed += part.removed;
       sum.freed_bytes += part.freed_bytes;
-      complete = part.complete || part.removed === 0;
-      if (!complete) terminal.say(`${countOf(sum.removed, 'image')} removed so far`);
+      if (part.complete) break;
+      if (part.removed > 0) terminal.say(`${countOf(sum.removed, 'image')} removed so far`);
+      else
+        throw new CommandError(
+          'The server cannot finish the cleanup now. Try again later; its log says why.',
+        );
     }
     await terminal.print(
       `${countOf(sum.removed, 'image')} removed, ${readableBytes(sum.freed_bytes)} freed\n`,

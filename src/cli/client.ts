@@ -3,7 +3,8 @@ import type { Environment } from '../config.ts';
 import { text } from '../config-values.ts';
 import { within } from '../lib/deadline.ts';
 import { parseForeignJson } from '../lib/foreign-json.ts';
-import { CommandError, usageError } from './exit.ts';
+import { masked } from '../lib/masked.ts';
+import { CommandError, OutputFault, usageError } from './exit.ts';
 import { value } from './options.ts';
 
 const DEFAULT_URL = 'http://localhost:3000';
@@ -59,8 +60,9 @@ export interface Client {
  */
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
+  const shown = masked('PICPOOL_URL', url);
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw usageError(`The URL of the server must begin with http:// or https://. "${url}" does not.`);
+    throw usageError(`The URL of the server must begin with http:// or https://. "${shown}" does not.`);
   }
   const tokenName = ['PICPOOL_TOKEN', 'ADMIN_TOKEN'].find((name) => env[name]?.trim());
   const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };
@@ -78,7 +80,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
     const asked = fetch(url + path, { ...request, redirect: 'manual' });
     const answer = await within(timeoutMs, asked).catch((error: unknown) => {
       throw new ServerAway(
-        `${url} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
+        `${shown} does not respond (${reasonOf(error)}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
       );
     });
     if (answer.ok) return answer;
@@ -99,9 +101,9 @@ export function createClient(given: string | undefined, env: Environment): Clien
         throw cutOff(error, 'what was asked may have been done');
       });
       const found = parsed(text);
-      if (found?.success !== true) throw otherProgram(url);
+      if (found?.success !== true) throw otherProgram(shown);
       for (const [name, type] of Object.entries(shape)) {
-        if (typeof found[name] !== type || found[name] === null) throw otherProgram(url);
+        if (typeof found[name] !== type || found[name] === null) throw otherProgram(shown);
       }
       return found as Answer<S>;
     },
@@ -110,7 +112,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
       const answer = await call('GET', path);
       if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
       await answer.body?.cancel();
-      throw otherProgram(url);
+      throw otherProgram(shown);
     },
   };
 }
@@ -120,8 +122,8 @@ function otherProgram(url: string): CommandError {
 }
 
 /** Returns the error for an answer that broke off. */
-export function cutOff(error: unknown, consequence: string): CommandError {
-  if (error instanceof CommandError) return error;
+export function cutOff(error: unknown, consequence: string): Error {
+  if (error instanceof CommandError || error instanceof OutputFault) return error;
   return new CommandError(`The server's response was cut off (${reasonOf(error)}); ${consequence}.`);
 }
 

@@ -57,7 +57,7 @@ function describe(options: Options): string {
   return rows.map(([left, help]) => left.padEnd(column) + wrap(help, column)).join('\n');
 }
 
-function wrap(text: string, indent: number): string {
+export function wrap(text: string, indent: number): string {
   const lines = [''];
   for (const word of text.split(' ')) {
     const line = lines.at(-1) ?? '';

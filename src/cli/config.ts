@@ -40,14 +40,10 @@ function table(rows: readonly Row[]): string {
   const shown = rows.map(
     ({ name, value, source }) => [name, (value ?? '(not set)') || '(empty)', source] as const,
   );
-  const widths = [0, 1].map((column) =>
-    Math.max(...shown.map((row) => Math.min(60, row[column]?.length ?? 0))),
-  );
+  const width = (column: 0 | 1) => Math.max(...shown.map((row) => Math.min(60, row[column].length)));
+  const [first, second] = [width(0), width(1)];
   return shown
-    .map(
-      ([name, value, source]) =>
-        `${name.padEnd(widths[0] ?? 0)}  ${value.padEnd(widths[1] ?? 0)}  ${source}\n`,
-    )
+    .map(([name, value, source]) => `${name.padEnd(first)}  ${value.padEnd(second)}  ${source}\n`)
     .join('');
 }
 

@@ -232,21 +232,14 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
   }
 }
 
+type Way = { from: BlobStore; to: BlobStore; key: string; folder: string; verify: boolean };
+
 /**
  * Copies the file of an image. Replaces another only once a good one has been read.
  * Returns the number of bytes copied; 0 if the file already exists, because files are published whole or not at all.
  * @throws {CopyFault} if there is no good file to copy, or it cannot be read back.
  */
-async function copyFile(
-  image: ImageRecord,
-  {
-    from,
-    to,
-    key,
-    folder,
-    verify,
-  }: { from: BlobStore; to: BlobStore; key: string; folder: string; verify: boolean },
-): Promise<number> {
+async function copyFile(image: ImageRecord, { from, to, key, folder, verify }: Way): Promise<number> {
   const isGood = async () => (await hashOf(to, key)) === image.hash;
   const isThere = (await to.stat(key))?.size === image.size;
   // Nothing is copied if it was only read wrongly.

@@ -56,8 +56,9 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
         Object.entries(EXPOSED_CHECKS).map(([name, check]) => [name, async () => [await check(exposed)]]),
       );
     }
+    const hints = misspelled(env).map((text) => warn(text));
     const examinations: [name: string, wanted: boolean, check: Check][] = [
-      ['settings', true, async () => settingsFindings(misspelled(env))],
+      ['settings', true, async () => (hints.length === 0 ? [ok('all can be used')] : hints)],
       ['open to all', true, checkOpen],
       ['address', true, checkPort],
       ['data folder', true, checkFolder],
@@ -98,10 +99,6 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
   terminal.status('');
   if (failures > 0) terminal.say(`\n${countOf(failures, 'problem')} to fix`);
   return failures > 0 ? EXIT.failed : EXIT.done;
-}
-
-function settingsFindings(hints: readonly string[]): Finding[] {
-  return hints.length === 0 ? [ok('all can be used')] : hints.map((text) => warn(text));
 }
 
 /**

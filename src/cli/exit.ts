@@ -1,4 +1,4 @@
-import { AppError, ConfigError } from '../errors.ts';
+import { AppError, ConfigError, inEnglish } from '../errors.ts';
 
 /**
  * The exit codes of the program. `damaged`: the database is, or only a newer version can read it, so that starting again
@@ -15,6 +15,9 @@ export const EXIT = {
   unread: 141,
 } as const;
 
+export const EXIT_CODES =
+  '0 success, 1 failure, 2 invalid command line or settings, 3 damaged database, 4 a copy of stores that have lost files, 130 interrupted, 141 nobody reads the output any more';
+
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** A fault reported to the user as a sentence, without a stack. */
@@ -28,10 +31,22 @@ export class CommandError extends Error {
   }
 }
 
+/** The output cannot be written. A command that goes on after the fault of one file or image must not go on after this. */
+export class OutputFault extends AppError {
+  /** Nobody reads it any more, which ends a command without a word. */
+  readonly unread: boolean;
+
+  constructor(code: string) {
+    super('internal', inEnglish(`The output cannot be written (${code}).`));
+    this.unread = code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED';
+  }
+}
+
 /** Returns with which code a command ends that failed with the error. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CommandError) return error.exitCode;
   if (error instanceof ConfigError) return EXIT.usage;
+  if (error instanceof OutputFault && error.unread) return EXIT.unread;
   return error instanceof AppError && error.lasting ? EXIT.damaged : EXIT.failed;
 }
 

@@ -1,17 +1,13 @@
 import { duration } from '../config-values.ts';
-import { EXPORT_FORMATS, exportQuery } from '../proxy/queries.ts';
+import { exportQuery } from '../proxy/queries.ts';
 import { optionsOf, parametersOf } from './api-options.ts';
 import { createClient, cutOff, piecesOf, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { value } from './options.ts';
 
-const LINES = 'text/plain';
-const MEDIA_TYPES: Record<(typeof EXPORT_FORMATS)[number], string> = {
-  ...{ standard: LINES, text: LINES, url: LINES },
-  csv: 'text/csv',
-  json: 'application/json',
-};
+/** By format; those of others are `text/plain`. */
+const MEDIA_TYPES: Partial<Record<string, string>> = { csv: 'text/csv', json: 'application/json' };
 
 /** Times are written as durations here. */
 const passed = optionsOf(exportQuery, ['max_latency_ms', 'max_age']);
@@ -37,10 +33,16 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     const parameters = new URLSearchParams(parametersOf(options, Object.keys(passed)));
     if (maxLatencyMs !== undefined) parameters.set('max_latency_ms', String(Math.ceil(maxLatencyMs)));
     if (maxAgeMs !== undefined) parameters.set('max_age', String(Math.ceil(maxAgeMs / 1000)));
-    const format = EXPORT_FORMATS.find((name) => name === parameters.get('format')) ?? 'standard';
-    const answer = await createClient(url, env).open(`/api/export?${parameters}`, MEDIA_TYPES[format]);
+    const mediaType = MEDIA_TYPES[parameters.get('format') ?? ''] ?? 'text/plain';
+    const answer = await createClient(url, env).open(`/api/export?${parameters}`, mediaType);
     try {
-      for await (const piece of piecesOf(answer)) await terminal.print(piece);
+      let last = '\n';
+      for await (const piece of piecesOf(answer)) {
+        last = piece.at(-1) ?? last;
+        await terminal.print(piece);
+      }
+      // What stands in between may end an answer that broke off like a whole one.
+      if (last !== '\n') throw new Error('it ends within a line');
     } catch (error) {
       throw cutOff(error, 'the list is incomplete');
     }

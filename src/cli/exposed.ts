@@ -59,16 +59,12 @@ export async function demandServer({ url }: Exposed): Promise<void> {
   throw new CommandError(`There is no working picpool server at ${url} (${status}).`);
 }
 
-/** The API description has some 200,000 characters. */
-const LONGEST_ANSWER = 2_000_000;
-
-/** The description of the API is the deepest one. */
-const DEEPEST_ANSWER = 32;
+/** The API description has some 200,000 characters, and is the deepest answer. */
+const LIMITS = { maxLength: 2_000_000, maxDepth: 32 };
 
 function fieldOf(text: string, name: string): unknown {
   try {
-    const limits = { maxLength: LONGEST_ANSWER, maxDepth: DEEPEST_ANSWER };
-    return (parseForeignJson(text, limits) as Record<string, unknown>)[name];
+    return (parseForeignJson(text, LIMITS) as Record<string, unknown>)[name];
   } catch {
     return undefined;
   }

@@ -3,6 +3,7 @@ import process from 'node:process';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { parseConfig, settings } from '../config.ts';
 import { integer, text } from '../config-values.ts';
+import { withCause } from '../errors.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
@@ -88,8 +89,8 @@ out what works.
       meter: createMeter(createMetrics()),
       onFailure: () => {},
       admit,
-    }).catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(`Cannot listen on port ${options.port} (${error.code ?? error.message}).`);
+    }).catch((error: unknown) => {
+      throw new CommandError(withCause(error));
     });
     for (const upstream of upstreams.values()) gateway.engine.set(upstream);
     const place = `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}`;
@@ -111,16 +112,23 @@ async function readUpstreams(
   if (options.paths.length === 0) throw usageError('Name a list: --list FILE.');
   const source = await openCandidates(options);
   const upstreams = new Map<string, Upstream>();
+  let refused = 0;
   for await (const endpoint of source.candidates()) {
     // A name is judged by its addresses, at each dial.
-    if (!isHostName(endpoint.ip) && isRefused(endpoint, { allowPrivate: options.allowPrivate, own }))
+    if (!isHostName(endpoint.ip) && isRefused(endpoint, { allowPrivate: options.allowPrivate, own })) {
+      refused++;
       continue;
+    }
     const upstream = unknownUpstream(endpoint);
     const known = upstreams.get(upstream.key);
     if (!known) upstreams.set(upstream.key, upstream);
     else known.carries.plain ||= upstream.carries.plain;
   }
   const leftOut = source.leftOut();
+  if (refused > 0)
+    leftOut.push(
+      `${countOf(refused, 'entry has', 'entries have')} a port or an address that is never dialled`,
+    );
   if (upstreams.size === 0) {
     throw new CommandError(`${['There are no proxies in the list', ...leftOut].join('; ')}.`);
   }

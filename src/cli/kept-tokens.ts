@@ -39,14 +39,6 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptToke
     await chmod(path, OWNER_ALONE);
   }
 
-  async function lines(): Promise<string[]> {
-    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return '';
-      throw error;
-    });
-    return text.split('\n').filter((line) => line !== '');
-  }
-
   return {
     path,
 
@@ -55,7 +47,11 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptToke
 
     async find(image) {
       const key = keyOf(image);
-      const line = (await lines()).findLast((one) => one.startsWith(key));
+      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return '';
+        throw error;
+      });
+      const line = text.split('\n').findLast((one) => one.startsWith(key));
       return line?.slice(key.length) || null;
     },
   };

@@ -24,15 +24,10 @@ what, when and why.
       for (let after: string | undefined; lines.length < options.last; ) {
         const acts = await audit.list({ limit: Math.min(PAGE, options.last - lines.length), after });
         if (acts.length === 0) break;
-        lines.push(...acts.map(audit.lineOf));
+        lines.push(...acts.map((act) => `${audit.lineOf(act)}\n`));
         after = acts.at(-1)?.id;
       }
-      await surroundings.terminal.print(
-        lines
-          .toReversed()
-          .map((line) => `${line}\n`)
-          .join(''),
-      );
+      await surroundings.terminal.print(lines.toReversed().join(''));
       return EXIT.done;
     });
   },

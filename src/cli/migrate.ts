@@ -1,6 +1,6 @@
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES } from '../../adapters/registry.ts';
-import { parseConfig } from '../config.ts';
+import { type Environment, parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
 import { masked } from '../lib/masked.ts';
 import { MOVED } from '../lib/state.ts';
@@ -12,6 +12,8 @@ import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
 import { requireDatabase, requireUsed } from './stores.ts';
 
+/** For a URL with a password: other users of the machine can read the command line. */
+const TARGET = 'PICPOOL_TO_METADATA';
 const CONTINUE = 'What has been copied stays; run the same command to continue.';
 
 export const command = defineCommand({
@@ -26,6 +28,7 @@ Proxies get new IDs; smaller versions of images are made again on request; links
 return 404 instead of 410. Credentials for S3 are those of the server.
 Exit code 0: everything is copied; 4: everything that there is, but the old stores have lost files, which
 standard error names; 1: something is missing, and standard error says what.
+Other users of the machine can read the command line: give a URL with a password in PICPOOL_TO_METADATA.
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
   options: {
@@ -33,7 +36,7 @@ standard error names; 1: something is missing, and standard error says what.
     'from-blobs': value('URL', url(undefined, FILE_SCHEMES, 'Image files to copy. [BLOBS_URL]')),
     'to-metadata': value(
       'URL',
-      url(undefined, RECORD_SCHEMES, 'Where records go; without it, they stay where they are.'),
+      url(undefined, RECORD_SCHEMES, `Where records go; without it, they stay where they are. [${TARGET}]`),
     ),
     'to-blobs': value(
       'URL',
@@ -48,7 +51,7 @@ standard error names; 1: something is missing, and standard error says what.
       metadata: options['from-metadata'] ?? config.METADATA_URL,
       blobs: options['from-blobs'] ?? config.BLOBS_URL,
     };
-    const to = { metadata: options['to-metadata'], blobs: options['to-blobs'] };
+    const to = { metadata: options['to-metadata'] ?? targetFrom(env), blobs: options['to-blobs'] };
     if (to.metadata === undefined && to.blobs === undefined) {
       throw usageError('Give --to-metadata, --to-blobs, or both.');
     }
@@ -97,3 +100,12 @@ standard error names; 1: something is missing, and standard error says what.
     }
   },
 });
+
+function targetFrom(env: Environment): string | undefined {
+  const given = env[TARGET]?.trim();
+  try {
+    return given ? url(undefined, RECORD_SCHEMES, '').decode(given) : undefined;
+  } catch (error) {
+    throw usageError(`${TARGET} ${(error as Error).message}.`);
+  }
+}

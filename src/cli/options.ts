@@ -26,39 +26,32 @@ export function flag(help: string, short?: string): Option<boolean> {
 
 /** Returns an optional option. If it is repeated, the last one counts. */
 export function value<T>(placeholder: string, setting: Setting<T>): Option<T | undefined> {
-  return {
-    placeholder,
-    help: setting.description,
-    ...choicesOf(setting),
-    read: (texts) => {
-      const text = texts.at(-1);
-      return text === undefined ? undefined : setting.decode(text);
-    },
-  };
+  return optionOf(placeholder, setting, setting.description, (texts) =>
+    texts
+      .slice(-1)
+      .map((text) => setting.decode(text))
+      .at(0),
+  );
 }
 
 /** Returns an option with the setting's default. If it is repeated, the last one counts. */
 export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> {
   const fallback = String(setting.default);
-  return {
-    placeholder,
-    help: `${setting.description} [${fallback}]`,
-    ...choicesOf(setting),
-    read: (texts) => setting.decode(texts.at(-1) ?? fallback),
-  };
+  const help = `${setting.description} [${fallback}]`;
+  return optionOf(placeholder, setting, help, (texts) => setting.decode(texts.at(-1) ?? fallback));
 }
 
 /** Returns an option that may be repeated. */
 export function values<T>(placeholder: string, setting: Setting<T>): Option<T[]> {
   const help = `${setting.description} May be given more than once.`;
-  return {
-    placeholder,
-    help,
-    ...choicesOf(setting),
-    read: (texts) => texts.map((text) => setting.decode(text)),
-  };
+  return optionOf(placeholder, setting, help, (texts) => texts.map((text) => setting.decode(text)));
 }
 
-function choicesOf({ choices }: { choices?: readonly string[] }): { choices?: readonly string[] } {
-  return choices === undefined ? {} : { choices };
+function optionOf<T>(
+  placeholder: string,
+  { choices }: { choices?: readonly string[] },
+  help: string,
+  read: Option<T>['read'],
+): Option<T> {
+  return { placeholder, help, ...(choices && { choices }), read };
 }

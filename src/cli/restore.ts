@@ -64,7 +64,10 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
       return EXIT.done;
     }
     const backup = options.at === undefined ? backups[0] : backups.find(({ name }) => name === options.at);
-    if (backup === undefined) throw new CommandError(`${masked('BLOBS_URL', place)} holds no such backup.`);
+    if (backup === undefined)
+      throw new CommandError(
+        `${masked('BLOBS_URL', place)} holds no backup${options.at ? ` ${options.at}` : ''}.`,
+      );
     await refuseDefault(env, config);
     for (const name of ['METADATA_URL', 'BLOBS_URL'] as const)
       terminal.say(`to ${name}=${masked(name, config[name])}`);

@@ -7,9 +7,9 @@ import { nearest } from '../lib/nearest.ts';
 import { keepNewFilesPrivate } from '../lib/private-files.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
-import type { Surroundings } from './command.ts';
+import { type Surroundings, wrap } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandError, EXIT, type ExitCode, exitCodeOf } from './exit.ts';
+import { CommandError, EXIT, EXIT_CODES, type ExitCode, exitCodeOf } from './exit.ts';
 import { withSecretFiles } from './secret-files.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -28,18 +28,17 @@ ${Object.entries(COMMANDS)
   picpool --version                   print the version
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
-standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
-line or settings, 3 damaged database, 4 a copy of stores that have lost files, 130 interrupted,
-141 nobody reads the output any more.
+standard output, everything else to standard error.
+${wrap(`Exit codes: ${EXIT_CODES}.`, 0)}
 `;
 
 /** Runs the command that the arguments name, and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   keepNewFilesPrivate();
   const { stdout, stderr } = process;
-  const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.unread) });
+  const terminal = createTerminal({ stdout, stderr, env });
   const code = await begin(args, { runtime, env, terminal });
-  await terminal.flush().catch((error: unknown) => terminal.say(`picpool: ${sentenceOf(error)}`));
+  await terminal.flush();
   process.exit(code);
 }
 
@@ -51,7 +50,9 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
   if (option !== '--settings') return dispatch(option, args.slice(1), surroundings);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== 'string') {
-    surroundings.terminal.say(`picpool: --settings must name a file that can be read (${text.code}).`);
+    surroundings.terminal.say(
+      `picpool: --settings must name a file that can be read, but ${path} cannot (${text.code}).`,
+    );
     return EXIT.usage;
   }
   const env = { ...surroundings.env, ...settingsIn(text) };
@@ -101,7 +102,7 @@ async function dispatch(
       const topic = first.startsWith('-') ? '' : `${first} `;
       const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${topic}--help.` : '';
       terminal.say(`picpool: ${error.message}${hint}`);
-    } else terminal.say(`picpool: ${sentenceOf(error)}`);
+    } else if (exitCodeOf(error) !== EXIT.unread) terminal.say(`picpool: ${sentenceOf(error)}`);
     return exitCodeOf(error);
   }
 }

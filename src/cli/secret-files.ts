@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { type Environment, parseConfig, SECRETS } from '../config.ts';
 import { ConfigError, type ConfigFault } from '../errors.ts';
 
@@ -30,20 +30,22 @@ export async function withSecretFiles(env: Environment): Promise<Environment> {
 
 /** Returns the text of a small file, trimmed. Rejects with what the file has to be. */
 export async function readSecret(path: string): Promise<string> {
-  const file = await open(path).catch(({ code }: NodeJS.ErrnoException) => {
-    throw new Error(`must name a file that can be read, but ${path} cannot (${code})`);
-  });
+  const stream: AsyncIterable<Buffer> = createReadStream(path);
+  let bytes = Buffer.alloc(0);
   try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_BYTES + 1)).catch(({ code }) => {
-      throw new Error(`must name a file that can be read, but ${path} cannot (${code})`);
-    });
-    if (bytesRead > MAX_BYTES) throw new Error(`must name a file of at most ${MAX_BYTES} bytes`);
-    const text = buffer.toString('utf8', 0, bytesRead).trim();
-    if (text === '') throw new Error(`must name a file with a secret, but ${path} is empty`);
-    return text;
-  } finally {
-    await file.close();
+    // A pipe gives them piece by piece.
+    for await (const piece of stream) {
+      bytes = Buffer.concat([bytes, piece]);
+      if (bytes.length > MAX_BYTES) break;
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`must name a file that can be read, but ${path} cannot (${code})`);
   }
+  if (bytes.length > MAX_BYTES) throw new Error(`must name a file of at most ${MAX_BYTES} bytes`);
+  const text = bytes.toString().trim();
+  if (text === '') throw new Error(`must name a file with a secret, but ${path} is empty`);
+  return text;
 }
 
 /** Returns the other faults, without those that follow from an unreadable secret. */

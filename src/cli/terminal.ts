@@ -1,5 +1,5 @@
 import type { Environment } from '../config.ts';
-import { CommandError } from './exit.ts';
+import { OutputFault } from './exit.ts';
 
 /** The part of `process.stdout` and `process.stderr` that is used here. */
 export interface Stream {
@@ -13,7 +13,7 @@ export interface Stream {
 export interface Terminal {
   /**
    * Writes data to the output. Lines from one turn of the event loop are sent together. Resolves when they are
-   * accepted.
+   * accepted. Rejects with an `OutputFault`. Standard error without a reader is ignored.
    */
   print(text: string): Promise<void>;
   /** Writes a line for the user. */
@@ -22,21 +22,21 @@ export interface Terminal {
   status(line: string): void;
   /** True if standard error is a terminal that can move its cursor. */
   readonly live: boolean;
-  /** Resolves when everything is written. */
+  /** Resolves when everything is written, or failed to be, which its `print` has said. */
   flush(): Promise<void>;
 }
 
 const CLEAR_LINE = '\r\u001b[K';
+/** All control characters but these two: names of files and words of servers may have any. */
+const STEERING = /[^\P{Cc}\n\t]/gu;
 
 interface TerminalOptions {
   stdout: Stream;
   stderr: Stream;
   env: Environment;
-  /** Called when nobody reads the standard output any more. Standard error without a reader is ignored. */
-  onGone: () => void;
 }
 
-export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions): Terminal {
+export function createTerminal({ stdout, stderr, env }: TerminalOptions): Terminal {
   const live = stderr.isTTY === true && env.TERM !== 'dumb';
   let shown = '';
   let pending = '';
@@ -45,15 +45,11 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
   // The callback of each write reports the error.
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
 
-  function write(text: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      stdout.write(text, (error) => {
-        if (!error) return resolve();
-        const code = 'code' in error ? String(error.code) : error.message;
-        if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return onGone();
-        reject(new CommandError(`The output cannot be written (${code}).`));
-      });
-    });
+  async function write(text: string): Promise<void> {
+    const written = new Promise<Error | null | undefined>((resolve) => stdout.write(text, resolve));
+    // Deno throws some errors instead of passing them on.
+    const error = await written.catch((thrown: Error) => thrown);
+    if (error) throw new OutputFault('code' in error ? String(error.code) : error.message);
   }
 
   function tell(text: string): void {
@@ -81,7 +77,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
     },
     say(line) {
       clear();
-      tell(`${line}\n`);
+      tell(`${line.replace(STEERING, '?')}\n`);
     },
     status(line) {
       if (!live) return;
@@ -93,7 +89,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
     },
     async flush() {
       clear();
-      await printing;
+      await printing.catch(() => {});
       await telling;
     },
   };

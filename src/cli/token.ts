@@ -53,8 +53,16 @@ is printed once and stored nowhere: the records hold only its SHA-256.
         terminal.say(`${name} is revoked.`);
       } else {
         const { role, rate = null, quota = null } = options;
-        const create = () => tokens.create({ name, role, rate, quota });
-        await terminal.print(`${await once({ ...act, what: 'token.create', why: role }, create)}\n`);
+        await once({ ...act, what: 'token.create', why: role }, async () => {
+          const token = await tokens.create({ name, role, rate, quota });
+          // Nobody would know it.
+          await terminal.print(`${token}\n`).catch(async (error) => {
+            await tokens
+              .revoke(name)
+              .catch(() => terminal.say(`${name} can be neither printed nor revoked now: revoke it later.`));
+            throw error;
+          });
+        });
       }
       return EXIT.done;
     });
@@ -62,18 +70,11 @@ is printed once and stored nowhere: the records hold only its SHA-256.
 });
 
 function listed(tokens: Token[], usage: Record<string, Usage>): string {
-  const rows = tokens.map(({ id, name, role, rate, quota, createdAt }) =>
-    [
-      id,
-      role.padEnd(7),
-      formatTimestamp(createdAt),
-      name,
-      `rate ${written(rate)}`,
-      `quota ${written(quota)}`,
-      usedBy(usage[id]),
-    ].join('  '),
-  );
-  return rows.map((row) => `${row}\n`).join('');
+  const rows = tokens.map(({ id, name, role, rate, quota, createdAt }) => {
+    const who = `${id}  ${role.padEnd(7)}  ${formatTimestamp(createdAt)}  ${name}`;
+    return `${who}  rate ${written(rate)}  quota ${written(quota)}  ${usedBy(usage[id])}\n`;
+  });
+  return rows.join('');
 }
 
 function usedBy(usage: Usage | undefined): string {

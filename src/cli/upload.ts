@@ -29,17 +29,14 @@ const MAX_FILE_BYTES = 512 * 2 ** 20;
 const TIMEOUT_MS = 10 * 60_000;
 const UNREADABLE: Record<string, string> = {
   ENOENT: 'There is no such file.',
-  EISDIR: 'It is a folder.',
+  EISDIR: 'It is a folder: name the files in it.',
   EACCES: 'It is not readable.',
 };
 /** The runtime replaces such bytes in arguments. */
 const NOT_UTF_8 =
   'There is no such file, or its name is not UTF-8: send it as standard input, with --filename.';
-/** What every upload is answered with, as far as it is used here. */
-const UPLOADED = {
-  ...({ id: 'string', delete_token: 'string', url: 'string', raw_url: 'string' } as const),
-  ...({ markdown: 'string', html: 'string', bbcode: 'string', warnings: 'object' } as const),
-} as const;
+/** What every upload is answered with. Without the rest, as of another version, the token is still kept. */
+const UPLOADED = { id: 'string', delete_token: 'string', url: 'string' } as const;
 const URL_FORM = /^https?:\/\//i;
 
 /** The rest is written in another way here. */
@@ -91,7 +88,12 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       throw usageError('Standard input can be uploaded only once.');
     }
     const client = createClient(options.url, env);
-    const password = await passwordFrom(options['password-file']);
+    const file = options['password-file'];
+    // Other users of the machine can read the command line.
+    const reading = file === undefined ? undefined : readSecret(file);
+    const password = await reading?.catch(({ message }: Error) => {
+      throw usageError(`--password-file ${message}.`);
+    });
     let album: Answer<typeof ALBUM> | null = null;
     const fields = { password, strip_exif: options['keep-exif'] ? 'false' : undefined, ...given };
     const tokens = openKeptTokens(env);
@@ -123,10 +125,15 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
           const why = `${tokens.path} cannot be written (${reasonOf(error)})`;
           terminal.say(`picpool: ${path}: ${why}. The delete token is ${uploaded.delete_token}`);
         });
-        const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
+        const answer: Record<string, unknown> = { ...uploaded, json: JSON.stringify(uploaded) };
+        const { warnings, [options.print]: shown } = answer;
+        if (typeof shown !== 'string')
+          throw new CommandError(
+            `It is uploaded to ${uploaded.url}, but the server does not name its ${options.print}.`,
+          );
         await terminal.print(`${shown}\n`);
-        for (const { message } of uploaded.warnings as { message: string }[])
-          terminal.say(`picpool: ${path}: ${message}`);
+        for (const warning of Array.isArray(warnings) ? warnings : [])
+          terminal.say(`picpool: ${path}: ${warning?.message ?? warning}`);
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;
         failed++;
@@ -143,7 +150,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : album.url}\n`);
     }
     if (failed > 0 && operands.length > 1) {
-      terminal.say(`${countOf(failed, 'file')} of ${operands.length} not uploaded`);
+      terminal.say(`${countOf(failed, 'file')} of ${operands.length} failed`);
     }
     return failed > 0 ? EXIT.failed : EXIT.done;
   },
@@ -195,12 +202,4 @@ async function readWhole(path: string): Promise<Blob> {
   }
   if (bytes === 0) throw new CommandError('It is empty.');
   return new Blob(pieces);
-}
-
-/** Returns the password in the file, if one is named: other users of the machine can read the command line. */
-async function passwordFrom(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  return readSecret(path).catch((error: Error) => {
-    throw usageError(`--password-file ${error.message}.`);
-  });
 }

@@ -345,7 +345,8 @@ test('a place that is empty, missing or within the data is refused, and so is a 
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(said)]);
   }
   const target = await place('empty');
-  expect((await run('restore', target, '--list')).code).toBe(1);
+  const none = await run('restore', target, '--list');
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('holds no backup.')]);
   expect((await run('backup', target)).code).toBe(0);
   const env = { DATA_DIR: await place('over-backups'), BLOBS_URL: `file:${target}` };
   const over = await cli(['restore', target], { env });
@@ -361,7 +362,13 @@ test('after a migration, commands refuse the old stores, backups as well, which 
   const { folder } = await installed('data-5');
   const run = (...words: string[]) => cli(words, { env: { DATA_DIR: folder } });
   const to = `sqlite:${join(await place('new'), 'picpool.db')}`;
-  expect((await run('migrate', '--to-metadata', to)).code).toBe(0);
+  // Others see the command line, and a URL may hold a password.
+  const secretly = (url: string) => cli(['migrate'], { env: { DATA_DIR: folder, PICPOOL_TO_METADATA: url } });
+  expect(await secretly('x')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('PICPOOL_TO_METADATA must'),
+  });
+  expect((await secretly(to)).code).toBe(0);
   const backup = ['backup', await place('moved')];
   // A timer with the old settings must not go on as if nothing had happened.
   for (const words of [['token', 'list'], ['log'], backup]) {

@@ -229,16 +229,14 @@ test('an upload waits for room in the limits, for a minute at most, and names wh
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
         const { code, stdout, stderr } = await cli(['upload', PICTURE, PICTURE], { env });
         expect([code, stdout, calls]).toEqual([1, 'http://pics.example/i/abcdefghijkl\n', 3]);
-        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 not uploaded\n');
+        expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 failed\n');
       },
     );
     const env = { PICPOOL_URL: 'http://127.0.0.1:9', XDG_CONFIG_HOME: folder };
     const away = await cli(['upload', PICTURE, 'two.jpg', 'three.jpg'], { env });
     expect([away.code, away.stderr]).toEqual([
       1,
-      expect.stringMatching(
-        /^picpool: \S+avif: .*\nNot tried: two\.jpg three\.jpg\n3 files of 3 not uploaded\n$/,
-      ),
+      expect.stringMatching(/^picpool: \S+avif: .*\nNot tried: two\.jpg three\.jpg\n3 files of 3 failed\n$/),
     ]);
   }));
 
@@ -279,6 +277,46 @@ const stalling = () =>
   new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode('{')) }), {
     headers: { 'content-type': 'text/plain' },
   });
+
+test('a list that ends within a line is incomplete, and so is a cleanup that has removed nothing and is not done', () =>
+  withStranger(
+    ({ method }) =>
+      method === 'POST'
+        ? Response.json({ success: true, removed: 0, freed_bytes: 0, complete: false })
+        : new Response('http://203.0.113.9:80\nhttp://203.0.113.9:8', {
+            headers: { 'content-type': 'text/plain' },
+          }),
+    async (url) => {
+      const env = { PICPOOL_URL: url };
+      const [list, cleanup] = [await cli(['export'], { env }), await cli(['cleanup'], { env })];
+      expect([list.code, list.stderr]).toEqual([1, expect.stringContaining('the list is incomplete')]);
+      expect([cleanup.code, cleanup.stdout, cleanup.stderr]).toEqual([
+        1,
+        '',
+        expect.stringContaining('again'),
+      ]);
+    },
+  ));
+
+test('a server of another version that leaves out a link costs no delete token', () =>
+  withFolder((folder) =>
+    withStranger(
+      () => Response.json({ ...uploaded('abcdefghijkl'), warnings: null, bbcode: null }),
+      async (url) => {
+        const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        const told = await cli(['upload', PICTURE], { env });
+        expect([told.code, told.stderr]).toEqual([0, '']);
+        const lacking = await cli(['upload', '--print', 'bbcode', PICTURE], { env });
+        expect([lacking.code, lacking.stdout, lacking.stderr]).toEqual([
+          1,
+          '',
+          expect.stringContaining('uploaded to http://pics.example/i/abcdefghijkl, but the server'),
+        ]);
+        const kept = await openKeptTokens(env).find({ server: url, id: 'abcdefghijkl' });
+        expect(kept).toBe('token-of-abcdefghijkl');
+      },
+    ),
+  ));
 
 test('an answer that stalls ends a call, and an export', () =>
   withStranger(stalling, async (url) => {

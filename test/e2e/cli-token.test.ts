@@ -1,7 +1,8 @@
+import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cli } from '../support/servers/cli.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -14,6 +15,15 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
     try {
       const made = await cli(['token', 'create', 'laptop', '--rate', '60/1h', '--quota', '1GiB/1d'], { env });
       expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^picpool_[\w-]{43}\n$/)]);
+      const unseen = ['sh', '-c', '"$@" | true', 'sh', ...cliCommand(['token', 'create', 'unseen'])];
+      await Bun.spawn(unseen, { env: cliEnvironment(env) }).exited;
+      const database = new Database(join(folder, 'picpool.db'));
+      database.run("CREATE TRIGGER stuck BEFORE UPDATE ON state BEGIN SELECT RAISE(ABORT, 'stuck'); END");
+      const stuck = Bun.spawn(unseen, { env: cliEnvironment(env), stderr: 'pipe' });
+      expect(await stuck.stderr.text()).toContain('unseen can be neither printed nor revoked');
+      database.run('DROP TRIGGER stuck');
+      database.close();
+      expect((await cli(['token', 'revoke', 'unseen'], { env })).code).toBe(0);
       const again = await cli(['token', 'create', 'laptop'], { env });
       expect([again.code, again.stderr]).toEqual([1, 'picpool: There is already a token named laptop.\n']);
       const listed = await cli(['token', 'list'], { env, runtime: 'deno' });
@@ -53,7 +63,7 @@ test('--settings names the file of an installed service, whose stores a command 
     const listed = await cli([`--settings=${file}`, 'token', 'list'], { env });
     expect(listed.stdout).toContain('laptop');
     const missing = await cli(['--settings', join(folder, 'none'), 'token', 'list'], { env });
-    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('(ENOENT)')]);
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining(`${folder}/none cannot`)]);
     await server.stop();
   });
 }, 60_000);

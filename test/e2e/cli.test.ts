@@ -263,7 +263,7 @@ test.each(['bun', 'deno'] as const)(
     expect(second).toMatchObject({ filename: 'image', width: 48, height: 24 });
     expect(stderr).toContain(`picpool: ${noPicture}: The server refused (415): `);
     expect(stderr).toContain('picpool: /nowhere.png: There is no such file.\n');
-    expect(stderr).toEndWith('2 files of 4 not uploaded\n');
+    expect(stderr).toEndWith('2 files of 4 failed\n');
   },
 );
 
@@ -377,10 +377,10 @@ test('a cleanup tells what it removed', async () => {
 });
 
 test('a server that is away, refuses, or is not picpool is reported in a sentence', async () => {
-  const away = await cli(['export', '--url', NOBODY]);
+  const away = await cli(['export', '--url', 'http://bob:s3cret@127.0.0.1:9']);
   expect([away.code, away.stderr]).toEqual([
     1,
-    `picpool: ${NOBODY} does not respond (ECONNREFUSED). Is the server running? Use --url or PICPOOL_URL to name another one.\n`,
+    `picpool: http://***@127.0.0.1:9 does not respond (ECONNREFUSED). Is the server running? Use --url or PICPOOL_URL to name another one.\n`,
   ]);
   const refused = await cli(['refresh', '--url', server.url]);
   expect(refused.code).toBe(1);
@@ -515,15 +515,27 @@ test('version and help appear quickly, and every command has its own help', asyn
   ]);
 });
 
-test('output that cannot be written is a failure', async () => {
-  const child = Bun.spawn(cliCommand(['config']), {
-    stdout: Bun.file('/dev/full'),
-    stderr: 'pipe',
-    env: cliEnvironment(),
-  });
-  expect(await child.stderr.text()).toContain('cannot be written (ENOSPC)');
-  expect(await child.exited).toBe(1);
-});
+test.each([
+  ['config', 'deno'],
+  ['upload test/fixtures/grey-narrow.avif none', 'bun'],
+  ['export --format csv', 'bun'],
+  ['check --quiet', 'bun'],
+] as const)(
+  'output of %s that cannot be written on %s is told once, as what it is, and ends it',
+  async (words, runtime) => {
+    const child = Bun.spawn(cliCommand(words.split(' '), runtime), {
+      stdin: 'pipe',
+      stdout: Bun.file('/dev/full'),
+      stderr: 'pipe',
+      env: cliEnvironment({ ...world.env, ...env }),
+    });
+    // A list that has not ended.
+    child.stdin.write(`${world.working[0]}\n`);
+    child.stdin.flush();
+    expect(await child.stderr.text()).toBe('picpool: The output cannot be written (ENOSPC).\n');
+    expect(await child.exited).toBe(1);
+  },
+);
 
 test('a misspelt setting is named when the server starts', () =>
   withFolder(async (folder) => {

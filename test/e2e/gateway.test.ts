@@ -10,6 +10,7 @@ import {
   startGatewayWorld,
   TARGET_PAGE,
 } from '../support/gateway/world.ts';
+import { cli } from '../support/servers/cli.ts';
 
 const ROLES = ['hang', 'http', 'reset', 'login', 'liar', 'socks5', 'socks4', 'swallow', 'http'] as const;
 let world: GatewayWorld;
@@ -86,6 +87,18 @@ async function over(roles: FarmRole[], work: (proxy: string) => Promise<void>, a
 const through = async (proxy: string, ...args: string[]) => (await curl('-x', proxy, ...args)).out.toString();
 
 describe('picpool gateway', () => {
+  test('says that a port is taken, and that what the list has is never dialled', async () => {
+    const { port } = new URL(world.http);
+    const taken = await cli(['gateway', '--list', '-', '--port', port], { stdin: '203.0.114.9:80' });
+    expect(taken.code).toBe(1);
+    expect(taken.stderr).toStartWith(`picpool: The gateway cannot listen on 127.0.0.1:${port}; `);
+    const own = await cli(['gateway', '--list', '-', '--allow-private'], { stdin: '127.0.0.1:25' });
+    expect([own.code, own.stderr]).toEqual([
+      1,
+      'picpool: There are no proxies in the list; 1 entry has a port or an address that is never dialled.\n',
+    ]);
+  });
+
   test('sends a POST once, and says so when the proxy fails after that', () =>
     over(['swallow'], async (proxy) => {
       expect(await through(proxy, '-i', '-d', 'x', `${world.http}/?swallowed`)).toMatch(

@@ -58,6 +58,15 @@ test('an option does not count as the value of the one before', () => {
   expect(faultsOf('a', '--format', '-q')).toEqual(['--format needs a value: --format=FORM.']);
 });
 
+test('a name that begins with a hyphen is one fault, with how to give it', () => {
+  expect(faultsOf('-IMG 1.png', '-x', '-limit')).toEqual([
+    'Unknown option -IMG 1.png. If it is a name, write ./-IMG 1.png.',
+    'Unknown option -x.',
+    'Unknown option -limit. Did you mean --limit?',
+    'Missing argument: FILE...',
+  ]);
+});
+
 test('superfluous operands are named', () => {
   expect(faultsOf('a', 'b', 'c')).toEqual(['Unexpected argument "c".']);
   expect(() => readArguments({}, NO_OPERANDS, ['x'])).toThrow('Unexpected argument "x".');

@@ -32,9 +32,7 @@ interface Conditions {
 
 function open({ tty = false, columns = 100, fault, unheard, env = {} }: Conditions = {}) {
   const [stdout, stderr] = [stream(tty, columns, fault), stream(tty, columns, unheard)];
-  let gone = 0;
-  const terminal = createTerminal({ stdout, stderr, env, onGone: () => gone++ });
-  return { terminal, stdout, stderr, gone: () => gone };
+  return { terminal: createTerminal({ stdout, stderr, env }), stdout, stderr };
 }
 
 test('data and messages go to different streams', async () => {
@@ -87,22 +85,27 @@ test('a terminal that cannot move its cursor gets lines', () => {
 });
 
 test('a closed pipe is distinguished from a full disk', async () => {
-  const piped = open({ fault: 'EPIPE' });
-  void piped.terminal.print('x\n');
-  await new Promise((resolve) => setImmediate(resolve));
-  await Promise.resolve();
-  expect(piped.gone()).toBe(1);
-  const full = open({ fault: 'ENOSPC' });
-  expect(full.terminal.print('x\n')).rejects.toThrow('The output cannot be written (ENOSPC).');
-  expect(full.gone()).toBe(0);
+  for (const [fault, unread] of [
+    ['EPIPE', true],
+    ['ENOSPC', false],
+  ] as const) {
+    const message = `The output cannot be written (${fault}).`;
+    await expect(open({ fault }).terminal.print('x\n')).rejects.toMatchObject({ message, unread });
+  }
+});
+
+test('what a file or a server is called steers no terminal', () => {
+  const { terminal, stderr } = open();
+  terminal.say('picpool: \u001b[2J\u009b1mcat.png\r: refused\n\tSee below.');
+  expect(stderr.text).toBe('picpool: ?[2J?1mcat.png?: refused\n\tSee below.\n');
 });
 
 test('what nobody hears stops nothing', async () => {
-  const { terminal, stdout, gone } = open({ unheard: 'EPIPE' });
+  const { terminal, stdout } = open({ unheard: 'EPIPE' });
   terminal.say('a word');
   await terminal.print('data\n');
   await terminal.flush();
-  expect([stdout.text, gone()]).toEqual(['data\n', 0]);
+  expect(stdout.text).toBe('data\n');
 });
 
 test('numbers and times are written for people', () => {

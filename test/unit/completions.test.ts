@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { type DescribedCommand, describeCommands } from '../../scripts/build/command-table.ts';
 import { COMPLETIONS } from '../../scripts/build/completions.ts';
 import { manualPage } from '../../scripts/build/manual.ts';
+import { EXIT } from '../../src/cli/exit.ts';
 import { settings } from '../../src/config.ts';
 
 const commands = await describeCommands();
@@ -74,6 +75,7 @@ test('the manual has every command, option and setting, and no line that roff ta
     const section = shown.split(`.SS picpool ${name} `)[1]?.split(/^\.S[SH] /m)[0] ?? '';
     for (const option of options) expect(section).toContain(`--${option.name}\\fR`);
   }
+  for (const code of Object.values(EXIT)) expect(page).toMatch(new RegExp(`EXIT STATUS\\n.*\\b${code} `));
   for (const name of Object.keys(settings)) expect(page).toContain(`.B ${name}\n`);
   const requests = page.split('\n').filter((line) => /^[.']/.test(line));
   expect(requests.filter((line) => !/^\.(TH|SH|SS|TP|PP|B|I|RI|nf|fi)\b/.test(line))).toEqual([]);

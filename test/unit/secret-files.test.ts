@@ -66,6 +66,16 @@ test('a secret together with its file is invalid, as is a file that is missing, 
   }
 });
 
+test('a secret that a program writes to a pipe piece by piece is read to its end', async () => {
+  const path = join(folder, 'pipe');
+  await Bun.$`mkfifo ${path}`;
+  const script = '(printf token-of-; sleep 0.3; echo the-administrator) > "$0"';
+  const writing = Bun.spawn(['sh', '-c', script, path]);
+  const { ADMIN_TOKEN } = await withSecretFiles({ ADMIN_TOKEN_FILE: path });
+  await writing.exited;
+  expect(ADMIN_TOKEN).toBe('token-of-the-administrator');
+});
+
 test('other faults are reported together, without those caused by the file', async () => {
   const faults = await faultsOf({
     PORT: 'x',
