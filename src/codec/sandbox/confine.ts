@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { limit } from '../../lib/linux/process.ts';
+import { limit, memoryInUse } from '../../lib/linux/process.ts';
 import { install } from '../../lib/linux/seccomp.ts';
 import type { System } from '../../lib/linux/system.ts';
 import { workerFilter } from './policy.ts';
@@ -15,11 +14,9 @@ const SPARE_ADDRESSES = 4 * 1024 ** 3;
 export function confine(system: System, memoryBytes: number): string[] {
   const missing: string[] = [];
   try {
-    const status = readFileSync('/proc/self/status', 'latin1');
-    const kibibytes = (name: string) =>
-      Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024;
-    limit('data', kibibytes('VmData') + memoryBytes, system);
-    limit('addressSpace', kibibytes('VmSize') + memoryBytes + SPARE_ADDRESSES, system);
+    const used = memoryInUse(system);
+    limit('data', used('VmData') + memoryBytes, system);
+    limit('addressSpace', used('VmSize') + memoryBytes + SPARE_ADDRESSES, system);
   } catch {
     missing.push('memory');
   }

@@ -32,8 +32,7 @@ export async function runConvertWorker(sandbox: Sandbox | null = null): Promise<
   console.log = console.error;
   await loadSharp();
   const missing = sandbox ? [...sandbox.missing, ...confine(sandbox.system, sandbox.memoryBytes)] : undefined;
-  // A sandboxed worker runs on Linux, where the server can measure its memory.
-  const seen = sandbox !== null || isSeen();
+  const seen = isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
   process.stdin.on('data', (text: string) => read(text));

@@ -1,6 +1,5 @@
-import { statSync } from 'node:fs';
 import { required } from './numbers.ts';
-import { cString, must, type System } from './system.ts';
+import { CLOSE_ON_EXEC, cString, EINVAL, ENOENT, ENOTDIR, FROM_HERE, must, type System } from './system.ts';
 
 /** What a process may do below a path (linux/landlock.h). */
 export interface Allowance {
@@ -12,10 +11,8 @@ const VERSION = 1;
 const PATH_BENEATH = 1;
 const SET_NO_NEW_PRIVS = 38;
 
-/** Flags of openat: relative to the working directory; only the name; closed when the program changes. */
-const FROM_HERE = -100;
+/** A flag of openat: only the name, because some of them may be used but not read. */
 const ONLY_PATH = 0o10000000;
-const CLOSE_ON_EXEC = 0o2000000;
 
 const EXECUTE = 1;
 const WRITE_FILE = 2;
@@ -69,24 +66,20 @@ export function restrict(allowances: readonly Allowance[], system: System): void
   call(required('close', arch), ruleset);
 }
 
+/** Asks the kernel and not the runtime about the path, because Deno shows `/sys` only to programs with all permissions. */
 function allow(ruleset: number, path: string, rights: number, { call, arch }: System): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) return;
-  // Some of them may be used but not read.
   const flags = CLOSE_ON_EXEC | ONLY_PATH;
-  const descriptor = must(
-    `openat of ${path}`,
-    call(required('openat', arch), FROM_HERE, cString(path), flags, 0),
-  );
-  try {
+  const descriptor = call(required('openat', arch), FROM_HERE, cString(path), flags, 0);
+  if (descriptor === -ENOENT || descriptor === -ENOTDIR) return;
+  must(`openat of ${path}`, descriptor);
+  const add = (allowed: number) => {
     const rule = new DataView(new ArrayBuffer(12));
-    rule.setBigUint64(0, BigInt(found.isDirectory() ? rights : rights & OF_FILES), true);
+    rule.setBigUint64(0, BigInt(allowed), true);
     rule.setInt32(8, descriptor, true);
-    must(
-      `landlock_add_rule for ${path}`,
-      call(required('landlock_add_rule', arch), ruleset, PATH_BENEATH, new Uint8Array(rule.buffer), 0),
-    );
-  } finally {
-    call(required('close', arch), descriptor);
-  }
+    return call(required('landlock_add_rule', arch), ruleset, PATH_BENEATH, new Uint8Array(rule.buffer), 0);
+  };
+  const added = add(rights);
+  // The path is a file.
+  must(`landlock_add_rule for ${path}`, added === -EINVAL ? add(rights & OF_FILES) : added);
+  call(required('close', arch), descriptor);
 }

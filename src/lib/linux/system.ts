@@ -12,7 +12,14 @@ export interface System {
 
 /** Error numbers, the same on both machines. */
 export const EPERM = 1;
+export const ENOENT = 2;
+export const ENOTDIR = 20;
+export const EINVAL = 22;
 export const ENOSYS = 38;
+
+/** Of openat: relative to the working directory, and closed when the program changes. */
+export const FROM_HERE = -100;
+export const CLOSE_ON_EXEC = 0o2000000;
 
 /** Thrown if the kernel refuses a call that must not fail. */
 class SystemCallError extends Error {
