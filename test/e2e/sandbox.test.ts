@@ -111,12 +111,15 @@ withMeans.each(PROGRAMS)('on %s, a server', (runtime) => {
     },
   );
 
-  test('whose profile refuses a part does not start where the whole sandbox is required', async () => {
-    const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require' };
-    await expect(startServer(runtime, env, undefined, under(LANDLOCK))).rejects.toThrow(
-      'IMAGE_SANDBOX=require',
-    );
-  });
+  test.each([LANDLOCK, 'prlimit64'])(
+    'whose profile refuses "%s" does not start where the whole sandbox is required',
+    async (calls) => {
+      const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require' };
+      await expect(startServer(runtime, env, undefined, under(calls))).rejects.toThrow(
+        'IMAGE_SANDBOX=require',
+      );
+    },
+  );
 });
 
 function asNobody(): string[] {

@@ -53,7 +53,7 @@ export async function launch({ system, command, env, args }: LaunchOptions): Pro
   attempt('files', (calls) => restrict(allowances(command, env, folder), calls));
   attempt('network', (calls) => install(LAUNCH_FILTER, calls));
   if (missing.length > 0 && must === 'must') process.exit(1);
-  const next = [...command, WORKER, folder, memory, missing.join()];
+  const next = [...command, WORKER, folder, memory, missing.join(), must];
   return become(next, { ...env, ...modules }, system);
 }
 

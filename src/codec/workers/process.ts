@@ -22,13 +22,18 @@ export async function runConversionProcess(
     return launch({ system, command: [process.execPath, ...command.slice(1)], env, args });
   }
   const { runConvertWorker } = await import('./worker.ts');
-  const [, memory, missing = ''] = args;
+  const [, memory, missing = '', must] = args;
   if (name === LAUNCHER) return runWithoutSandbox(args[2] === 'must');
-  // The launcher passes on the memory limit and the unavailable parts.
+  // The launcher passes on the memory limit, the unavailable parts and whether all are demanded.
   const sandbox = system !== null && memory !== undefined;
   await runConvertWorker(
     sandbox
-      ? { system, memoryBytes: Number(memory), missing: missing.split(',').filter((part) => part !== '') }
+      ? {
+          system,
+          memoryBytes: Number(memory),
+          missing: missing.split(',').filter((part) => part !== ''),
+          must: must === 'must',
+        }
       : null,
   );
 }

@@ -20,6 +20,8 @@ export interface Sandbox {
   memoryBytes: number;
   /** Parts that the launcher could not apply. */
   missing: readonly string[];
+  /** Whether it must end if a part is unavailable. */
+  must: boolean;
 }
 
 /**
@@ -32,6 +34,7 @@ export async function runConvertWorker(sandbox: Sandbox | null = null): Promise<
   console.log = console.error;
   await loadSharp();
   const missing = sandbox ? [...sandbox.missing, ...confine(sandbox.system, sandbox.memoryBytes)] : undefined;
+  if (sandbox?.must && missing?.length) throw new Error(`The sandbox lacks ${missing}.`);
   const seen = isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
