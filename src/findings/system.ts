@@ -140,7 +140,11 @@ async function convertPixel({ config, env, runtime }: Patient, folder: string): 
     await writeFile(input, Buffer.from(PIXEL, 'base64'));
     const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
     await within(CONVERT_LIMIT_MS, codec.convert(job, { client: 'doctor' }));
-    return [ok('a PNG became a WebP'), memoryFinding(config), sandboxFinding(config, codec.stats().missing)];
+    return [
+      ok('a PNG became a WebP'),
+      memoryFinding(config),
+      sandboxFinding(config, codec.stats().missing ?? null),
+    ];
   } finally {
     await codec.close();
   }

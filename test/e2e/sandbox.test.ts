@@ -95,8 +95,9 @@ withMeans.each(PROGRAMS)('on %s, a server', (runtime) => {
 
   test.each([
     ['', 'require', 'full'],
-    [LANDLOCK, 'on', 'partial (without: files)'],
+    ['landlock_restrict_self', 'on', 'partial (without: files)'],
     [`${LANDLOCK},seccomp`, 'on', 'partial (without: files, network, programs)'],
+    ['prlimit64', 'on', 'partial (without: memory)'],
   ])(
     'whose profile refuses "%s" and whose sandbox is "%s" says "%s", and converts',
     async (calls, asked, text) => {
