@@ -8,6 +8,8 @@ export interface Allowance {
 }
 
 const VERSION = 1;
+/** The first version that can forbid truncating files. */
+const WHOLE_VERSION = 3;
 const PATH_BENEATH = 1;
 const SET_NO_NEW_PRIVS = 38;
 
@@ -44,7 +46,7 @@ export function landlockVersion({ call, arch }: System): number {
 /**
  * Removes all rights over files except those named, and all TCP, from the calling thread and everything it starts or
  * becomes. Paths that do not exist are skipped.
- * @throws {SystemCallError} if the kernel refuses.
+ * @throws {SystemCallError} if the kernel refuses; an error after all is done if its version leaves files open to truncation.
  */
 export function restrict(allowances: readonly Allowance[], system: System): void {
   const { call, arch } = system;
@@ -64,6 +66,7 @@ export function restrict(allowances: readonly Allowance[], system: System): void
   must('prctl', call(required('prctl', arch), SET_NO_NEW_PRIVS, 1, 0, 0, 0));
   must('landlock_restrict_self', call(required('landlock_restrict_self', arch), ruleset, 0));
   call(required('close', arch), ruleset);
+  if (version < WHOLE_VERSION) throw new Error(`Landlock ${version} cannot forbid truncating files`);
 }
 
 /** Asks the kernel and not the runtime about the path, because Deno shows `/sys` only to programs with all permissions. */
