@@ -3,7 +3,7 @@ import { access, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { createCodec } from '../codec/codec.ts';
+import { type CodecStats, createCodec } from '../codec/codec.ts';
 import { PARTS, sandboxState } from '../codec/sandbox/report.ts';
 import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
 import type { Config, Environment } from '../config.ts';
@@ -140,11 +140,7 @@ async function convertPixel({ config, env, runtime }: Patient, folder: string): 
     await writeFile(input, Buffer.from(PIXEL, 'base64'));
     const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
     await within(CONVERT_LIMIT_MS, codec.convert(job, { client: 'doctor' }));
-    return [
-      ok('a PNG became a WebP'),
-      memoryFinding(config),
-      sandboxFinding(config, codec.stats().missing ?? null),
-    ];
+    return [ok('a PNG became a WebP'), memoryFinding(config), sandboxFinding(config, codec.stats())];
   } finally {
     await codec.close();
   }
@@ -159,7 +155,7 @@ function memoryFinding({ IMAGE_WORKERS }: Config): Finding {
   return warn(text, advice);
 }
 
-function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
+function sandboxFinding({ IMAGE_SANDBOX }: Config, { missing }: CodecStats): Finding {
   const { state, text } = sandboxState(missing);
   if (state === 'full') return ok('sandbox: full');
   const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));

@@ -58,7 +58,7 @@ export async function describeConversions(config: Config, codec: Codec): Promise
   const capacity = describeCapacity(capacityOf(config.IMAGE_WORKERS));
   if (config.IMAGE_SANDBOX === 'off') return `none (IMAGE_SANDBOX=off); ${capacity}`;
   const state = await codec.ready().then(
-    () => sandboxState(codec.stats().missing ?? null).text,
+    () => sandboxState(codec.stats().missing).text,
     () => 'unknown, because no conversion process starts (the log says why)',
   );
   return `${state}; ${capacity}`;

@@ -4,17 +4,14 @@ import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { privatePhoto } from '../support/images/images.ts';
 import { ATTEMPTS, NEEDED } from '../support/sandbox/attempts.ts';
-import { type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { COMMANDS, type RuntimeName, startServer } from '../support/servers/server-process.ts';
 
 const system = await bunRuntime.system();
 /** Kernels without the means are told by `picpool doctor`; there is nothing to hold then. */
 const withMeans = system !== null && landlockVersion(system) >= 3 ? describe : describe.skip;
 const isRoot = process.geteuid?.() === 0;
 const NOBODY = 65_534;
-const PROGRAMS: [RuntimeName, string[]][] = [
-  ['bun', [process.execPath]],
-  ['deno', ['deno', 'run', '-A']],
-];
+const RUNTIMES: RuntimeName[] = ['bun', 'deno'];
 
 interface Outcome {
   attempt: string;
@@ -38,7 +35,8 @@ async function tried(program: readonly string[], attempts: readonly string[], sa
 const succeeded = (outcomes: readonly Outcome[]) =>
   outcomes.filter(({ outcome }) => outcome === 'succeeded').map(({ attempt }) => attempt);
 
-withMeans.each(PROGRAMS)('on %s, a worker that a picture has taken over', (runtime, program) => {
+withMeans.each(RUNTIMES)('on %s, a worker that a picture has taken over', (runtime) => {
+  const program = COMMANDS[runtime].slice(0, -1);
   const users: [string, string[], boolean][] = [
     ['as the user of these tests', [], true],
     ['of a server that root has started as another user', asNobody(), isRoot],
@@ -88,7 +86,7 @@ withMeans.each(PROGRAMS)('on %s, a worker that a picture has taken over', (runti
   });
 });
 
-withMeans.each(PROGRAMS)('on %s, a server', (runtime) => {
+withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
   const LANDLOCK = 'landlock_create_ruleset,landlock_add_rule,landlock_restrict_self';
   const under = (calls: string) =>
     calls ? [process.execPath, 'test/support/sandbox/under-profile.ts', calls, '/usr/bin/env'] : [];

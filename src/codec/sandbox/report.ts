@@ -8,11 +8,11 @@ export const PARTS = {
 };
 
 /** Returns `full`, `none`, or `partial` with what is missing; `null` means that there is no sandbox. */
-export function sandboxState(missing: readonly string[] | null): {
+export function sandboxState(missing: readonly string[] | null | undefined): {
   state: 'full' | 'partial' | 'none';
   text: string;
 } {
-  if (missing === null || Object.keys(PARTS).every((part) => missing.includes(part))) {
+  if (!missing || Object.keys(PARTS).every((part) => missing.includes(part))) {
     return { state: 'none', text: 'none' };
   }
   if (missing.length === 0) return { state: 'full', text: 'full' };

@@ -1,5 +1,5 @@
 import { required } from './numbers.ts';
-import { CLOSE_ON_EXEC, cString, EINVAL, ENOENT, ENOTDIR, FROM_HERE, must, type System } from './system.ts';
+import { EINVAL, ENOENT, ENOTDIR, must, openPath, type System } from './system.ts';
 
 /** What a process may do below a path (linux/landlock.h). */
 export interface Allowance {
@@ -69,10 +69,9 @@ export function restrict(allowances: readonly Allowance[], system: System): void
   if (version < WHOLE_VERSION) throw new Error(`Landlock ${version} cannot forbid truncating files`);
 }
 
-/** Asks the kernel and not the runtime about the path, because Deno shows `/sys` only to programs with all permissions. */
-function allow(ruleset: number, path: string, rights: number, { call, arch }: System): void {
-  const flags = CLOSE_ON_EXEC | ONLY_PATH;
-  const descriptor = call(required('openat', arch), FROM_HERE, cString(path), flags, 0);
+function allow(ruleset: number, path: string, rights: number, system: System): void {
+  const { call, arch } = system;
+  const descriptor = openPath(path, ONLY_PATH, system);
   if (descriptor === -ENOENT || descriptor === -ENOTDIR) return;
   must(`openat of ${path}`, descriptor);
   const add = (allowed: number) => {

@@ -1,5 +1,5 @@
 import { required } from './numbers.ts';
-import { CLOSE_ON_EXEC, cString, FROM_HERE, must, type System } from './system.ts';
+import { cString, must, openPath, type System } from './system.ts';
 
 const SET_DUMPABLE = 4;
 const GET_DUMPABLE = 3;
@@ -20,20 +20,14 @@ export function limit(resource: Resource, most: number, { call, arch }: System):
   must(`prlimit64 of ${resource}`, call(number, 0, RESOURCES[resource], wanted, 0));
 }
 
-/**
- * Returns how many bytes this process has as `VmData` or `VmSize`, by field. Asks the kernel, because Deno shows `/proc`
- * only to programs with all permissions.
- */
-export function memoryInUse({ call, arch }: System): (field: 'VmData' | 'VmSize') => number {
-  const path = '/proc/self/status';
-  const file = must(
-    `openat of ${path}`,
-    call(required('openat', arch), FROM_HERE, cString(path), CLOSE_ON_EXEC, 0),
-  );
+/** Returns how many bytes this process has in such a field of `/proc/self/status`. */
+export function memoryInUse(system: System): (field: 'VmData' | 'VmSize') => number {
+  const { call, arch } = system;
+  const file = must('openat of status', openPath('/proc/self/status', 0, system));
   const bytes = new Uint8Array(16_384);
-  const length = must(`read of ${path}`, call(required('read', arch), file, bytes, bytes.length));
+  must('read of status', call(required('read', arch), file, bytes, bytes.length));
   call(required('close', arch), file);
-  const status = new TextDecoder('latin1').decode(bytes.subarray(0, length));
+  const status = new TextDecoder().decode(bytes);
   return (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024;
 }
 
