@@ -15,8 +15,8 @@ export interface PlainRequest {
   forProxy(login: Login | null): Buffer;
   /** Whether the client's connection can carry another request after the answer. */
   keepAlive: boolean;
-  /** Whether it names the user; some servers remember that for the whole connection. */
-  personal: boolean;
+  /** Whether it is the last one of its connection to the server: it says so, or names the user, which some servers remember. */
+  last: boolean;
   /** Whether the client waits for `100 Continue` before it sends the body. */
   expectsContinue: boolean;
 }
@@ -80,7 +80,7 @@ export function plainRequest(
         'latin1',
       ),
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
-    personal: fields.some(([name]) => name.toLowerCase() === 'authorization'),
+    last: old || fields.some(([name]) => name.toLowerCase() === 'authorization'),
     expectsContinue: listOf(head, 'expect').includes('100-continue'),
   };
 }

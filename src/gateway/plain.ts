@@ -106,6 +106,8 @@ class Exchange implements Carrier, Served {
   readonly #received = new Inbox();
   readonly #readAnswer: AnswerReader;
   #answer: (Answer & { body: Relay }) | null = null;
+  /** Whether the client was told that its connection can be reused. What follows a `Connection: close` is not read. */
+  #keepsClient = false;
   /** True if the proxy has sent more than the answer. */
   #surplus = false;
   /** When the request was sent, unless it had been sent before. */
@@ -243,22 +245,19 @@ class Exchange implements Carrier, Served {
     if (!doubtful && !PROXY_TROUBLE.has(answer.status)) lane.worked(member, site, ms, slower);
     // What several exits got is the site's answer to everyone.
     if (!refused || !doubtful) lane.reached(site, member.upstream, !refused);
-    const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
+    // The connection can be reused if both bodies have a known end.
+    this.#keepsClient =
+      this.#job.request.keepAlive && this.#requestBody.done && answer.framing !== 'until close';
+    const added = [this.#keepsClient ? 'Connection: keep-alive' : 'Connection: close'];
     added.push(...(admission.session?.headers() ?? exitHeaders(member.upstream)));
     const head = answerHead(answer, added);
     this.#sendAnswer(this.#answer.body, rest, head);
   }
 
-  /** The client's connection can be reused if both bodies have a known end. */
-  get #reusable(): boolean {
-    return this.#job.request.keepAlive && this.#requestBody.done && this.#answer?.framing !== 'until close';
-  }
-
   /** The proxy's connection can be reused only without any doubt. */
   get #upstreamReusable(): boolean {
-    const { personal } = this.#job.request;
-    const keepAlive = this.#answer?.keepAlive === true;
-    return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestBody.done;
+    const keepAlive = this.#answer?.keepAlive === true && !this.#job.request.last;
+    return keepAlive && !this.#surplus && !this.#result.doubtful && this.#requestBody.done;
   }
 
   /** Counts bytes. Returns false, and ends the connections, if the quota is used up. */
@@ -308,7 +307,6 @@ class Exchange implements Carrier, Served {
   #end(how: 'done' | 'broken' | 'left' | 'refused', blame: Failure | null = null): void {
     if (this.#over) return;
     const { client, desk, target } = this.#job;
-    const reusable = this.#reusable;
     this.#over = true;
     if (this.#answer === null) this.#settle(how === 'left' ? 'client_left' : 'no_answer');
     desk.carriers.delete(this);
@@ -320,7 +318,7 @@ class Exchange implements Carrier, Served {
     // Only a broken connection shows the client that something is missing.
     if (how === 'broken') client.socket.destroy();
     else if (how === 'done') {
-      if (reusable) client.again();
+      if (this.#keepsClient) client.again();
       else client.close();
     }
   }

@@ -6,6 +6,7 @@ import { countFrames } from '../../src/codec/convert/frames.ts';
 import { mayRunBeside } from '../../src/codec/workers/admission.ts';
 import { createFairQueue, type Queued } from '../../src/codec/workers/fair-queue.ts';
 import { createBudget, createPrices, type Estimate } from '../../src/codec/workers/price.ts';
+import { avifSequence } from '../support/images/avif-sequence.ts';
 import { gifOfFrames } from '../support/images/hostile-images.ts';
 import { animation, privatePhoto } from '../support/images/images.ts';
 import { withFolder } from '../support/temporary.ts';
@@ -156,6 +157,9 @@ describe('prices', () => {
     expect(of(half)).toBeLessThan(of(photo));
     expect(of({ ...photo, job: { ...photo.job, format: 'avif' } })).toBeGreaterThan(of(photo) * 3);
     expect(of(moving)).toBeGreaterThan(of({ ...moving, frames: 1 }) * 50);
+    // Frames of AVIF are decoded with those that they build on.
+    const layered = { ...moving, kind: 'heif' } as const;
+    expect(of(layered)).toBeGreaterThan(of({ ...layered, frames: 10 }) * 50);
     const png: Estimate = { ...moving, job: { ...moving.job, format: 'png' } };
     expect(of(png)).toBeGreaterThan(of({ ...png, frames: 1 }) * 50);
     expect(of({ ...moving, job: { ...moving.job, format: 'jpeg' } })).toBeLessThan(of(moving) / 50);
@@ -168,6 +172,8 @@ describe('frames', () => {
     ['a GIF of more frames than are counted', 'gif', async () => gifOfFrames(10_000), 501],
     ['an animated WebP', 'webp', () => animation('webp', { frames: 7, width: 90, height: 70 }), 7],
     ['a GIF with colour tables', 'gif', () => animation('gif', { frames: 5 }), 5],
+    ['an animated AVIF', 'heif', () => avifSequence({ frames: new Array(4).fill([9, 9, 9]) }), 4],
+    ['a still AVIF', 'heif', () => privatePhoto('avif'), 1],
     ['a still WebP', 'webp', () => privatePhoto('webp'), 1],
     ['a JPEG', 'jpeg', () => privatePhoto('jpeg'), 1],
     ['a truncated GIF', 'gif', async () => gifOfFrames(300).subarray(0, 20), 1],

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Idle } from '../../src/gateway/idle.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
@@ -93,7 +94,7 @@ describe.each([
     ]);
   });
 
-  test('a connection is used once if the request has credentials, or the response is ambiguous', async () => {
+  test('a connection is used once if the request has credentials or is of HTTP/1.0, or the response is ambiguous', async () => {
     const answers: Record<string, string> = {
       surplus: `${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
       closing: 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
@@ -107,8 +108,27 @@ describe.each([
     for (const path of Object.keys(answers))
       expect(await ask(get(`http://a.example/${path}`))).toEndWith('ok');
     expect(await ask(get('http://a.example/personal', 'Authorization: Basic YTpi'))).toEndWith('ok');
+    // It goes on as HTTP/1.0, with `Connection: close`.
+    expect(await ask(get('http://a.example/past').replace('HTTP/1.1', 'HTTP/1.0'))).toEndWith('ok');
     expect(await ask(get('http://a.example/last'))).toEndWith('ok');
-    expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+
+  test('what a client sends after an answer that said it would be the last is not asked for', async () => {
+    const { heard, gateway } = await createWorld(tcp, ({ line }) =>
+      line.startsWith('POST') ? 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no' : line === 'body' ? 'k' : OK,
+    );
+    const socket = connect(gateway.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', (bytes: Buffer) => {
+      // The answer has begun before the request is whole; its end comes after that of the request.
+      if (text === '') socket.write('bodyGET http://a.example/2 HTTP/1.1\r\nHost: x\r\n\r\n');
+      text += bytes.toString();
+    });
+    socket.write('POST http://a.example/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n');
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n.*\r\n\r\nok$/s);
+    expect(heard.map(({ line }) => line)).toEqual(['POST http://a.example/1 HTTP/1.1', 'body']);
   });
 
   test('a busy tunnel is closed at the end of its lifetime', async () => {

@@ -23,7 +23,7 @@ export type Examined = Record<(typeof KINDS)[number], number>;
 export const nothing = () => Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Examined;
 
 /** A world with fewer pictures may be without one kind. */
-const FEW = 20;
+const FEW = 40;
 
 /** Says what a world of so many pictures has not examined at all. */
 export function unexamined(examined: Examined, pictures: number): string[] {

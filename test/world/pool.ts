@@ -133,7 +133,7 @@ export async function runPool(
   const readers = new Set<Mortal>();
   const examined = { tried: 0, listed: 0, sites: 0 };
   const isUntroubled = Object.values(options.trouble).every((rate) => rate === 0);
-  let [reads, lives] = [0, 0];
+  let [reads, lives, jumps] = [0, 0, 0];
   let isCalm = false;
 
   const checker: Checker = {
@@ -244,6 +244,7 @@ export async function runPool(
     tell(`the clock jumps by ${options.jumpMs / MINUTE} min`);
     while (trueTime() < until && !isCalm) {
       const [first] = copies;
+      if (first && first.skewMs === 0) jumps++;
       if (first) first.skewMs = options.jumpMs;
       await pause(SECOND);
     }
@@ -275,8 +276,8 @@ export async function runPool(
   void learnAtOnce();
   await passUntil(begin + options.chaosMs + options.quietMs);
 
-  // A copy that starts knows nothing but what is written down, perhaps by a wrong clock.
-  const fewest = (options.chaosMs + options.quietMs) / (0.9 * options.intervalMs) + lives + 1;
+  // A copy that starts knows nothing but what is written down, perhaps by a wrong clock, and each jumps soon after.
+  const fewest = (options.chaosMs + options.quietMs) / (0.9 * options.intervalMs) + lives + jumps + 1;
   if (isUntroubled && reads > fewest) broken.add(`the list was read ${reads} times, with ${lives} starts`);
   for (const copy of copies) void lookBack(copy);
   await passUntil(trueTime() + MINUTE);

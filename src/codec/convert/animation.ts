@@ -1,4 +1,4 @@
-import type { SharpConstructor } from './sharp.ts';
+import { INPUT, type Metadata, type SharpConstructor } from './sharp.ts';
 
 /** An animation as full frames, in a format that sharp cannot decode. */
 export interface Animation {
@@ -10,9 +10,10 @@ export interface Animation {
   frames(): AsyncIterable<Frame>;
 }
 
-/** The output of another decoder for a file that sharp cannot read: a PNG of its first frame, and the animation. */
+/** The output of another decoder for a file that sharp cannot read. */
 export interface Decoded {
-  png: Buffer;
+  /** Its first frame, as a PNG or AVIF. */
+  still: Buffer;
   frames: number;
   animation: Animation | null;
 }
@@ -34,8 +35,34 @@ export interface Strip {
   loop: number;
 }
 
+/** An animation, or a file from which sharp reads one. */
+interface Moving {
+  animation: Animation | null;
+  input: string | Buffer;
+  header: Metadata;
+}
+
+/** Draws all frames of an animation in the size that fits into a box. */
+export async function stripOf(
+  { animation, input, header }: Moving,
+  { box, scale }: { box: { width: number; height: number }; scale: number },
+  sharp: SharpConstructor,
+): Promise<Strip> {
+  const side = (length: number) => Math.max(1, Math.round(length * scale));
+  if (animation) {
+    return drawStrip(animation, { width: side(animation.width), height: side(animation.height) }, sharp);
+  }
+  const opened = sharp(input, { ...INPUT, animated: true });
+  const fitted = scale < 1 ? opened.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : opened;
+  const { data, info } = await fitted.ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  const height = info.pageHeight ?? info.height;
+  const count = info.height / height;
+  const delay = Array.from({ length: count }, (_, index) => header.delay?.[index] ?? 100);
+  return { pixels: data, width: info.width, height, delay, loop: header.loop ?? 0 };
+}
+
 /** Draws all frames in that size. */
-export async function drawStrip(
+async function drawStrip(
   animation: Animation,
   { width, height }: { width: number; height: number },
   sharp: SharpConstructor,

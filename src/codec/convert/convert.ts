@@ -10,13 +10,20 @@ import { inOnePass, pixelsOf, smallPixelsOf } from '../decoders/pixels.ts';
 import { type Format, isFormat } from '../format.ts';
 import { MOVING } from '../formats.ts';
 import type { Converted, ConvertJob, InputLimits, Original } from '../workers/protocol.ts';
-import { drawStrip, type Strip } from './animation.ts';
+import { type Strip, stripOf } from './animation.ts';
 import { keptFile } from './kept.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
 import { ENCODERS, isLossy, lowered, qualityFor, triesFor } from './quality.ts';
-import { loadSharp, type OutputInfo, type Sharp, type SharpConstructor, withGainMaps } from './sharp.ts';
-import { decoding, INPUT, openSource, openUpright, type Source } from './source.ts';
+import {
+  INPUT,
+  loadSharp,
+  type OutputInfo,
+  type Sharp,
+  type SharpConstructor,
+  withGainMaps,
+} from './sharp.ts';
+import { decoding, openSource, openUpright, type Source } from './source.ts';
 import { losesCredentials, privatePartsOf } from './warnings.ts';
 
 /** A picture in its new format. */
@@ -63,10 +70,9 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const plan = planFor(source, job);
   const { format, animated } = plan;
   const byFrames = animated && (source.animation !== null || format === 'png');
-  const encodedAs = (asked: Plan) =>
-    byFrames
-      ? decoding(source.kind, () => convertFrames(source, asked, sharp))
-      : convertWhole(source, asked, job, sharp);
+  const drawn = once(() => decoding(source.kind, () => stripOf(source, plan, sharp)));
+  const encodedAs = async (asked: Plan) =>
+    byFrames ? convertFrames(source, asked, await drawn(), sharp) : convertWhole(source, asked, job, sharp);
   const keptOrNull = once(() => keptAs(source, plan, job, sharp));
   const atOnce = isDense(source, format) ? await keptOrNull() : null;
   let made = atOnce ?? (await encodedAs(plan));
@@ -144,9 +150,11 @@ function kindOf({ kind, header }: Source): Original['format'] {
   return kind;
 }
 
+/** An animated AVIF becomes WebP, which keeps its frames. */
 function keptFormat(source: Source): Format {
   const kind = kindOf(source);
-  return isFormat(kind) ? kind : 'webp';
+  const isMovingAvif = kind === 'avif' && source.animation !== null;
+  return isFormat(kind) && !isMovingAvif ? kind : 'webp';
 }
 
 /** Returns how to encode a picture again that became larger than its file, or `null` if that would not help. */
@@ -226,9 +234,13 @@ async function convertWhole(
   };
 }
 
-/** Handles animations that sharp cannot read or write: draws all frames, and then encodes them. */
-async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor): Promise<Made> {
-  const strip = await stripOf(source, plan, sharp);
+/** Handles animations that sharp cannot read or write, from all their frames. */
+async function convertFrames(
+  source: Source,
+  plan: Plan,
+  strip: Strip,
+  sharp: SharpConstructor,
+): Promise<Made> {
   const { width, height, delay, loop, pixels } = strip;
   const data =
     plan.format === 'png'
@@ -242,24 +254,6 @@ async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor
         ).toBuffer();
   const quality = plan.format === 'webp' && !plan.lossless ? (plan.quality ?? ENCODERS.webp.drawing) : null;
   return { data, width, height, quality };
-}
-
-async function stripOf(
-  { animation, input, header }: Source,
-  { box, scale }: Plan,
-  sharp: SharpConstructor,
-): Promise<Strip> {
-  const side = (length: number) => Math.max(1, Math.round(length * scale));
-  if (animation) {
-    return drawStrip(animation, { width: side(animation.width), height: side(animation.height) }, sharp);
-  }
-  const opened = sharp(input, { ...INPUT, animated: true });
-  const fitted = scale < 1 ? opened.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : opened;
-  const { data, info } = await fitted.ensureAlpha().raw().toBuffer({ resolveWithObject: true });
-  const height = info.pageHeight ?? info.height;
-  const count = info.height / height;
-  const delay = Array.from({ length: count }, (_, index) => header.delay?.[index] ?? 100);
-  return { pixels: data, width: info.width, height, delay, loop: header.loop ?? 0 };
 }
 
 function encodingOf({ header, isFlat, frames }: Source, plan: Plan): Encoding {

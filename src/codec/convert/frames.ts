@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { readHeifParts } from '../decoders/heif-boxes.ts';
 import type { Header } from './header.ts';
 
 const CHUNK_BYTES = 65_536;
@@ -12,10 +13,14 @@ interface Frames {
 }
 
 /**
- * Counts the frames of a GIF, WebP or PNG from the structure of its file, up to `most`; returns 1 for other formats.
+ * Counts the frames of a GIF, WebP, PNG or AVIF from the structure of its file, up to `most`; returns 1 for other formats.
  * Decodes nothing, so a file with a false structure is merely priced wrongly.
  */
 export async function countFrames(path: string, kind: Header['kind'], most: number): Promise<Frames> {
+  if (kind === 'heif') {
+    const { moves, sequence } = await readHeifParts(path);
+    return { count: moves ? Math.max(1, Math.min(most, sequence)) : 1, complete: true };
+  }
   const walk = WALKS.get(kind);
   if (!walk) return { count: 1, complete: true };
   const file = await open(path, 'r');

@@ -111,12 +111,13 @@ function isIcon(head: Buffer): boolean {
   return (type === 1 || type === 2) && count >= 1 && count <= 256;
 }
 
-/** Returns the largest `ispe` box, because tiles and thumbnails have their own. */
+/** Returns the largest `ispe` box, because tiles and thumbnails have their own; of an animation without a still picture, what its track says. */
 function heifSize(head: Buffer): Header['size'] {
   let largest: Header['size'] = null;
   for (let at = head.indexOf('ispe'); at >= 0; at = head.indexOf('ispe', at + 4)) {
     const size = sizeAt(head, at + 8, at + 12, 'readUInt32BE');
     if (size && size.width * size.height > (largest ? largest.width * largest.height : 0)) largest = size;
   }
-  return largest;
+  const track = head.indexOf('av01', head.indexOf('stsd'));
+  return largest ?? (track < 0 ? null : sizeAt(head, track + 28, track + 30, 'readUInt16BE'));
 }

@@ -8,7 +8,7 @@ import { barePng } from '../kept/png.ts';
 import type { Bare } from '../kept/trials.ts';
 import { bareWebp } from '../kept/webp.ts';
 import type { SharpConstructor } from './sharp.ts';
-import { INPUT } from './source.ts';
+import { INPUT } from './sharp.ts';
 
 /** Pixels that are drawn at most to look at a file: some four seconds of CPU. */
 const MOST_DRAWN = 3e8;

@@ -1,8 +1,15 @@
 import type sharp from 'sharp';
+import type { SharpOptions } from 'sharp';
 
 export type { Metadata, OutputInfo, Sharp, SharpOptions } from 'sharp';
 
 export type SharpConstructor = typeof sharp;
+
+/**
+ * libvips' levels are truncated < error < warning. `warning` would reject photos that every viewer shows (stray bytes
+ * before a marker, odd SOS parameters of some phones); `error` still rejects truncated and unreadable files.
+ */
+export const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
 
 /** libvips' names of the decoders for accepted formats (see header.ts). The others never see a byte. */
 const ACCEPTED = ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'];

@@ -2,14 +2,15 @@ import { readFile, stat } from 'node:fs/promises';
 import { AppError, type Message, message } from '../../errors.ts';
 import { parseApng } from '../decoders/apng.ts';
 import { animationOf } from '../decoders/apng-frames.ts';
+import { decodeAvis } from '../decoders/avis.ts';
 import { decodeBmp, iconAsPng } from '../decoders/bmp.ts';
-import { type Cicp, isPlain, toSrgb } from '../decoders/cicp.ts';
 import { heicAsPng } from '../decoders/heic.ts';
-import { readHeifParts } from '../decoders/heif-boxes.ts';
+import { parseHeif, readHeifParts } from '../decoders/heif-boxes.ts';
 import { type Parts, readJpegParts } from '../decoders/jpeg-parts.ts';
 import { decodeJxl } from '../decoders/jxl.ts';
 import { writePng } from '../decoders/png.ts';
 import { readPngCicp } from '../decoders/png-chunks.ts';
+import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { kindName } from '../formats.ts';
 import type { InputLimits } from '../workers/protocol.ts';
@@ -17,7 +18,7 @@ import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
-import type { Metadata, Sharp, SharpConstructor, SharpOptions } from './sharp.ts';
+import { INPUT, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 
 /** A picture whose header was read and whose limits were checked. */
 export interface Source {
@@ -43,21 +44,15 @@ export interface Source {
   parts?: Parts;
 }
 
-/**
- * libvips' levels are truncated < error < warning. `warning` would reject photos that every viewer shows (stray bytes
- * before a marker, odd SOS parameters of some phones); `error` still rejects truncated and unreadable files.
- */
-export const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
-
 const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not accept; send it as JPEG.';
 
 /** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
 const FLAT_BYTES_PER_PIXEL = 0.5;
 
 const SEQUENCE_REFUSED =
-  'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
+  'The file is an animated HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
 
-const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
+const stillOf = (still: Buffer): Decoded => ({ still, frames: 1, animation: null });
 
 type Decode = (
   file: Buffer,
@@ -67,8 +62,8 @@ type Decode = (
 
 /** Those decoders. Each checks the limits before it allocates memory for the pixels. */
 const DECODERS = new Map<Header['kind'], Decode>([
-  ['bmp', (file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 }))],
-  ['ico', (file, limits) => still(iconAsPng(file, limits))],
+  ['bmp', (file, limits) => stillOf(writePng({ ...decodeBmp(file, limits), level: 1 }))],
+  ['ico', (file, limits) => stillOf(iconAsPng(file, limits))],
   ['jxl', decodeJxl],
   ['tiff', tiffAsPng],
 ]);
@@ -76,12 +71,12 @@ const DECODERS = new Map<Header['kind'], Decode>([
 /** Returns `null` if sharp can read this form of TIFF itself. */
 function tiffAsPng(file: Buffer, limits: InputLimits): Decoded | null {
   const decoded = decodeTiff(file, limits);
-  return decoded && still(writePng({ ...decoded, level: 1 }));
+  return decoded && stillOf(writePng({ ...decoded, level: 1 }));
 }
 
 /**
- * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for image sequences, and for HEIC
- * if it is disabled.
+ * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIF sequences, and for HEIC if
+ * that is disabled.
  */
 export async function openSource(
   path: string,
@@ -89,10 +84,11 @@ export async function openSource(
   sharp: SharpConstructor,
 ): Promise<Source> {
   const kind = (await readHeader(path))?.kind ?? 'jpeg';
-  const decode = DECODERS.get(kind);
+  const read = kind === 'heif' ? await readHeifParts(path) : null;
+  const decode = read?.moves ? decodeAvis : DECODERS.get(kind);
   const decoded = decode && (await decoding(kind, async () => decode(await readFile(path), limits, sharp)));
-  const input = decoded?.png ?? path;
-  const heif = kind === 'heif' ? await readHeifParts(path) : null;
+  const input = decoded?.still ?? path;
+  const heif = decoded && read ? { ...parseHeif(decoded.still), sequence: decoded.frames } : read;
   const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {
     throw heif?.sequence ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error }) : error;
   });
@@ -111,7 +107,7 @@ export async function openSource(
   const redrawn = isHeic
     ? await heicAsPng(path, header, cicp)
     : await decoding(kind, () =>
-        recoloured(path, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
+        recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
       );
   return {
     kind,
@@ -165,38 +161,4 @@ export async function decoding<T>(kind: Header['kind'], work: () => Promise<T>):
 function damaged(kind: string): Message {
   const template = 'The {kind} file is damaged, truncated or of a kind that this server cannot read.';
   return message(template, { kind });
-}
-
-/**
- * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow`, to a PNG in sRGB,
- * upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
- */
-async function recoloured(
-  path: string,
-  { depth, bitsPerSample, hasAlpha, exif }: Metadata,
-  { cicp, narrow }: { cicp: Cicp | null; narrow: boolean },
-  sharp: SharpConstructor,
-): Promise<Buffer | null> {
-  if (!narrow && (cicp === null || isPlain(cicp))) return null;
-  const isDeep = depth === 'ushort';
-  // If there is also a profile, the codes take precedence.
-  const whole = sharp(path, INPUT).autoOrient().keepIccProfile();
-  const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;
-  const opened = stretched.ensureAlpha();
-  const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
-  const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
-  const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
-  const { width, height } = info;
-  const pixels = toSrgb(numbers, cicp ?? { primaries: SRGB, transfer: SRGB_CURVE });
-  return writePng({ pixels, width, height, hasAlpha, exif });
-}
-
-/** The codes of sRGB. */
-const [SRGB, SRGB_CURVE] = [1, 13];
-
-/** Returns factor and offset that make black and white, 16 and 235 in 8 bits, the ends of the range. */
-function stretch(bits: number, most: number): [factor: number, offset: number] {
-  const [black, white, top] = [16, 235, 256].map((level) => level << (bits - 8)) as [number, number, number];
-  const factor = (top - 1) / (white - black);
-  return [factor, (-black / (top - 1)) * most * factor];
 }

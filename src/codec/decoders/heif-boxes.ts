@@ -11,6 +11,8 @@ interface HeifParts {
   gainMap: boolean;
   /** Number of pictures in an image sequence; 0 if the file is not one. */
   sequence: number;
+  /** Whether the file is an animated AVIF, in which sharp reads no picture at all. */
+  moves: boolean;
 }
 
 /** Brands of image sequences. */
@@ -18,7 +20,7 @@ const SEQUENCES = ['avis', 'msf1', 'hevc', 'hevx'];
 
 /** Maximum size of the boxes before the pixels. */
 const HEAD_BYTES = 1_048_576;
-const NONE: HeifParts = { cicp: null, narrowGrey: false, gainMap: false, sequence: 0 };
+const NONE: HeifParts = { cicp: null, narrowGrey: false, gainMap: false, sequence: 0, moves: false };
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
@@ -30,13 +32,15 @@ export async function readHeifParts(path: string): Promise<HeifParts> {
   }
 }
 
-function parseHeif(head: Buffer): HeifParts {
+/** Reads the boxes at the beginning of a file. Throws a `RangeError` if they are broken. */
+export function parseHeif(head: Buffer): HeifParts {
   const top = [...boxesIn(head)];
   const meta = top.find(({ type }) => type === 'meta')?.body.subarray(4);
   const brand = top.find(({ type }) => type === 'ftyp')?.body.toString('latin1', 0, 4) ?? '';
   const movie = SEQUENCES.includes(brand) ? top.find(({ type }) => type === 'moov')?.body : undefined;
   const sequence = movie ? samplesIn(movie) : 0;
-  if (!meta) return { ...NONE, sequence };
+  const moves = brand === 'avis';
+  if (!meta) return { ...NONE, sequence, moves };
   const properties = propertiesIn(meta);
   const colour = properties.find(
     ({ type, body }) => type === 'colr' && body.length >= 11 && body.toString('latin1', 0, 4) === 'nclx',
@@ -47,7 +51,7 @@ function parseHeif(head: Buffer): HeifParts {
     // The flags `monochrome` (AV1-ISOBMFF, section 2.3.3) and `full_range_flag`.
     narrowGrey: ((av1?.[2] ?? 0) & 0x10) !== 0 && colour !== undefined && ((colour[10] ?? 0) & 0x80) === 0,
     gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
-    sequence,
+    ...{ sequence, moves },
   };
 }
 

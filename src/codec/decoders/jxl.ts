@@ -49,7 +49,7 @@ export async function decodeJxl(
   const { png } = draw(image, 0);
   const exif = exifOf(file);
   return {
-    png: exif ? withExif(png, exif) : png,
+    still: exif ? withExif(png, exif) : png,
     frames,
     animation: frames > 1 ? { width, height, count: frames, loop, frames: seen } : null,
   };

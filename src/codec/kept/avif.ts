@@ -1,3 +1,4 @@
+import { type Av1Picture, avifOf, long, short } from '../decoders/avif-write.ts';
 import { type Box, boxesIn, boxIn, propertiesOf } from '../decoders/heif-boxes.ts';
 import { bareIcc } from './icc.ts';
 import type { Bare } from './trials.ts';
@@ -13,11 +14,9 @@ const CODES = [
   [0, 1, 2, 5, 6],
 ];
 
-interface Item {
+interface Item extends Av1Picture {
   id: number;
   type: string;
-  data: Buffer;
-  properties: Box[];
 }
 
 /**
@@ -196,50 +195,4 @@ function headOf(unit: Buffer): Head | null {
     configuration: Buffer.from([0x81, (profile << 5) | level, shape, 0]),
     depths: Buffer.from([0, 0, 0, 0, depths.length, ...depths]),
   };
-}
-
-function box(type: string, ...parts: (Buffer | number[])[]): Buffer {
-  const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
-  return Buffer.concat([Buffer.from(long(8 + body.length)), text(type), body]);
-}
-
-const text = (value: string) => Buffer.from(value, 'latin1');
-const short = (value: number) => [(value >> 8) & 0xff, value & 0xff];
-const long = (value: number) => [...short(value >>> 16), ...short(value & 0xffff)];
-
-/** Writes a file whose items are numbered from 1; the second is the mask of the first. */
-function avifOf(items: readonly Item[]): Buffer {
-  const properties: Buffer[] = [];
-  const places = items.map(({ properties: own }) =>
-    own.map(({ type, body }) => {
-      const written = box(type, body);
-      const found = properties.findIndex((one) => one.equals(written));
-      return (found < 0 ? properties.push(written) : found + 1) | (type === 'av1C' ? 0x80 : 0);
-    }),
-  );
-  const start = box('ftyp', text('avif'), long(0), text('avifmif1miaf'));
-  const metaAt = (offset: number) => {
-    let from = offset;
-    const located = items.flatMap(({ data }, index) => {
-      const entry = [...short(index + 1), ...short(0), ...short(1), ...long(from), ...long(data.length)];
-      from += data.length;
-      return entry;
-    });
-    const named = items.map((_, index) =>
-      box('infe', [2, 0, 0, 0], short(index + 1), short(0), text('av01\0')),
-    );
-    const assigned = places.flatMap((own, index) => [...short(index + 1), own.length, ...own]);
-    return box(
-      'meta',
-      long(0),
-      box('hdlr', long(0), long(0), text('pict'), Buffer.alloc(13)),
-      box('pitm', long(0), short(1)),
-      box('iloc', long(0), short(0x4400), short(items.length), located),
-      box('iinf', long(0), short(items.length), ...named),
-      ...(items.length > 1 ? [box('iref', long(0), box('auxl', short(2), short(1), short(1)))] : []),
-      box('iprp', box('ipco', ...properties), box('ipma', long(0), long(items.length), assigned)),
-    );
-  };
-  const meta = metaAt(start.length + metaAt(0).length + 8);
-  return Buffer.concat([start, meta, box('mdat', ...items.map(({ data }) => data))]);
 }

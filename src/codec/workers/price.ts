@@ -75,26 +75,28 @@ export function createPrices(): Prices {
 
 /** What files take whose size is only assumed says nothing about those that name it. */
 function pairOf({ kind, size, frames, job }: Estimate): string {
-  return `${kind} ${formatOf(kind, job)} ${frames > 1} ${size !== null}`;
+  return `${kind} ${formatOf(kind, frames, job)} ${frames > 1} ${size !== null}`;
 }
 
-function formatOf(kind: Header['kind'], { format }: Estimate['job']) {
+function formatOf(kind: Header['kind'], frames: number, { format }: Estimate['job']) {
   if (format !== 'auto') return format;
-  if (kind === 'heif') return 'avif';
+  if (kind === 'heif') return frames > 1 ? 'webp' : 'avif';
   return isFormat(kind) ? kind : 'webp';
 }
 
 function figures(estimate: Estimate): number {
   const { kind, job } = estimate;
   const { width, height } = estimate.size ?? ASSUMED;
-  const format = formatOf(kind, job);
+  const format = formatOf(kind, estimate.frames, job);
   const frames = MOVING.includes(format) ? estimate.frames : 1;
   const input = Math.max(1, width * height * frames) / 1e6;
   const scale = Math.min(1, job.maxWidth / width, (job.maxHeight ?? height) / height);
   const output = input * scale * scale;
   // The encoder uses less effort for large pictures; see convert.ts.
   const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
-  return input * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
+  // Each frame of an animated AVIF is decoded with those before it; see avis.ts.
+  const layers = kind === 'heif' ? (frames + 1) / 2 : 1;
+  return input * layers * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }
 
 /** Limits the CPU time that each client's conversions may use. */

@@ -95,6 +95,7 @@ async function goodFiles(): Promise<HostileFile[]> {
       bytes: await apng([{ colour: [9, 9, 9, 255] }, { colour: [8, 8, 8, 99], over: true }]),
     },
     { name: 'jpeg xl', bytes: await readFile(new URL('../../fixtures/moving.jxl', import.meta.url)) },
+    { name: 'animated avif', bytes: await readFile(new URL('../../fixtures/moving.avif', import.meta.url)) },
     { name: 'heic', bytes: await readFile(new URL('../../fixtures/turned.heic', import.meta.url)) },
   ];
 }

@@ -180,14 +180,16 @@ const animations: Sample[] = [
       size: [40, 20],
     }),
   ),
-  ...(['webp', 'png'] as const).map(
-    (format): Sample => ({
-      name: `animated JPEG XL as ${format}`,
-      make: fixture('moving.jxl'),
-      ask: { format },
-      size: [48, 32],
-      frames: 3,
-    }),
+  ...(['JPEG XL', 'AVIF'] as const).flatMap((input) =>
+    (['webp', 'png', 'auto'] as const).map(
+      (format): Sample => ({
+        name: `animated ${input} as ${format}`,
+        make: fixture(input === 'AVIF' ? 'moving.avif' : 'moving.jxl'),
+        ask: { format },
+        size: [48, 32],
+        frames: 3,
+      }),
+    ),
   ),
   ...(['jpeg', 'avif'] as const).flatMap((format) =>
     (
@@ -196,6 +198,7 @@ const animations: Sample[] = [
         ['WebP', () => animation('webp')],
         ['animated PNG', movingPng],
         ['animated JPEG XL', fixture('moving.jxl')],
+        ['animated AVIF', fixture('moving.avif')],
       ] as const
     ).map(
       ([name, make]): Sample => ({
@@ -335,7 +338,6 @@ const refusals: Sample[] = [
       refused: 'undecodable_image',
     }),
   ),
-  { name: 'animated AVIF', make: fixture('moving.avif'), refused: 'not_an_image' },
   {
     name: 'SVG',
     make: () => Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),

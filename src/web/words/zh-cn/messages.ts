@@ -37,8 +37,10 @@ export const messages = {
     'TIFF 文件使用了旧式 JPEG 或 LZMA 压缩，本服务器无法读取；请改用 LZW 压缩，或保存为 PNG。',
   'The file is a HEIC picture, which this server does not accept; send it as JPEG.':
     '该文件是 HEIC 图片，本服务器不接受，请改用 JPEG。',
-  'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.':
-    '该文件是 AVIF 或 HEIF 动图，本服务器无法读取，请改用 WebP、GIF 或动态 PNG。',
+  'The {frames} frames of the animated AVIF picture build on each other, which takes this server too long to decode; send it as WebP, GIF or animated PNG, or with more key frames.':
+    'AVIF 动图的 {frames} 帧层层依赖，本服务器解码耗时过长；请改用 WebP、GIF 或动态 PNG，或增加关键帧。',
+  'The file is an animated HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.':
+    '该文件是 HEIF 动图，本服务器无法读取，请改用 WebP、GIF 或动态 PNG。',
   'The file is empty: it has 0 bytes.': '文件为空（0 字节）。',
   'No image was sent.': '没有选择图片。',
   'The operator of this server does not accept this picture.': '本服务器的管理员不接受这张图片。',

@@ -1,0 +1,196 @@
+import { AppError, message } from '../../errors.ts';
+import type { Decoded } from '../convert/animation.ts';
+import { checkLimits } from '../convert/limits.ts';
+import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
+import type { InputLimits } from '../workers/protocol.ts';
+import { type Av1Picture, avifOf, fullBox, long } from './avif-write.ts';
+import { damaged } from './bytes.ts';
+import { type Box, boxesIn, boxIn, parseHeif } from './heif-boxes.ts';
+import { recoloured } from './recolour.ts';
+
+/** Properties of a sequence that its pictures keep. */
+const KEPT = ['av1C', 'colr'];
+const MASK = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
+/** Pixels that are decoded for all frames, those before them included: up to fifteen seconds of a core. */
+const MOST_DECODED = 6e8;
+
+/** One sequence of pictures or masks (ISO/IEC 14496-12, section 8). */
+interface Track {
+  id: number;
+  /** The picture that this one is the mask of. */
+  maskOf: number | null;
+  width: number;
+  height: number;
+  properties: Box[];
+  samples: readonly Buffer[];
+  /** For each sample the one with which its decoder has to begin. */
+  starts: readonly number[];
+  /** In ms. */
+  delays: readonly number[];
+  /** Number of times it is played; 0: forever. */
+  loop: number;
+}
+
+/**
+ * Reads the frames of an animated AVIF file (AVIF, section 6.3). Each becomes a still picture that holds all samples since the last key frame:
+ * libaom shows only the last of several in one piece. So a frame takes as long as all of them, and files are refused whose frames build on too many.
+ * @throws {AppError} `image_limit`, `not_an_image`; anything else if it is damaged.
+ */
+export async function decodeAvis(
+  file: Buffer,
+  limits: InputLimits,
+  sharp: SharpConstructor,
+): Promise<Decoded> {
+  const parts = [...boxesIn(boxIn(file, 'moov'))].filter(({ type }) => type === 'trak');
+  const tracks = parts.flatMap(({ body }) => trackIn(body, file, limits) ?? []);
+  const main = tracks.find(({ maskOf }) => maskOf === null);
+  const count = main?.samples.length ?? 0;
+  if (!main || count === 0) throw damaged();
+  const mask = tracks.find(({ maskOf, samples }) => maskOf === main.id && samples.length === count);
+  const { width, height, starts, delays, loop } = main;
+  const still = (frame: number) =>
+    avifOf([main, ...(mask ? [mask] : [])].map((track) => pictureAt(track, frame)));
+  const first = still(0);
+  const { cicp, narrowGrey } = parseHeif(first);
+
+  async function* seen() {
+    checkWork({ width, height, starts });
+    const header = await sharp(first, INPUT).metadata();
+    for (let frame = 0; frame < count; frame++) {
+      const picture = still(frame);
+      const drawn = await recoloured(picture, header, { cicp, narrow: narrowGrey }, sharp);
+      const opened = sharp(drawn ?? picture, INPUT)
+        .toColourspace('srgb')
+        .ensureAlpha();
+      // libheif refuses a picture of another size than its file says.
+      yield { pixels: await opened.raw({ depth: 'uchar' }).toBuffer(), delay: delays[frame] ?? 0 };
+    }
+  }
+  return {
+    still: (await coverOf(file, main, sharp)) ?? first,
+    frames: count,
+    animation: count > 1 ? { width, height, count, loop, frames: seen } : null,
+  };
+}
+
+/** Returns the file as the still picture that viewers show which play no animations, with its metadata; `null` if it has none of that size. */
+async function coverOf(file: Buffer, { width, height }: Track, sharp: SharpConstructor) {
+  const renamed = Buffer.concat([file.subarray(0, 8), Buffer.from('avif'), file.subarray(12)]);
+  const header = await sharp(renamed, INPUT)
+    .metadata()
+    .catch(() => null);
+  return header?.width === width && header.height === height ? renamed : null;
+}
+
+function checkWork({ width, height, starts }: Pick<Track, 'width' | 'height' | 'starts'>): void {
+  const frames = starts.reduce((sum, start, frame) => sum + frame - start + 1, 0);
+  if (frames * width * height <= MOST_DECODED) return;
+  const template =
+    'The {frames} frames of the animated AVIF picture build on each other, which takes this server too long to decode; send it as WebP, GIF or animated PNG, or with more key frames.';
+  throw new AppError('image_limit', message(template, { frames: starts.length }));
+}
+
+function pictureAt({ width, height, properties, samples, starts }: Track, frame: number): Av1Picture {
+  return {
+    data: Buffer.concat(samples.slice(starts[frame], frame + 1)),
+    properties: [{ type: 'ispe', body: fullBox(long(width), long(height)) }, ...properties],
+  };
+}
+
+/** Returns a track in AV1, or `null` for one of anything else, such as sound or depths. */
+function trackIn(trak: Buffer, file: Buffer, limits: InputLimits): Track | null {
+  const media = boxIn(trak, 'mdia');
+  const table = boxIn(boxIn(media, 'minf'), 'stbl');
+  const entry = [...boxesIn(boxIn(table, 'stsd').subarray(8))].find(({ type }) => type === 'av01')?.body;
+  if (!entry) return null;
+  const own = [...boxesIn(entry.subarray(78))];
+  const isMask = boxIn(media, 'hdlr').toString('latin1', 8, 12) === 'auxv';
+  const auxiliary = own.find(({ type }) => type === 'auxi')?.body.toString('latin1', 4);
+  if (isMask && auxiliary !== MASK) return null;
+  const [width, height] = [entry.readUInt16BE(24), entry.readUInt16BE(26)];
+  const count = boxIn(table, 'stsz').readUInt32BE(8);
+  checkLimits({ width, height, frames: count }, limits);
+  const head = boxIn(trak, 'tkhd');
+  const properties = own.filter(({ type }) => KEPT.includes(type));
+  if (isMask) properties.push({ type: 'auxC', body: fullBox(Buffer.from(MASK, 'latin1')) });
+  const [, , scale] = numbersIn(boxIn(media, 'mdhd'));
+  return {
+    id: numbersIn(head)[2],
+    maskOf: isMask ? boxIn(boxIn(trak, 'tref'), 'auxl').readUInt32BE(0) : null,
+    ...{ width, height, properties },
+    samples: samplesIn(table, count, file),
+    starts: startsIn(boxIn(table, 'stss'), count),
+    delays: delaysIn(boxIn(table, 'stts'), count).map((delay) => Math.round((delay * 1000) / scale)),
+    loop: loopOf(boxIn(boxIn(trak, 'edts'), 'elst'), numbersIn(head)[4]),
+  };
+}
+
+/** Returns the numbers of a header, of which the times and durations have 64 bits in version 1. */
+function numbersIn(head: Buffer) {
+  let at = 4;
+  const long = () => {
+    at += 4;
+    return head.readUInt32BE(at - 4);
+  };
+  const time = () => (head[0] === 1 ? long() * 2 ** 32 : 0) + long();
+  return [time(), time(), long(), long(), time()] as const;
+}
+
+/** Returns the samples, which are parts of the file and together no larger (sections 8.6.1 and 8.7). */
+function samplesIn(table: Buffer, count: number, file: Buffer): Buffer[] {
+  const [sizes, runs, short, long] = ['stsz', 'stsc', 'stco', 'co64'].map((type) => boxIn(table, type)) as [
+    Buffer,
+    Buffer,
+    Buffer,
+    Buffer,
+  ];
+  const same = sizes.readUInt32BE(4);
+  const samples: Buffer[] = [];
+  let [left, run, chunk] = [file.length, 0, 0];
+  while (samples.length < count) {
+    const from =
+      long.length > 0 ? Number(long.readBigUInt64BE(8 + 8 * chunk)) : short.readUInt32BE(8 + 4 * chunk);
+    chunk++;
+    if (run + 1 < runs.readUInt32BE(4) && runs.readUInt32BE(20 + 12 * run) === chunk) run++;
+    let at = from;
+    for (let some = runs.readUInt32BE(12 + 12 * run); some > 0 && samples.length < count; some--) {
+      const size = same || sizes.readUInt32BE(12 + 4 * samples.length);
+      left -= size;
+      if (left < 0) throw damaged();
+      samples.push(file.subarray(at, at + size));
+      at += size;
+    }
+  }
+  return samples;
+}
+
+/** Returns for each sample the last key frame up to it. Without a list of them, each is one (section 8.6.2). */
+function startsIn(list: Buffer, count: number): number[] {
+  if (list.length === 0) return Array.from({ length: count }, (_, sample) => sample);
+  const starts = new Array<number>(count).fill(0);
+  for (let entry = 0; entry < list.readUInt32BE(4); entry++) {
+    const sample = list.readUInt32BE(8 + 4 * entry) - 1;
+    if (sample >= 0 && sample < count) starts[sample] = sample;
+  }
+  for (let sample = 1; sample < count; sample++) starts[sample] ||= starts[sample - 1] as number;
+  return starts;
+}
+
+/** Returns how long each sample is shown, in the time scale of its track (section 8.6.1.2). */
+function delaysIn(list: Buffer, count: number): number[] {
+  const delays: number[] = [];
+  for (let at = 8; delays.length < count; at += 8) {
+    const some = Math.min(list.readUInt32BE(at), count - delays.length);
+    for (let sample = 0; sample < some; sample++) delays.push(list.readUInt32BE(at + 4));
+  }
+  return delays;
+}
+
+/** Returns how many times a track is played (section 8.6.6, with the flag of repeated edits); 0: forever, as without edits. */
+function loopOf(edits: Buffer, duration: number): number {
+  if (edits.length === 0) return 0;
+  if (((edits[3] ?? 0) & 1) === 0) return 1;
+  const once = edits[0] === 1 ? Number(edits.readBigUInt64BE(8)) : edits.readUInt32BE(8);
+  const isEndless = duration === 2 ** 32 - 1 || duration === 2 ** 64;
+  return isEndless || once === 0 ? 0 : Math.min(65_535, Math.ceil(duration / once));
+}

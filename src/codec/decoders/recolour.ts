@@ -1,0 +1,37 @@
+import { INPUT, type Metadata, type SharpConstructor } from '../convert/sharp.ts';
+import { type Cicp, isPlain, toSrgb } from './cicp.ts';
+import { writePng } from './png.ts';
+
+/**
+ * Converts a still picture whose colours are given by codes rather than a profile, or that is `narrow`, to a PNG in sRGB,
+ * upright and with its EXIF. Returns `null` if sharp reads the colours correctly itself.
+ */
+export async function recoloured(
+  input: string | Buffer,
+  { depth, bitsPerSample, hasAlpha, exif }: Metadata,
+  { cicp, narrow }: { cicp: Cicp | null; narrow: boolean },
+  sharp: SharpConstructor,
+): Promise<Buffer | null> {
+  if (!narrow && (cicp === null || isPlain(cicp))) return null;
+  const isDeep = depth === 'ushort';
+  // If there is also a profile, the codes take precedence.
+  const whole = sharp(input, INPUT).autoOrient().keepIccProfile();
+  const stretched = narrow ? whole.linear(...stretch(bitsPerSample ?? 8, isDeep ? 65_535 : 255)) : whole;
+  const opened = stretched.ensureAlpha();
+  const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
+  const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
+  const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
+  const { width, height } = info;
+  const pixels = toSrgb(numbers, cicp ?? { primaries: SRGB, transfer: SRGB_CURVE });
+  return writePng({ pixels, width, height, hasAlpha, exif });
+}
+
+/** The codes of sRGB. */
+const [SRGB, SRGB_CURVE] = [1, 13];
+
+/** Returns factor and offset that make black and white, 16 and 235 in 8 bits, the ends of the range. */
+function stretch(bits: number, most: number): [factor: number, offset: number] {
+  const [black, white, top] = [16, 235, 256].map((level) => level << (bits - 8)) as [number, number, number];
+  const factor = (top - 1) / (white - black);
+  return [factor, (-black / (top - 1)) * most * factor];
+}

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
+import sharp from 'sharp';
+import { parseHeader } from '../../src/codec/convert/header.ts';
+import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { avifSequence } from '../support/images/avif-sequence.ts';
+
+/** Three frames in the colours of `images.ts`, of which the first alone is a key frame; made by libavif. */
+const file = await readFile('test/fixtures/moving.avif');
+const COLOURS = [
+  [220, 30, 30],
+  [30, 200, 30],
+  [30, 30, 220],
+] as const;
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({ sandbox: 'require', workers: 1 });
+});
+afterAll(() => bench.stop());
+
+/** Returns the middle of each frame. */
+async function middles(bytes: Buffer): Promise<number[][]> {
+  const { pages = 1 } = await sharp(bytes).metadata();
+  return Promise.all(
+    Array.from({ length: pages }, async (_, page) => {
+      const { data, info } = await sharp(bytes, { page }).raw().toBuffer({ resolveWithObject: true });
+      const at = (Math.floor(info.height / 2) * info.width + info.width / 2) * info.channels;
+      return [...data.subarray(at, at + info.channels)];
+    }),
+  );
+}
+
+function expectNear(found: readonly number[][], colours: readonly (readonly number[])[]): void {
+  const off = colours.map((colour, frame) => colour.map((value, at) => value - (found[frame]?.[at] ?? 999)));
+  expect(Math.max(...off.flat().map(Math.abs))).toBeLessThan(3);
+  expect(found.length).toBe(colours.length);
+}
+
+test('an animated AVIF keeps its frames, of which each builds on those before it', async () => {
+  const { bytes, frames, width, height } = await bench.convert(file);
+  expect({ frames, width, height }).toEqual({ frames: 3, width: 48, height: 32 });
+  expectNear(await middles(bytes), COLOURS);
+});
+
+test('an animated AVIF keeps its delays, its repetitions and its mask', async () => {
+  const moving = await avifSequence({
+    frames: COLOURS,
+    opacity: [255, 128, 0],
+    delays: [100, 200, 300],
+    edits: { repeats: true, times: 4 },
+  });
+  const { bytes, original } = await bench.convert(moving, { format: 'auto' });
+  expect(original.format).toBe('avif');
+  expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp', delay: [100, 200, 300], loop: 4 });
+  expectNear(
+    (await middles(bytes)).map((colour) => colour.slice(3)),
+    [[255], [128], [0]],
+  );
+});
+
+test.each([
+  ['without a list of edits', undefined, 0],
+  ['with edits that are not repeated', { repeats: false, times: 3 }, 1],
+])('an animated AVIF %s is played as browsers do', async (_, edits, loop) => {
+  const moving = await avifSequence({ frames: COLOURS, ...(edits && { edits }) });
+  expect(await sharp((await bench.convert(moving)).bytes).metadata()).toMatchObject({ loop });
+});
+
+test('its size is known before it is decoded, though it has no still picture', async () => {
+  expect(parseHeader(await avifSequence({ frames: COLOURS }))?.size).toEqual({ width: 16, height: 8 });
+});
+
+test('a format without animations gets the first frame, and says so', async () => {
+  const made = await bench.convert(file, { format: 'jpeg' });
+  expect(made.warnings.map(({ code }) => code)).toEqual(['frames_dropped']);
+  expectNear(await middles(made.bytes), COLOURS.slice(0, 1));
+});
+
+test('frames that build on too many are refused, unless there are key frames between them, or one is enough', async () => {
+  const frames = new Array<(typeof COLOURS)[0]>(500).fill(COLOURS[0]);
+  const sized = { frames, size: [100, 52] } as const;
+  const long = await avifSequence({ ...sized, keys: [1] });
+  await expect(bench.convert(long)).rejects.toMatchObject({
+    code: 'image_limit',
+    message: expect.stringMatching(/500 frames .* build on each other/),
+  });
+  await expect(bench.convert(long, { format: 'jpeg' })).resolves.toMatchObject({ frames: 1 });
+  const keys = Array.from({ length: 50 }, (_, index) => index * 10 + 1);
+  await expect(bench.convert(await avifSequence({ ...sized, keys }))).resolves.toMatchObject({ width: 100 });
+});
+
+test.each([
+  ['more samples than the limit allows', { count: 4_000_000_000 }, 'image_limit'],
+  ['more samples than its tables list', { count: 9 }, 'undecodable_image'],
+  ['samples that are empty', { sizes: [0, 0, 0] }, 'undecodable_image'],
+  ['frames of a smaller size', { told: [8, 4] as const }, 'undecodable_image'],
+  ['samples beyond its end', { sizes: [200, 200, 1_000_000] }, 'undecodable_image'],
+  ['frames of another size', { told: [20, 10] as const }, 'undecodable_image'],
+  [
+    'samples that are larger than it together',
+    { frames: Array(9).fill(COLOURS).flat(), overlapping: true },
+    'undecodable_image',
+  ],
+  ['no samples', { count: 0 }, 'undecodable_image'],
+  ['delays for fewer frames', { delays: [100] }, 'undecodable_image'],
+])('an animated AVIF with %s is refused', async (_, fault, code) => {
+  const broken = await avifSequence({ frames: COLOURS, ...fault });
+  await expect(bench.convert(broken)).rejects.toMatchObject({ code });
+});
