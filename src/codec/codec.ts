@@ -186,7 +186,8 @@ export function createCodec(options: CodecOptions): Codec {
     admit: (client) => admit(client, 0),
     stats: () => ({ ...pool.counts(), ...admission.counts() }),
     ready() {
-      pool.begin();
+      // One shows how all will run.
+      pool.wake(1);
       return awaited.promise;
     },
     async close() {

@@ -46,10 +46,10 @@ export async function openCodec({
   return observeCodec(plainCodec, metrics, now);
 }
 
-/** The log already says what is missing. */
+/** The log already says why. */
 function refuse(cause: unknown): never {
   const message =
-    'IMAGE_SANDBOX=require needs a sandbox that is not available; the log says what is missing.';
+    'IMAGE_SANDBOX=require, but no conversion process starts with the whole sandbox. The log says why; picpool doctor says what is needed.';
   throw new AppError('unavailable', inEnglish(message), { cause });
 }
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { privatePhoto } from '../support/images/images.ts';
 import { ATTEMPTS, NEEDED } from '../support/sandbox/attempts.ts';
-import { COMMANDS, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { COMMANDS, logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const system = await bunRuntime.system();
 /** Kernels without the means are told by `picpool doctor`; there is nothing to hold then. */
@@ -101,23 +103,31 @@ withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
     async (calls, asked, text) => {
       const env = { SERVICES: 'image', IMAGE_SANDBOX: asked };
       const server = await startServer(runtime, env, undefined, under(calls));
-      const body = new Uint8Array(await privatePhoto('jpeg'));
-      expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body })).status).toBe(201);
+      expect(server.stderr()).toContain(`sandbox     ${text};`);
       const metrics = await (await fetch(`${server.url}/metrics`)).text();
       expect(metrics).toContain(`picpool_conversion_sandbox{state="${text.split(' ')[0]}"} 1`);
-      expect(server.stderr()).toContain(`sandbox     ${text};`);
+      expect(metrics).toContain('picpool_conversion_worker_starts_total 1\n');
+      const body = new Uint8Array(await privatePhoto('jpeg'));
+      expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body })).status).toBe(201);
       await server.stop();
     },
   );
 
-  test.each([LANDLOCK, 'prlimit64'])(
-    'whose profile refuses "%s" does not start where the whole sandbox is required',
-    async (calls) => {
-      const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require' };
-      await expect(startServer(runtime, env, undefined, under(calls))).rejects.toThrow(
-        'IMAGE_SANDBOX=require',
-      );
-    },
+  test.each([
+    [LANDLOCK, 'files'],
+    ['prlimit64', 'memory'],
+  ])('whose profile refuses "%s" does not start if "%s" is required; log and doctor say so', (calls, part) =>
+    withFolder(async (folder) => {
+      const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require', DATA_DIR: folder };
+      const log = join(folder, 'log');
+      const start = startServer(runtime, env, folder, [...under(calls), ...logInto(log)]);
+      await expect(start).rejects.toThrow('IMAGE_SANDBOX=require');
+      expect(await Bun.file(log).text()).toContain(`"stderr":"${part}: `);
+      const doctor = Bun.spawnSync([...under(calls), ...COMMANDS[runtime], 'doctor'], {
+        env: { ...process.env, ...env },
+      });
+      expect(`${doctor.stdout}`).toContain(`FAIL  image conversion   sandbox: partial (without: ${part})`);
+    }),
   );
 });
 

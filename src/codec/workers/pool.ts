@@ -66,7 +66,7 @@ export class ProcessPool<T extends Task> {
   #failedStarts = 0;
   #backOff: { until: number; timer: ReturnType<typeof setTimeout> } | null = null;
   #missing: readonly string[] | null | undefined;
-  /** How many workers are kept: none, until it begins or wakes. */
+  /** How many workers are kept: none, until it is woken. */
   #wanted = 0;
   #hasBeenReady = false;
   #closed = false;
@@ -75,15 +75,9 @@ export class ProcessPool<T extends Task> {
     this.#options = options;
   }
 
-  /** Starts one worker, whose state shows how all will run. */
-  begin(): void {
-    this.#wanted ||= 1;
-    this.#fill();
-  }
-
-  /** Starts missing workers and hands out tasks. */
-  wake(): void {
-    this.#wanted = this.#options.processes;
+  /** Starts missing workers, up to that many, and hands out tasks. */
+  wake(wanted = this.#options.processes): void {
+    this.#wanted = Math.max(this.#wanted, wanted);
     this.#fill();
   }
 

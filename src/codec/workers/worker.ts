@@ -34,7 +34,7 @@ export async function runConvertWorker(sandbox: Sandbox | null = null): Promise<
   console.log = console.error;
   await loadSharp();
   const missing = sandbox ? [...sandbox.missing, ...confine(sandbox.system, sandbox.memoryBytes)] : undefined;
-  if (sandbox?.must && missing?.length) throw new Error(`The sandbox lacks ${missing}.`);
+  if (sandbox?.must && missing?.length) process.exit(1);
   const seen = isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
