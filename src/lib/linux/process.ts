@@ -24,7 +24,8 @@ export function limit(resource: Resource, most: number, { call, arch }: System):
 export function memoryInUse(system: System): (field: 'VmData' | 'VmSize') => number {
   const { call, arch } = system;
   const file = must('openat of status', openPath('/proc/self/status', 0, system));
-  const bytes = new Uint8Array(16_384);
+  // The groups come before the memory, and may be 65,536.
+  const bytes = new Uint8Array(2 ** 20);
   must('read of status', call(required('read', arch), file, bytes, bytes.length));
   call(required('close', arch), file);
   const status = new TextDecoder().decode(bytes);
