@@ -16,7 +16,6 @@ import { createInFlight, createLimits, createPatience } from './http/limits.ts';
 import { describeFindings } from './http/system-routes.ts';
 import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
-import type { System } from './lib/linux/system.ts';
 import type { Log } from './lib/logger.ts';
 import { lowFileLimit } from './lib/open-files.ts';
 import type { RateLimiter } from './lib/rate-limiter.ts';
@@ -58,7 +57,7 @@ export async function start(
   await openDataFolder(config, log);
   const mayWait = recordsAdapter(config.METADATA_URL).shared;
   return whenStoresAnswer({
-    open: () => openHouse({ runtime, config, log, env, system }),
+    open: () => openHouse({ runtime, config, log, env }),
     listen: (handle) => listen(runtime, handle, config),
     isAway: (error) => mayWait && isPassing(error),
     clock: systemClock,
@@ -76,11 +75,10 @@ interface Foundation {
   config: Config;
   log: Log;
   env: Environment;
-  system: System | null;
 }
 
 /** Opens the stores and creates the services. If that fails, closes everything and rejects. */
-async function openHouse({ runtime, config, log, env, system }: Foundation): Promise<House> {
+async function openHouse({ runtime, config, log, env }: Foundation): Promise<House> {
   const access = { runtime, credentials: credentialsOf(config), folder: temporaryFolder(config), log };
   const { METADATA_URL, METADATA_READ_URL, BLOBS_URL, LIMITS_URL } = config;
   await requireStoreUrls({ METADATA_URL, METADATA_READ_URL, BLOBS_URL, LIMITS_URL });
@@ -111,7 +109,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     await removeMarks(opened.state, log).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
     const { stores, blocks, audit, metrics, now } = operations;
-    const parts = { web, runtime, config, env, stores, log, operations, system };
+    const parts = { web, runtime, config, env, stores, log, operations };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
     }

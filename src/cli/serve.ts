@@ -63,7 +63,9 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const server = await start(runtime, config, log, env).catch(refuse);
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   onSignal = resolve;
-  const facts = factsOf(server, config);
+  // A conversion process takes 0.2 s to start, during which the server already answers.
+  const sandbox = await Promise.race([server.sandbox, signalled.then(() => null)]);
+  const facts = { ...factsOf(server, config), ...(sandbox !== null && { sandbox }) };
   const program = `${runtime.name} ${runtime.version}`;
   if (config.LOG_FORMAT === 'json') log('info', 'started', { version: VERSION, runtime: program, ...facts });
   else {
@@ -79,13 +81,12 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
 }
 
 /** Returns what is said of a server that has started, by name. */
-function factsOf({ url, addresses, sandbox, waits }: RunningServer, config: Config): Record<string, string> {
+function factsOf({ url, addresses, waits }: RunningServer, config: Config): Record<string, string> {
   return {
     listening: url,
     services: config.SERVICES.join(', '),
     records: masked('METADATA_URL', config.METADATA_URL) + (waits ? ' (not responding; waiting for it)' : ''),
     images: masked('BLOBS_URL', config.BLOBS_URL),
-    ...(sandbox !== null && { sandbox }),
     API: `${url}/docs (${url}/openapi.json)`,
     ...addresses,
   };

@@ -39,7 +39,7 @@ export interface Codec {
    */
   admit(client: string): void;
   stats(): CodecStats;
-  /** Starts the workers. Resolves when one can take work. Rejects with `unavailable` if none can be started. */
+  /** Starts a worker. Resolves when it can take work. Rejects with `unavailable` if none can be started. */
   ready(): Promise<void>;
   /** Kills all workers. Running and waiting jobs are rejected with `unavailable`. */
   close(): Promise<void>;
@@ -95,7 +95,7 @@ export interface CodecOptions {
   now: () => number;
 }
 
-/** Creates the codec. Nothing is started before the first conversion. */
+/** Creates the codec. Nothing is started before `ready` or the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
   const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
   const limits = { maxPixels, maxFrames, heic };
@@ -186,7 +186,8 @@ export function createCodec(options: CodecOptions): Codec {
     admit: (client) => admit(client, 0),
     stats: () => ({ ...pool.counts(), ...admission.counts() }),
     ready() {
-      pool.wake();
+      // One shows how all will run.
+      pool.wake(1);
       return awaited.promise;
     },
     async close() {

@@ -3,7 +3,7 @@ import { access, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { createCodec } from '../codec/codec.ts';
+import { type CodecStats, createCodec } from '../codec/codec.ts';
 import { PARTS, sandboxState } from '../codec/sandbox/report.ts';
 import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
 import type { Config, Environment } from '../config.ts';
@@ -125,7 +125,8 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
 async function convertPixel({ config, env, runtime }: Patient, folder: string): Promise<Finding[]> {
   const codec = createCodec({
     folder: join(folder, 'work'),
-    sandbox: config.IMAGE_SANDBOX,
+    // Where a part is unavailable, `require` would not say which.
+    sandbox: config.IMAGE_SANDBOX === 'require' ? 'on' : config.IMAGE_SANDBOX,
     command: runtime.selfCommand(),
     env,
     workers: 1,
@@ -140,7 +141,7 @@ async function convertPixel({ config, env, runtime }: Patient, folder: string): 
     await writeFile(input, Buffer.from(PIXEL, 'base64'));
     const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
     await within(CONVERT_LIMIT_MS, codec.convert(job, { client: 'doctor' }));
-    return [ok('a PNG became a WebP'), memoryFinding(config), sandboxFinding(config, codec.stats().missing)];
+    return [ok('a PNG became a WebP'), memoryFinding(config), sandboxFinding(config, codec.stats())];
   } finally {
     await codec.close();
   }
@@ -155,7 +156,7 @@ function memoryFinding({ IMAGE_WORKERS }: Config): Finding {
   return warn(text, advice);
 }
 
-function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
+function sandboxFinding({ IMAGE_SANDBOX }: Config, { missing }: CodecStats): Finding {
   const { state, text } = sandboxState(missing);
   if (state === 'full') return ok('sandbox: full');
   const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));
@@ -163,7 +164,7 @@ function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | 
     IMAGE_SANDBOX === 'off'
       ? 'A bug in a decoder could read data and keys; set IMAGE_SANDBOX=on.'
       : `A bug in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
-  return warn(`sandbox: ${text}`, advice);
+  return (IMAGE_SANDBOX === 'require' ? fail : warn)(`sandbox: ${text}`, advice);
 }
 
 /**

@@ -30,11 +30,11 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   }
   metrics.gauge({
     name: 'picpool_conversion_sandbox',
-    help: 'State of the conversion sandbox: full, partial or none. Absent before the first conversion.',
+    help: 'State of the conversion sandbox: full, partial or none. Absent before a conversion process is ready.',
     labelNames: ['state'],
     read() {
-      const { started, missing } = codec.stats();
-      return started === 0 ? [] : [{ labels: [sandboxState(missing).state], value: 1 }];
+      const { missing } = codec.stats();
+      return missing === undefined ? [] : [{ labels: [sandboxState(missing).state], value: 1 }];
     },
   });
   return {

@@ -1,14 +1,12 @@
-import { platform } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Codec, createCodec } from '../codec/codec.ts';
-import { lackingMeans, sandboxState } from '../codec/sandbox/report.ts';
+import { sandboxState } from '../codec/sandbox/report.ts';
 import { capacityOf, describeCapacity } from '../codec/workers/capacity.ts';
 import { createBudget } from '../codec/workers/price.ts';
 import { removeOldWorkspaces } from '../codec/workers/workspace.ts';
 import type { Config } from '../config.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import { observeCodec } from '../image/metrics.ts';
-import type { System } from '../lib/linux/system.ts';
 import type { Parts } from './feature.ts';
 
 type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
@@ -48,22 +46,20 @@ export async function openCodec({
   return observeCodec(plainCodec, metrics, now);
 }
 
-/** The log already says what is missing. */
+/** The log already says why. */
 function refuse(cause: unknown): never {
   const message =
-    'IMAGE_SANDBOX=require needs a sandbox that is not available; the log says what is missing.';
+    'IMAGE_SANDBOX=require, but no conversion process starts with the whole sandbox. The log says why; picpool doctor says what is needed.';
   throw new AppError('unavailable', inEnglish(message), { cause });
 }
 
-/** Returns what the start message says; if a worker finds a difference in the sandbox, the log reports it. */
-export function expectedConversions(config: Config, system: System | null): string {
+/** Returns what the start message says, once a worker has shown what it gets. Never rejects. */
+export async function describeConversions(config: Config, codec: Codec): Promise<string> {
   const capacity = describeCapacity(capacityOf(config.IMAGE_WORKERS));
-  return `${expectedSandbox(config.IMAGE_SANDBOX, system)}; ${capacity}`;
-}
-
-function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
-  if (asked === 'off') return 'none (IMAGE_SANDBOX=off)';
-  // On Deno the server itself may not make system calls, but its workers may.
-  if (!system && platform() === 'linux') return 'requested; the log shows what is missing';
-  return sandboxState(lackingMeans(system)).text;
+  if (config.IMAGE_SANDBOX === 'off') return `none (IMAGE_SANDBOX=off); ${capacity}`;
+  const state = await codec.ready().then(
+    () => sandboxState(codec.stats().missing).text,
+    () => 'unknown, because no conversion process starts (the log says why)',
+  );
+  return `${state}; ${capacity}`;
 }

@@ -6,7 +6,6 @@ import type { FindingSource } from '../findings/finding.ts';
 import { answering } from '../findings/readiness.ts';
 import { systemClock } from '../lib/clock.ts';
 import { within } from '../lib/deadline.ts';
-import type { System } from '../lib/linux/system.ts';
 import type { Log } from '../lib/logger.ts';
 import type { HttpServer, Runtime } from '../runtime/runtime.ts';
 import type { Operations } from './operations.ts';
@@ -18,8 +17,6 @@ export interface Parts {
   config: Config;
   /** Conversion processes get only the harmless part of it. */
   env: Environment;
-  /** System calls of Linux, if there are any. */
-  system: System | null;
   stores: Stores;
   log: Log;
   operations: Operations;
@@ -34,8 +31,8 @@ export interface RunningFeature extends Feature {
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
   addresses?: Record<string, string>;
-  /** How conversions are sandboxed, as far as it is known at the start. */
-  sandbox?: string;
+  /** How conversions are sandboxed, once a process for them has started. Never rejects. */
+  sandbox?: Promise<string>;
   /** What moderators see of its pictures. */
   pictures?: ModeratedPictures;
   /** Ends endless responses. */

@@ -21,7 +21,7 @@ import type { Log } from '../lib/logger.ts';
 import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/watch.ts';
-import { openCodec } from './codec.ts';
+import { describeConversions, openCodec } from './codec.ts';
 import { localFolders, temporaryFolder } from './data-folder.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
@@ -112,6 +112,7 @@ export async function openImageHost(
     reviews,
     limits,
     folder,
+    sandbox: describeConversions(config, codec),
     requireRoom: () => quota.admit(1),
     start() {
       if (!paired) void pairLater(pair, stopping.signal);

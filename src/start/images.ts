@@ -22,7 +22,6 @@ import type { RateLimiter } from '../lib/rate-limiter.ts';
 import type { Rates } from '../lib/rates.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
 import { ownAddresses } from './checker.ts';
-import { expectedConversions } from './codec.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { openImageHost } from './image-host.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
@@ -32,7 +31,6 @@ export async function startImages({
   runtime,
   config,
   env,
-  system,
   stores,
   log,
   web,
@@ -41,7 +39,7 @@ export async function startImages({
   const { onRefused, now } = operations;
   const basePath = web.path + config.IMAGE_BASE_PATH;
   const host = await openImageHost({ runtime, config, env, stores, log, operations }, basePath);
-  const { service, albums, reviews, limits, folder } = host;
+  const { service, albums, reviews, limits, folder, sandbox } = host;
   const { limiter } = stores;
   const looks = createLookIndex(stores.images, now);
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
@@ -49,7 +47,7 @@ export async function startImages({
   return {
     name: 'Image host',
     basePath: config.IMAGE_BASE_PATH,
-    sandbox: expectedConversions(config, system),
+    sandbox,
     routes: [
       ...imageRoutes({
         service,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -50,12 +50,15 @@ test('a form is taken in as a file', async () => {
   }
 });
 
-test('a conversion process with the permissions it is given converts, and says how much memory it takes', async () => {
+test('a conversion process with the permissions it is given converts in its sandbox, and says how much memory it takes', async () => {
   await withFolder(async (folder) => {
-    const [input, output] = [join(folder, 'in'), join(folder, 'out')];
+    const [input, output] = [join(folder, 'in'), join(folder, 'made', 'out')];
+    await mkdir(join(folder, 'made'));
     await writeFile(input, await photo(2000, 1500));
+    await writeFile(output, '');
     const [program = '', ...args] = denoRuntime.selfCommand();
-    const worker = spawn(program, [...args, 'convert-worker'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const words = [...args, 'convert-sandbox', folder, String(2 ** 31)];
+    const worker = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
     const job = { input, output, format: 'avif', stripExif: true, maxWidth: 4096 };
     worker.stdin.write(
       `${JSON.stringify({ id: 1, job, limits: { maxPixels: 1e8, maxFrames: 1, heic: true } })}\n`,

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { landlockVersion } from '../../src/lib/linux/landlock.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { type Farm, startFarm } from '../support/farm/farm.ts';
 import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
@@ -10,6 +12,8 @@ import { startServer } from '../support/servers/server-process.ts';
 import { sharedS3 } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
+const system = await bunRuntime.system();
+const withMeans = system !== null && landlockVersion(system) >= 3;
 let farm: Farm;
 let judge: JudgeServer;
 let task: string;
@@ -63,6 +67,7 @@ for (const [where, layout] of RUNS) {
           PROXY_WITNESSES: 'none',
           PROXY_SOURCES: 'http://127.0.0.1:9/',
           IMAGE_WORKERS: '1',
+          IMAGE_SANDBOX: withMeans ? 'require' : 'on',
           ...(s3 && {
             BLOBS_URL: s3.url,
             AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,

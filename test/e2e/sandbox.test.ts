@@ -1,25 +1,28 @@
 import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { privatePhoto } from '../support/images/images.ts';
 import { ATTEMPTS, NEEDED } from '../support/sandbox/attempts.ts';
-import { startServer } from '../support/servers/server-process.ts';
+import { COMMANDS, logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const system = await bunRuntime.system();
 /** Kernels without the means are told by `picpool doctor`; there is nothing to hold then. */
 const withMeans = system !== null && landlockVersion(system) >= 3 ? describe : describe.skip;
 const isRoot = process.geteuid?.() === 0;
 const NOBODY = 65_534;
+const RUNTIMES: RuntimeName[] = ['bun', 'deno'];
 
 interface Outcome {
   attempt: string;
   outcome: string;
 }
 
-/** Runs the attempts in workers of a server of its own. */
-async function tried(attempts: readonly string[], { sandbox = 'require', as = [] as string[] } = {}) {
-  const host = Bun.spawn([...as, process.execPath, 'test/support/sandbox/host.ts', sandbox, ...attempts], {
+/** Runs the attempts in workers of a server of its own; `program`: what runs it, before its script. */
+async function tried(program: readonly string[], attempts: readonly string[], sandbox = 'require') {
+  const host = Bun.spawn([...program, 'test/support/sandbox/host.ts', sandbox, ...attempts], {
     env: { PATH: process.env.PATH ?? '', HOME: tmpdir() },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -34,26 +37,29 @@ async function tried(attempts: readonly string[], { sandbox = 'require', as = []
 const succeeded = (outcomes: readonly Outcome[]) =>
   outcomes.filter(({ outcome }) => outcome === 'succeeded').map(({ attempt }) => attempt);
 
-withMeans('a worker that a picture has taken over', () => {
+withMeans.each(RUNTIMES)('on %s, a worker that a picture has taken over', (runtime) => {
+  const program = COMMANDS[runtime].slice(0, -1);
   const users: [string, string[], boolean][] = [
     ['as the user of these tests', [], true],
     ['of a server that root has started as another user', asNobody(), isRoot],
   ];
   for (const [who, as, possible] of users) {
     test.skipIf(!possible)(`${who} gets out in none of the ways that it tries`, async () => {
-      const { outcomes, missing, user } = await tried(['needed', 'all'], { as });
+      const { outcomes, missing, user } = await tried([...as, ...program], ['needed', 'all']);
       expect(missing).toEqual([]);
       expect(user).toBe(as.length > 0 ? NOBODY : (process.geteuid?.() ?? -1));
       expect(outcomes).toHaveLength(Object.keys(NEEDED).length + Object.keys(ATTEMPTS).length);
       expect(succeeded(outcomes)).toEqual(Object.keys(NEEDED));
-      expect(outcomes.filter(({ outcome }) => !/^(succeeded|refused)/.test(outcome))).toEqual([]);
+      const odd = outcomes.filter(({ outcome }) => !/^(succeeded|refused)/.test(outcome));
+      // The signal of the limit ends Deno.
+      expect(odd.map(({ attempt }) => attempt)).toEqual(runtime === 'deno' ? ['fill the disk'] : []);
     });
   }
 
   test('does not outlive its deadline, or take more memory than it may; each costs its job alone', async () => {
     const [late, full] = await Promise.all([
-      tried(['outlive the deadline', 'read its input']),
-      tried(['fill the memory', 'read its input']),
+      tried(program, ['outlive the deadline', 'read its input']),
+      tried(program, ['fill the memory', 'read its input']),
     ]);
     expect(late.outcomes[0]?.outcome).toStartWith('The image could not be converted within');
     expect(full.outcomes[0]?.outcome).toMatch(/memory|refused|decoder fail/);
@@ -75,37 +81,58 @@ withMeans('a worker that a picture has taken over', () => {
       'signal the server',
       'slow the server down',
       'read the environment of the server',
+      'take more memory than its limit',
     ];
-    const { outcomes } = await tried(ways, { sandbox: 'off' });
+    const { outcomes } = await tried(program, ways, 'off');
     expect(succeeded(outcomes)).toEqual(ways);
   });
 });
 
-withMeans('a server whose profile refuses parts of the sandbox', () => {
+withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
   const LANDLOCK = 'landlock_create_ruleset,landlock_add_rule,landlock_restrict_self';
-  const under = (calls: string) => [process.execPath, 'test/support/sandbox/under-profile.ts', calls];
+  const under = (calls: string) =>
+    calls ? [process.execPath, 'test/support/sandbox/under-profile.ts', calls, '/usr/bin/env'] : [];
 
   test.each([
-    [LANDLOCK, 'partial (without: files)'],
-    [`${LANDLOCK},seccomp`, 'partial (without: files, network, programs)'],
-  ])('says so and converts all the same', async (calls, text) => {
-    const server = await startServer('bun', { SERVICES: 'image' }, undefined, under(calls));
-    expect(server.stderr()).toContain(`sandbox     ${text}`);
-    const body = new Uint8Array(await privatePhoto('jpeg'));
-    expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body })).status).toBe(201);
-    const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    expect(metrics).toContain('picpool_conversion_sandbox{state="partial"} 1');
-    await server.stop();
-  });
+    ['', 'require', 'full'],
+    ['landlock_restrict_self', 'on', 'partial (without: files)'],
+    [`${LANDLOCK},seccomp`, 'on', 'partial (without: files, network, programs)'],
+    ['prlimit64', 'on', 'partial (without: memory)'],
+  ])(
+    'whose profile refuses "%s" and whose sandbox is "%s" says "%s", and converts',
+    async (calls, asked, text) => {
+      const env = { SERVICES: 'image', IMAGE_SANDBOX: asked };
+      const server = await startServer(runtime, env, undefined, under(calls));
+      expect(server.stderr()).toContain(`sandbox     ${text};`);
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      expect(metrics).toContain(`picpool_conversion_sandbox{state="${text.split(' ')[0]}"} 1`);
+      expect(metrics).toContain('picpool_conversion_worker_starts_total 1\n');
+      const body = new Uint8Array(await privatePhoto('jpeg'));
+      expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body })).status).toBe(201);
+      await server.stop();
+    },
+  );
 
-  test('does not start where the whole sandbox is required', async () => {
-    const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require' };
-    await expect(startServer('bun', env, undefined, under(LANDLOCK))).rejects.toThrow(
-      'IMAGE_SANDBOX=require',
-    );
-  });
+  test.each([
+    [LANDLOCK, 'files'],
+    ['prlimit64', 'memory'],
+  ])('whose profile refuses "%s" does not start if "%s" is required; log and doctor say so', (calls, part) =>
+    withFolder(async (folder) => {
+      const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require', DATA_DIR: folder };
+      const log = join(folder, 'log');
+      const start = startServer(runtime, env, folder, [...under(calls), ...logInto(log)]);
+      await expect(start).rejects.toThrow('IMAGE_SANDBOX=require');
+      expect(await Bun.file(log).text()).toContain(`"stderr":"${part}: `);
+      const doctor = Bun.spawnSync([...under(calls), ...COMMANDS[runtime], 'doctor'], {
+        env: { ...process.env, ...env },
+      });
+      expect(`${doctor.stdout}`).toContain(`FAIL  image conversion   sandbox: partial (without: ${part})`);
+    }),
+  );
 });
 
 function asNobody(): string[] {
-  return ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
+  // As many as of a user of a large directory.
+  const groups = Array.from({ length: 3000 }, (_, index) => 1e9 + index);
+  return ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, `--groups=${groups}`];
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { LAUNCH_FILTER, workerFilter } from '../../src/codec/sandbox/policy.ts';
 import { sandboxState } from '../../src/codec/sandbox/report.ts';
+import { restrict } from '../../src/lib/linux/landlock.ts';
 import { numberOf } from '../../src/lib/linux/numbers.ts';
 import { assemble, type Filter } from '../../src/lib/linux/seccomp.ts';
+import type { System } from '../../src/lib/linux/system.ts';
 
 const ARCH = { x64: 0xc000003e, arm64: 0xc00000b7 };
 const ALLOW = 0x7fff0000;
@@ -74,6 +76,21 @@ describe.each(['x64', 'arm64'] as const)('the filters on %s', (arch) => {
     expect(decide(assemble(worker, arch), 1, 0x40000003)).toBe(KILL);
     expect(decide(assemble(worker, arch), 0x40000000 + 59, ARCH[arch])).toBe(ENOSYS);
   });
+});
+
+test('a version of Landlock that lets files be truncated restricts, but does not count as the whole part', () => {
+  const called: number[] = [];
+  const kernel = (version: number): System => ({
+    arch: 'x64',
+    call(number, first) {
+      called.push(number);
+      return number === 444 && first === 0 ? version : 0;
+    },
+    address: () => 0n,
+  });
+  expect(() => restrict([], kernel(2))).toThrow('Landlock 2');
+  expect(called).toContain(446);
+  restrict([], kernel(3));
 });
 
 describe('the state of the sandbox', () => {

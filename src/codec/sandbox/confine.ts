@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { limit } from '../../lib/linux/process.ts';
+import { limit, memoryInUse } from '../../lib/linux/process.ts';
 import { install } from '../../lib/linux/seccomp.ts';
 import type { System } from '../../lib/linux/system.ts';
 import { workerFilter } from './policy.ts';
+import { createParts } from './report.ts';
 
 /** Address space beyond its memory, which the runtime reserves and does not use. */
 const SPARE_ADDRESSES = 4 * 1024 ** 3;
@@ -13,20 +13,12 @@ const SPARE_ADDRESSES = 4 * 1024 ** 3;
  * other program, no new process, and no more memory than given. Returns the parts that are unavailable.
  */
 export function confine(system: System, memoryBytes: number): string[] {
-  const missing: string[] = [];
-  try {
-    const status = readFileSync('/proc/self/status', 'latin1');
-    const kibibytes = (name: string) =>
-      Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024;
-    limit('data', kibibytes('VmData') + memoryBytes, system);
-    limit('addressSpace', kibibytes('VmSize') + memoryBytes + SPARE_ADDRESSES, system);
-  } catch {
-    missing.push('memory');
-  }
-  try {
-    install(workerFilter(process.pid), system);
-  } catch {
-    missing.push('programs');
-  }
+  const { missing, apply } = createParts(system);
+  apply('memory', (calls) => {
+    const used = memoryInUse(calls);
+    limit('data', used('VmData') + memoryBytes, calls);
+    limit('addressSpace', used('VmSize') + memoryBytes + SPARE_ADDRESSES, calls);
+  });
+  apply('programs', (calls) => install(workerFilter(process.pid), calls));
   return missing;
 }

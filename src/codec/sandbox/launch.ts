@@ -10,6 +10,7 @@ import type { System } from '../../lib/linux/system.ts';
 import { loadSharp } from '../convert/sharp.ts';
 import type { Environment } from '../workers/protocol.ts';
 import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } from './policy.ts';
+import { createParts } from './report.ts';
 
 interface LaunchOptions {
   system: System;
@@ -32,17 +33,9 @@ export async function launch({ system, command, env, args }: LaunchOptions): Pro
   const [folder = '', memory = '', must = '', load = ''] = args;
   // The single-file program unpacks its libraries when it first loads them, which the sandbox forbids.
   if (load === 'load') await loadSharp();
-  const missing: string[] = [];
-  const attempt = (what: string, work: (system: System) => void) => {
-    try {
-      work(system);
-    } catch (cause) {
-      process.stderr.write(`${what}: ${cause instanceof Error ? cause.message : cause}\n`);
-      missing.push(what);
-    }
-  };
+  const { missing, apply } = createParts(system);
   startSession(system);
-  attempt('limits', (calls) => {
+  apply('limits', (calls) => {
     limit('core', 0, calls);
     limit('fileSize', MAX_FILE_BYTES, calls);
     limit('files', MAX_FILES, calls);
@@ -50,10 +43,10 @@ export async function launch({ system, command, env, args }: LaunchOptions): Pro
   });
   const fromSource = command.length > 1 && 'bun' in process.versions;
   const modules = fromSource ? { NODE_PATH: modulePath(folder) } : {};
-  attempt('files', (calls) => restrict(allowances(command, env, folder), calls));
-  attempt('network', (calls) => install(LAUNCH_FILTER, calls));
+  apply('files', (calls) => restrict(allowances(command, env, folder), calls));
+  apply('network', (calls) => install(LAUNCH_FILTER, calls));
   if (missing.length > 0 && must === 'must') process.exit(1);
-  const next = [...command, WORKER, folder, memory, missing.join()];
+  const next = [...command, WORKER, folder, memory, missing.join(), must];
   return become(next, { ...env, ...modules }, system);
 }
 

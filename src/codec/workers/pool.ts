@@ -41,8 +41,8 @@ export interface PoolCounts {
   outOfMemory: number;
   /** Number of workers started in total. */
   started: number;
-  /** Parts of the sandbox that the last worker lacks; `null` if it has no sandbox, or none has started. */
-  missing: readonly string[] | null;
+  /** Parts of the sandbox that the last worker lacks; `null` if it has no sandbox, `undefined` before the first is ready. */
+  missing: readonly string[] | null | undefined;
 }
 
 const MAX_MISSES = 2;
@@ -65,7 +65,9 @@ export class ProcessPool<T extends Task> {
   readonly #workspaces = `${process.pid}-${randomUUID().slice(0, 8)}`;
   #failedStarts = 0;
   #backOff: { until: number; timer: ReturnType<typeof setTimeout> } | null = null;
-  #missing: readonly string[] | null = null;
+  #missing: readonly string[] | null | undefined;
+  /** How many workers are kept: none, until it is woken. */
+  #wanted = 0;
   #hasBeenReady = false;
   #closed = false;
 
@@ -73,13 +75,18 @@ export class ProcessPool<T extends Task> {
     this.#options = options;
   }
 
-  /** Starts missing workers and hands out tasks. */
-  wake(): void {
+  /** Starts missing workers, up to that many, and hands out tasks. */
+  wake(wanted = this.#options.processes): void {
+    this.#wanted = Math.max(this.#wanted, wanted);
+    this.#fill();
+  }
+
+  #fill(): void {
     if (this.#closed) return;
     this.#dispatch();
     if (this.#isAlone()) return;
     this.#keepSpare();
-    while (!this.#backOff && this.#workers.size < this.#options.processes) this.#start();
+    while (!this.#backOff && this.#workers.size < this.#wanted) this.#start();
   }
 
   /** Kills the worker that runs this task, if any. */
@@ -135,7 +142,7 @@ export class ProcessPool<T extends Task> {
       (onReply) => startChild(command, env, onReply, inSandbox ?? undefined),
       {
         ready: (missing) => this.#onReady(missing),
-        idle: () => this.wake(),
+        idle: () => this.#fill(),
         ended: (ending, lost) => this.#onEnded(worker, ending, lost),
       },
     );
@@ -151,7 +158,7 @@ export class ProcessPool<T extends Task> {
     this.#hasBeenReady = true;
     this.#failedStarts = 0;
     onReady();
-    this.wake();
+    this.#fill();
   }
 
   /** Assigns tasks to idle workers. In a sandbox, a worker that has served one client serves no other. */
@@ -193,7 +200,7 @@ export class ProcessPool<T extends Task> {
     this.#workers.delete(worker);
     if (lost) this.#settle(lost, worker.costOf(lost), ending);
     if (this.#closed) return;
-    if (worker.ready) this.wake();
+    if (worker.ready) this.#fill();
     else this.#startLater(ending);
   }
 
@@ -232,7 +239,7 @@ export class ProcessPool<T extends Task> {
     if (this.#backOff) clearTimeout(this.#backOff.timer);
     const timer = setTimeout(() => {
       this.#backOff = null;
-      this.wake();
+      this.#fill();
     }, retryMs);
     this.#backOff = { until: performance.now() + retryMs, timer };
     if (this.#workers.size === 0) onUnable(retryMs);

@@ -21,24 +21,15 @@ export async function runConversionProcess(
     // The program that the launcher becomes is found only by its path.
     return launch({ system, command: [process.execPath, ...command.slice(1)], env, args });
   }
-  const { runConvertWorker } = await import('./worker.ts');
-  const [, memory, missing = ''] = args;
-  if (name === LAUNCHER) return runWithoutSandbox(args[2] === 'must');
-  // The launcher passes on the memory limit and the unavailable parts.
-  const sandbox = system !== null && memory !== undefined;
-  await runConvertWorker(
-    sandbox
-      ? { system, memoryBytes: Number(memory), missing: missing.split(',').filter((part) => part !== '') }
-      : null,
-  );
-}
-
-/** Used if there are no system calls, as outside Linux. */
-async function runWithoutSandbox(must: boolean): Promise<void> {
-  if (must) {
+  if (name === LAUNCHER && args[2] === 'must') {
     process.stderr.write('Conversions cannot be sandboxed here.\n');
     process.exit(1);
   }
   const { runConvertWorker } = await import('./worker.ts');
-  return runConvertWorker(null);
+  // The launcher passes on the memory limit, the unavailable parts and whether all are demanded.
+  const [, memory, missing = '', must = ''] = args;
+  // There are no system calls outside Linux.
+  if (system === null || memory === undefined) return runConvertWorker(null);
+  const lacking = missing.split(',').filter(Boolean);
+  return runConvertWorker({ system, memoryBytes: Number(memory), missing: lacking, must: must !== '' });
 }

@@ -20,6 +20,8 @@ export interface Sandbox {
   memoryBytes: number;
   /** Parts that the launcher could not apply. */
   missing: readonly string[];
+  /** Whether it must end if a part is unavailable. */
+  must: boolean;
 }
 
 /**
@@ -32,8 +34,8 @@ export async function runConvertWorker(sandbox: Sandbox | null = null): Promise<
   console.log = console.error;
   await loadSharp();
   const missing = sandbox ? [...sandbox.missing, ...confine(sandbox.system, sandbox.memoryBytes)] : undefined;
-  // A sandboxed worker runs on Linux, where the server can measure its memory.
-  const seen = sandbox !== null || isSeen();
+  if (sandbox?.must && missing?.length) process.exit(1);
+  const seen = isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
   process.stdin.on('data', (text: string) => read(text));

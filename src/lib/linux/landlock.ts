@@ -1,6 +1,5 @@
-import { statSync } from 'node:fs';
 import { required } from './numbers.ts';
-import { cString, must, type System } from './system.ts';
+import { EINVAL, ENOENT, ENOTDIR, must, openPath, type System } from './system.ts';
 
 /** What a process may do below a path (linux/landlock.h). */
 export interface Allowance {
@@ -9,13 +8,13 @@ export interface Allowance {
 }
 
 const VERSION = 1;
+/** The first version that can forbid truncating files. */
+const WHOLE_VERSION = 3;
 const PATH_BENEATH = 1;
 const SET_NO_NEW_PRIVS = 38;
 
-/** Flags of openat: relative to the working directory; only the name; closed when the program changes. */
-const FROM_HERE = -100;
+/** A flag of openat: only the name, because some of them may be used but not read. */
 const ONLY_PATH = 0o10000000;
-const CLOSE_ON_EXEC = 0o2000000;
 
 const EXECUTE = 1;
 const WRITE_FILE = 2;
@@ -47,7 +46,7 @@ export function landlockVersion({ call, arch }: System): number {
 /**
  * Removes all rights over files except those named, and all TCP, from the calling thread and everything it starts or
  * becomes. Paths that do not exist are skipped.
- * @throws {SystemCallError} if the kernel refuses.
+ * @throws {SystemCallError} if the kernel refuses; an error after all is done if its version leaves files open to truncation.
  */
 export function restrict(allowances: readonly Allowance[], system: System): void {
   const { call, arch } = system;
@@ -67,26 +66,22 @@ export function restrict(allowances: readonly Allowance[], system: System): void
   must('prctl', call(required('prctl', arch), SET_NO_NEW_PRIVS, 1, 0, 0, 0));
   must('landlock_restrict_self', call(required('landlock_restrict_self', arch), ruleset, 0));
   call(required('close', arch), ruleset);
+  if (version < WHOLE_VERSION) throw new Error(`Landlock ${version} cannot forbid truncating files`);
 }
 
-function allow(ruleset: number, path: string, rights: number, { call, arch }: System): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) return;
-  // Some of them may be used but not read.
-  const flags = CLOSE_ON_EXEC | ONLY_PATH;
-  const descriptor = must(
-    `openat of ${path}`,
-    call(required('openat', arch), FROM_HERE, cString(path), flags, 0),
-  );
-  try {
+function allow(ruleset: number, path: string, rights: number, system: System): void {
+  const { call, arch } = system;
+  const descriptor = openPath(path, ONLY_PATH, system);
+  if (descriptor === -ENOENT || descriptor === -ENOTDIR) return;
+  must(`openat of ${path}`, descriptor);
+  const add = (allowed: number) => {
     const rule = new DataView(new ArrayBuffer(12));
-    rule.setBigUint64(0, BigInt(found.isDirectory() ? rights : rights & OF_FILES), true);
+    rule.setBigUint64(0, BigInt(allowed), true);
     rule.setInt32(8, descriptor, true);
-    must(
-      `landlock_add_rule for ${path}`,
-      call(required('landlock_add_rule', arch), ruleset, PATH_BENEATH, new Uint8Array(rule.buffer), 0),
-    );
-  } finally {
-    call(required('close', arch), descriptor);
-  }
+    return call(required('landlock_add_rule', arch), ruleset, PATH_BENEATH, new Uint8Array(rule.buffer), 0);
+  };
+  const added = add(rights);
+  // The path is a file.
+  must(`landlock_add_rule for ${path}`, added === -EINVAL ? add(rights & OF_FILES) : added);
+  call(required('close', arch), descriptor);
 }

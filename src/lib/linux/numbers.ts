@@ -84,6 +84,7 @@ const NUMBERS = {
   ptrace: [101, 117],
   quotactl: [179, 60],
   quotactl_fd: [443, 443],
+  read: [0, 63],
   reboot: [169, 142],
   removexattr: [197, 14],
   request_key: [249, 218],

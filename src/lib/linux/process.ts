@@ -1,5 +1,5 @@
 import { required } from './numbers.ts';
-import { cString, must, type System } from './system.ts';
+import { cString, must, openPath, type System } from './system.ts';
 
 const SET_DUMPABLE = 4;
 const GET_DUMPABLE = 3;
@@ -18,6 +18,18 @@ export function limit(resource: Resource, most: number, { call, arch }: System):
   const value = BigInt(Math.ceil(most)) < hard ? BigInt(Math.ceil(most)) : hard;
   const wanted = new Uint8Array(new BigUint64Array([value, value]).buffer);
   must(`prlimit64 of ${resource}`, call(number, 0, RESOURCES[resource], wanted, 0));
+}
+
+/** Returns how many bytes this process has in such a field of `/proc/self/status`. */
+export function memoryInUse(system: System): (field: 'VmData' | 'VmSize') => number {
+  const { call, arch } = system;
+  const file = must('openat of status', openPath('/proc/self/status', 0, system));
+  // The groups come before the memory, and may be 65,536.
+  const bytes = new Uint8Array(2 ** 20);
+  must('read of status', call(required('read', arch), file, bytes, bytes.length));
+  call(required('close', arch), file);
+  const status = new TextDecoder().decode(bytes);
+  return (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024;
 }
 
 /** Keeps other processes of the same user from reading this one's memory and environment. */

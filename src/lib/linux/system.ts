@@ -1,3 +1,5 @@
+import { required } from './numbers.ts';
+
 /** An argument for the kernel: a number, or the address of bytes. */
 type Argument = number | bigint | Uint8Array;
 
@@ -12,7 +14,19 @@ export interface System {
 
 /** Error numbers, the same on both machines. */
 export const EPERM = 1;
+export const ENOENT = 2;
+export const ENOTDIR = 20;
+export const EINVAL = 22;
 export const ENOSYS = 38;
+
+/** Flags of openat: relative to the working directory; closed when the program changes. */
+const FROM_HERE = -100;
+const CLOSE_ON_EXEC = 0o2000000;
+
+/** Opens a file without the runtime: Deno shows `/sys` and `/proc` only to programs with all permissions. */
+export function openPath(path: string, flags: number, { call, arch }: System): number {
+  return call(required('openat', arch), FROM_HERE, cString(path), CLOSE_ON_EXEC | flags, 0);
+}
 
 /** Thrown if the kernel refuses a call that must not fail. */
 class SystemCallError extends Error {

@@ -147,6 +147,7 @@ export const ATTEMPTS: Record<string, Attempt> = {
   'watch the machine': (_, system) => call(system, 'perf_event_open', new Uint8Array(128), 0, -1, -1, 0) >= 0,
   'pass by the filters by a ring': (_, system) => call(system, 'io_uring_setup', 4, new Uint8Array(120)) >= 0,
   'share memory with others': (_, system) => call(system, 'shmget', 0, 4096, 0o1777) >= 0,
+  'take more memory than its limit': () => Buffer.alloc(2 ** 30).length > 0,
   'become root': (_, system) => call(system, 'setuid', 0) === 0,
   'fill the disk': ({ output }) => {
     const file = openSync(output, 'w');
@@ -168,7 +169,7 @@ export const NEEDED: Record<string, Attempt> = {
   'write its result': ({ output }) => writeFileSync(output, 'x') === undefined,
   'start a thread': () =>
     new Promise((resolve, reject) => {
-      const worker = new Worker(`data:text/javascript,postMessage(1)`);
+      const worker = new Worker(`data:text/javascript,postMessage(1)`, { type: 'module' });
       worker.onmessage = () => resolve(true);
       worker.onerror = reject;
     }),

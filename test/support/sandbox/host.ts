@@ -1,6 +1,6 @@
 /**
  * A server with hostile workers, as a process of its own, so that it can be another user: prints one JSON object a line for
- * each attempt. `bun host.ts SANDBOX ATTEMPT...`, all of a kind for `all` and `needed`.
+ * each attempt. `bun host.ts SANDBOX ATTEMPT...` or `deno run -A host.ts ...`, all of a kind for `all` and `needed`.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,11 +10,11 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { createCodec } from '../../../src/codec/codec.ts';
 import { forbidDumps } from '../../../src/lib/linux/process.ts';
-import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { ATTEMPTS, NEEDED, type Target } from './attempts.ts';
+import { commandOf, runtime } from './runtime.ts';
 
 const [sandbox = 'require', ...asked] = process.argv.slice(2);
-const system = await bunRuntime.system();
+const system = await runtime.system();
 if (system && sandbox !== 'off') forbidDumps(system);
 const data = await mkdtemp(join(tmpdir(), 'picpool-sandbox-'));
 const otherBay = join(data, 'work', '1-other', 'given');
@@ -35,13 +35,14 @@ const target: Omit<Target, 'input' | 'output'> = {
 for (const path of [target.database, target.otherJob, target.env]) await writeFile(path, 'secret');
 
 const codec = createCodec({
-  command: [process.execPath, fileURLToPath(new URL('hostile-worker.ts', import.meta.url))],
-  env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, DATA_DIR: data },
+  command: commandOf(fileURLToPath(new URL('hostile-worker.ts', import.meta.url))),
+  env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, DATA_DIR: data, DENO_DIR: join(data, 'deno') },
   folder: join(data, 'work'),
   sandbox: sandbox as 'require' | 'off',
   workers: 1,
   timeoutMs: asked.includes('outlive the deadline') ? 2000 : 30_000,
-  memoryLimitBytes: 512 * 2 ** 20,
+  // A thread of V8 counts 512 MiB for the code that it may compile.
+  memoryLimitBytes: 768 * 2 ** 20,
   maxPixels: 1e12,
   maxFrames: 10,
   log: () => {},

@@ -10,16 +10,16 @@ import { loadSharp } from '../../../src/codec/convert/sharp.ts';
 import { confine } from '../../../src/codec/sandbox/confine.ts';
 import { LAUNCHER, launch } from '../../../src/codec/sandbox/launch.ts';
 import type { WorkerReply, WorkerRequest } from '../../../src/codec/workers/protocol.ts';
-import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { ATTEMPTS, ENDLESS, NEEDED, type Target } from './attempts.ts';
+import { commandOf, runtime } from './runtime.ts';
 
 const [name, ...args] = process.argv.slice(2);
-const system = await bunRuntime.system();
+const system = await runtime.system();
 if (!system) throw new Error('This needs Linux.');
 if (name === LAUNCHER) {
   await launch({
     system,
-    command: [process.execPath, fileURLToPath(import.meta.url)],
+    command: commandOf(fileURLToPath(import.meta.url)),
     env: process.env,
     args,
   });
