@@ -151,7 +151,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
     return {
       handle: app.handle,
       addresses: Object.assign({}, ...features.map((feature) => feature.addresses ?? {})),
-      sandbox: features.find((feature) => feature.sandbox)?.sandbox ?? null,
+      sandbox: () => features.find((feature) => feature.sandbox)?.sandbox?.() ?? null,
       begin() {
         for (const feature of features) feature.begin();
         audit.start();

@@ -63,22 +63,26 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const server = await start(runtime, config, log, env).catch(refuse);
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   onSignal = resolve;
-  // A conversion process takes 0.2 s to start, during which the server already answers.
-  const sandbox = await Promise.race([server.sandbox, signalled.then(() => null)]);
-  const facts = { ...factsOf(server, config), ...(sandbox !== null && { sandbox }) };
+  const facts = factsOf(server, config);
   const program = `${runtime.name} ${runtime.version}`;
   if (config.LOG_FORMAT === 'json') log('info', 'started', { version: VERSION, runtime: program, ...facts });
   else {
-    const lines = Object.entries(facts).map(([name, fact]) => `  ${name.padEnd(11)} ${fact}\n`);
+    const lines = Object.entries(facts).map(([name, fact]) => lineOf(name, fact));
     process.stderr.write(`picpool ${VERSION} on ${program}\n${lines.join('')}`);
   }
   server.complete.catch(refuse);
+  // A conversion process takes 0.2 s to start, during which the server already answers.
+  const sandbox = await Promise.race([server.sandbox(), signalled.then(() => null)]);
+  if (sandbox !== null && config.LOG_FORMAT === 'json') log('info', 'conversions', { sandbox });
+  else if (sandbox !== null) process.stderr.write(lineOf('sandbox', sandbox));
 
   log('info', 'stopping', { signal: await signalled });
   onSignal = () => process.exit(1);
   await server.stop();
   process.exit(0);
 }
+
+const lineOf = (name: string, fact: string) => `  ${name.padEnd(11)} ${fact}\n`;
 
 /** Returns what is said of a server that has started, by name. */
 function factsOf({ url, addresses, waits }: RunningServer, config: Config): Record<string, string> {

@@ -31,8 +31,8 @@ export interface RunningFeature extends Feature {
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
   addresses?: Record<string, string>;
-  /** How conversions are sandboxed, once a process for them has started. Never rejects. */
-  sandbox?: Promise<string>;
+  /** Starts a process for conversions and says how it is sandboxed. Never rejects. */
+  sandbox?(): Promise<string>;
   /** What moderators see of its pictures. */
   pictures?: ModeratedPictures;
   /** Ends endless responses. */

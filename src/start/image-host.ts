@@ -112,7 +112,7 @@ export async function openImageHost(
     reviews,
     limits,
     folder,
-    sandbox: describeConversions(config, codec),
+    sandbox: () => describeConversions(config, codec),
     requireRoom: () => quota.admit(1),
     start() {
       if (!paired) void pairLater(pair, stopping.signal);

@@ -14,8 +14,8 @@ export interface RunningServer {
   url: string;
   /** What else it listens on, by name; empty while it waits for its records. */
   addresses: Record<string, string>;
-  /** How conversions are sandboxed; `null` if there are none, and while it waits. Never rejects. */
-  sandbox: Promise<string> | null;
+  /** Starts a process for conversions and says how it is sandboxed; `null` if there are none, and while it waits. Never rejects. */
+  sandbox(): Promise<string> | null;
   /** True if it has to wait for its records. */
   waits: boolean;
   /** Resolves when it serves. Rejects if it cannot be completed after a wait. */
@@ -28,7 +28,7 @@ export interface RunningServer {
 export interface House {
   handle: Handler;
   addresses: Record<string, string>;
-  sandbox: Promise<string> | null;
+  sandbox(): Promise<string> | null;
   /** Starts timers and jobs. Called once the server listens. */
   begin(): void;
   stop(server: HttpServer): Promise<void>;
@@ -87,7 +87,7 @@ export async function whenStoresAnswer(options: WaitingOptions): Promise<Running
   return {
     url,
     addresses: house?.addresses ?? {},
-    sandbox: house?.sandbox ?? null,
+    sandbox: () => house?.sandbox() ?? null,
     waits,
     complete,
     async stop() {

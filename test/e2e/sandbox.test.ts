@@ -6,6 +6,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { privatePhoto } from '../support/images/images.ts';
 import { ATTEMPTS, NEEDED } from '../support/sandbox/attempts.ts';
 import { COMMANDS, logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
+import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const system = await bunRuntime.system();
@@ -103,7 +104,7 @@ withMeans.each(RUNTIMES)('on %s, a server', (runtime) => {
     async (calls, asked, text) => {
       const env = { SERVICES: 'image', IMAGE_SANDBOX: asked };
       const server = await startServer(runtime, env, undefined, under(calls));
-      expect(server.stderr()).toContain(`sandbox     ${text};`);
+      await until(() => server.stderr().includes(`  sandbox     ${text};`));
       const metrics = await (await fetch(`${server.url}/metrics`)).text();
       expect(metrics).toContain(`picpool_conversion_sandbox{state="${text.split(' ')[0]}"} 1`);
       expect(metrics).toContain('picpool_conversion_worker_starts_total 1\n');
