@@ -3,6 +3,8 @@ import type { InputLimits } from '../workers/protocol.ts';
 
 /** Maximum side that any decoder is asked for. Phone panoramas end near 20,000. */
 const MAX_SIDE = 30_000;
+/** Pixels of an animated AVIF that are decoded for all frames, those before them included: up to fifteen seconds of a core. */
+export const MOST_DECODED = 6e8;
 
 /**
  * Rejects a picture by the numbers in its header, before anything is decoded.

@@ -1,5 +1,8 @@
 import type { Box } from './heif-boxes.ts';
 
+/** What a mask is called, in properties and tracks. */
+export const MASK = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
+
 /** A picture in AV1, or its mask. */
 export interface Av1Picture {
   data: Buffer;

@@ -1,18 +1,15 @@
 import { AppError, message } from '../../errors.ts';
 import type { Decoded } from '../convert/animation.ts';
-import { checkLimits } from '../convert/limits.ts';
+import { checkLimits, MOST_DECODED } from '../convert/limits.ts';
 import { INPUT, type SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import { type Av1Picture, avifOf, fullBox, long } from './avif-write.ts';
+import { type Av1Picture, avifOf, fullBox, long, MASK } from './avif-write.ts';
 import { damaged } from './bytes.ts';
 import { type Box, boxesIn, boxIn, parseHeif } from './heif-boxes.ts';
 import { recoloured } from './recolour.ts';
 
 /** Properties of a sequence that its pictures keep. */
 const KEPT = ['av1C', 'colr'];
-const MASK = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
-/** Pixels that are decoded for all frames, those before them included: up to fifteen seconds of a core. */
-const MOST_DECODED = 6e8;
 
 /** What a track of pictures or masks says of itself (ISO/IEC 14496-12, section 8). */
 interface Head {
@@ -160,21 +157,19 @@ function numbersIn(head: Buffer) {
 
 /** Returns the samples, which are parts of the file and together no larger (sections 8.6.1 and 8.7). */
 function samplesIn(table: Buffer, count: number, file: Buffer): Buffer[] {
-  const [sizes, runs, short, long] = ['stsz', 'stsc', 'stco', 'co64'].map((type) => boxIn(table, type)) as [
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-  ];
+  const sizes = boxIn(table, 'stsz');
+  const runs = boxIn(table, 'stsc');
+  const [shortPlaces, longPlaces] = [boxIn(table, 'stco'), boxIn(table, 'co64')];
   const same = sizes.readUInt32BE(4);
   const samples: Buffer[] = [];
   let [left, run, chunk] = [file.length, 0, 0];
   while (samples.length < count) {
-    const from =
-      long.length > 0 ? Number(long.readBigUInt64BE(8 + 8 * chunk)) : short.readUInt32BE(8 + 4 * chunk);
+    let at =
+      longPlaces.length > 0
+        ? Number(longPlaces.readBigUInt64BE(8 + 8 * chunk))
+        : shortPlaces.readUInt32BE(8 + 4 * chunk);
     chunk++;
     if (run + 1 < runs.readUInt32BE(4) && runs.readUInt32BE(20 + 12 * run) === chunk) run++;
-    let at = from;
     for (let some = runs.readUInt32BE(12 + 12 * run); some > 0 && samples.length < count; some--) {
       const size = same || sizes.readUInt32BE(12 + 4 * samples.length);
       left -= size;

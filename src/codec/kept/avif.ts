@@ -1,9 +1,8 @@
-import { type Av1Picture, avifOf, long, short } from '../decoders/avif-write.ts';
+import { type Av1Picture, avifOf, long, MASK, short } from '../decoders/avif-write.ts';
 import { type Box, boxesIn, boxIn, propertiesOf } from '../decoders/heif-boxes.ts';
 import { bareIcc } from './icc.ts';
 import type { Bare } from './trials.ts';
 
-const ALPHA = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0';
 /** Items that say something about a picture, and are dropped. */
 const METADATA = ['Exif', 'mime'];
 const MOST_ITEMS = 8;
@@ -123,7 +122,7 @@ function bareItem({ id, type, data, properties }: Item, isMask: boolean): Item |
     } else if (kind === 'ispe') {
       if (body.readUInt32BE(4) !== head.sides[0] || body.readUInt32BE(8) !== head.sides[1]) return null;
       kept.push({ type, body: body.subarray(0, 12) });
-    } else if (kind === 'auxC' && isMask && body.toString('latin1', 4) === ALPHA) kept.push({ type, body });
+    } else if (kind === 'auxC' && isMask && body.toString('latin1', 4) === MASK) kept.push({ type, body });
     else return null;
   }
   const has = (name: string) => kept.some((one) => one.type === name);

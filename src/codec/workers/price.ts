@@ -2,6 +2,7 @@ import { AppError, message } from '../../errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 import type { Header } from '../convert/header.ts';
+import { MOST_DECODED } from '../convert/limits.ts';
 import { isFormat } from '../format.ts';
 import { MOVING } from '../formats.ts';
 import type { ConvertJob } from './protocol.ts';
@@ -34,8 +35,6 @@ const DECODE: Record<Header['kind'], number> = {
 const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
 /** Fixed cost of a job: reading, writing, messages. */
 const BASE_MS = 5;
-/** Megapixels. Files whose frames take more, with those that they build on, are refused; see avis.ts. */
-const MOST_LAYERED = 600;
 /** Assumed if the header does not say: the size of a phone's photo. */
 const ASSUMED = { width: 4000, height: 3000 };
 /** One large job moves the estimate for its kind by an eighth of the difference, which is limited. */
@@ -98,7 +97,7 @@ function figures(estimate: Estimate): number {
   const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
   // Each frame of an animated AVIF is decoded with those before it; see avis.ts.
   const layers = kind === 'heif' ? (frames + 1) / 2 : 1;
-  const decoded = Math.max(input, Math.min(input * layers, MOST_LAYERED));
+  const decoded = Math.max(input, Math.min(input * layers, MOST_DECODED / 1e6));
   return decoded * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }
 
