@@ -364,6 +364,31 @@ export function sqliteFileTests(
     });
   });
 
+  for (const ahead of [3e6, 3e10]) {
+    test(`once a clock is no longer ${ahead} ms ahead, an upload does not move those from that time`, async () => {
+      await withDatabase(':memory:', async (database) => {
+        const images = createSqliteImages(database);
+        const changes = () =>
+          database.prepare<{ count: number }>('SELECT total_changes() AS count').get()?.count ?? 0;
+        const insert = async (createdAt: number) => {
+          const before = changes();
+          await images.insert(image({ id: `i${createdAt}`, createdAt }));
+          return changes() - before;
+        };
+        await insert(0);
+        for (let number = 0; number < 300; number++) await insert(ahead + number);
+        let sum = 0;
+        for (let number = 1; number <= 600; number++) sum += await insert(number);
+        assert.ok(sum / 600 < 60, `${sum / 600} changes`);
+        const { items } = await images.list({ offset: 300, limit: 700 });
+        assert.deepEqual(
+          items.map(({ createdAt }) => createdAt),
+          Array.from({ length: 601 }, (_, place) => 600 - place),
+        );
+      });
+    });
+  }
+
   test('matches are counted up to ten thousand, and cursors lead to the others', async () => {
     await withDatabase(':memory:', async (database) => {
       const images = createSqliteImages(database);
