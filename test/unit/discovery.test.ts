@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { outdated } from '../../src/lib/locks.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
+import { createDiscovery } from '../../src/proxy/discovery/discovery.ts';
 import { keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createTrials } from '../../src/proxy/discovery/trials.ts';
@@ -197,6 +199,41 @@ test('entries that no judge can decide take no checks from the proxies of the po
   await pool.clock.advance(HOUR / 3);
   expect(pool.network.asked.filter((url) => url.startsWith('http:')).length).toBeGreaterThan(1200 * 0.9);
   expect(pool.network.asked.filter((url) => url.startsWith('socks5:')).length).toBeGreaterThanOrEqual(300);
+});
+
+test('what a refresh has left is tried although another trial was too late for the one before', async () => {
+  pool = await createPool();
+  const { clock, network, state } = pool;
+  const late = Promise.withResolvers<unknown>();
+  const tried: string[] = [];
+  const discovery = createDiscovery({
+    ...{ checker: network, clock, log: () => {}, concurrency: 10, isLatest: async () => true },
+    ...{ budget: createCheckBudget(clock, 36_000), pass: createPass(state, () => 0.5, clock.now()) },
+    async tryEntry({ ip }) {
+      tried.push(ip);
+      return { alive: true, saved: ip === '192.0.2.1' ? late.promise : Promise.resolve() };
+    },
+  });
+  const stopping = new AbortController();
+  const running = discovery.run(stopping.signal);
+  const leave = (...ips: string[]) => {
+    const turns = ips.map(
+      (ip) => ({ key: 1, kind: 'http', ip, port: 80, source: 0, country: null, isNew: true }) as const,
+    );
+    const queue = { next: () => turns.shift() ?? null, fresh: 1, again: 0, isWhole: false };
+    const right = { name: 'refresh', token: 1, lost: stopping.signal };
+    const context = { pass: createPass(state, () => 0.5, 0), isCrowded: false, isKnown: () => false, right };
+    discovery.resume({ jobId: '1', queue, again: 0, context });
+  };
+  leave('192.0.2.1');
+  await clock.advance(2000);
+  discovery.pause();
+  leave('192.0.2.2');
+  late.reject(outdated());
+  await clock.advance(3000);
+  stopping.abort();
+  await running;
+  expect(tried).toEqual(['192.0.2.1', '192.0.2.2']);
 });
 
 describe('a pass', () => {
