@@ -65,7 +65,7 @@ export function createS3Blobs(
     const ranged = said ? Number(said[2]) + 1 - Number(said[1]) : undefined;
     const size = answer.ContentLength ?? ranged ?? (await infoOf(key))?.size;
     if (size === undefined) return null;
-    if (!whole && said === null) {
+    if (!whole && Number(said?.[1]) !== start) {
       stream.cancel().catch(() => {});
       throw translate(new Error('the S3 server ignored the range'));
     }
@@ -123,10 +123,12 @@ export function createS3Blobs(
           modified: LastModified?.getTime() ?? 0,
         }));
         if (infos.length > 0) yield infos;
-        if (page.IsTruncated && !page.NextContinuationToken) {
+        // A server that does not know the token sends the first page again, without end.
+        const more = page.NextContinuationToken;
+        if (page.IsTruncated && (!more || more === ContinuationToken)) {
           throw translate(new Error('the S3 server broke off its list'));
         }
-        ContinuationToken = page.NextContinuationToken;
+        ContinuationToken = more;
       } while (ContinuationToken);
     },
 
