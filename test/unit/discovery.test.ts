@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { outdated } from '../../src/lib/locks.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
 import { createDiscovery } from '../../src/proxy/discovery/discovery.ts';
-import { keyOf } from '../../src/proxy/discovery/key.ts';
+import { createCrowd, keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createTrials } from '../../src/proxy/discovery/trials.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
@@ -222,7 +222,13 @@ test('what a refresh has left is tried although another trial was too late for t
     );
     const queue = { next: () => turns.shift() ?? null, fresh: 1, again: 0, isWhole: false };
     const right = { name: 'refresh', token: 1, lost: stopping.signal };
-    const context = { pass: createPass(state, () => 0.5, 0), isCrowded: false, isKnown: () => false, right };
+    const context = {
+      pass: createPass(state, () => 0.5, 0),
+      isCrowded: false,
+      isKnown: () => false,
+      crowd: createCrowd(1),
+      right,
+    };
     discovery.resume({ jobId: '1', queue, again: 0, context });
   };
   leave('192.0.2.1');
@@ -378,7 +384,7 @@ describe('an entry', () => {
     } as const;
     const key = keyOf('socks5', turn.ip, turn.port);
     network.working.add('socks5://192.0.2.1:80');
-    const context = { pass, isCrowded: false, isKnown: () => false, right };
+    const context = { pass, isCrowded: false, isKnown: () => false, crowd: createCrowd(1), right };
     const trial = await tryEntry({ ...turn, key }, context, new AbortController().signal);
     pass.reached(1);
     lease.abort();
