@@ -79,7 +79,7 @@ describe('when lists have more than the pool holds', () => {
 
   test('all checks of an hour stay within the budget', async () => {
     const list = await openCrowded(5000, { checksPerHour: 1200 });
-    for (const url of list.slice(0, 100)) pool.network.working.add(url);
+    for (let index = 0; index < 5000; index += 50) pool.network.working.add(list[index] ?? '');
     pool.service.start();
     await hour();
     for (let later = 0; later < 2; later++) {
