@@ -3,7 +3,7 @@ import type { Fence } from '../../src/lib/locks.ts';
 import { endpointKey, requireWhole } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import { MOST_WAIT_MS, type ProxyStore } from '../../src/proxy/store.ts';
-import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
+import { type ProxyReplica, readsOf } from '../replicas.ts';
 import { unavailable } from '../server-errors.ts';
 import { type Ask, arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { createFences } from './locks.ts';
@@ -60,15 +60,7 @@ export function createPostgresProxies(
 
     async lookup(endpoints) {
       if (endpoints.length === 0) return [];
-      const text = `SELECT ${RECORD} FROM ${proxies} p
-        JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS u (protocol, ip, port)
-          ON p.ip = u.ip AND p.port = u.port AND p.protocol = u.protocol`;
-      const found = await ask<ProxyRecord>('safe', text, [
-        arrayOf(endpoints.map(({ protocol }) => protocol)),
-        arrayOf(endpoints.map(({ ip }) => ip)),
-        arrayOf(endpoints.map(({ port }) => port)),
-      ]);
-      return [...new Map(found.map((record) => [record.id, record])).values()];
+      return [...(await rows.lookup((text, values) => ask('safe', text, values), endpoints)).values()];
     },
 
     async save(drafts, fence) {
@@ -78,11 +70,12 @@ export function createPostgresProxies(
       const ids = await transaction('safe', async (ask) => {
         await checkFence(ask, fence);
         const version = await versions.next(ask);
-        const known = await rows.idsOf(ask, [...latest.values()]);
+        const known = await rows.lookup(ask, [...latest.values()]);
         const missing = [...latest].flatMap(([key, draft]) => (known.has(key) ? [] : draft));
-        const there = [...known].flatMap(([key, id]) => ({ ...(latest.get(key) ?? []), id }) as ProxyRecord);
+        const there = [...known].map(([key, record]) => ({ ...record, ...latest.get(key) }));
         await rows.replace(ask, there, version);
-        return new Map([...known, ...(await rows.insert(ask, missing, version))]);
+        const added = await rows.insert(ask, missing, version);
+        return new Map([...there.map((record) => [endpointKey(record), record.id] as const), ...added]);
       });
       await follower.catchUp();
       return drafts.map((draft) => {

@@ -14,7 +14,8 @@ import {
 } from '@aws-sdk/client-s3';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { within } from '../../src/lib/deadline.ts';
-import { createClient, limited, type S3Credentials } from './client.ts';
+import type { Credentials } from '../adapter.ts';
+import { createClient, limited } from './client.ts';
 import { isMissing, translate } from './errors.ts';
 import { parseS3Url } from './url.ts';
 
@@ -26,7 +27,7 @@ import { parseS3Url } from './url.ts';
  */
 export function createS3Blobs(
   url: string,
-  credentials: S3Credentials | undefined,
+  credentials: Credentials | undefined,
 ): BlobStore & { close(): void } {
   const address = parseS3Url(url);
   const client = createClient(address, credentials);
