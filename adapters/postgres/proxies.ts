@@ -13,21 +13,16 @@ import { createProxyRows, RECORD } from './proxy-rows.ts';
 /** Records in one statement, which take some milliseconds on the server. */
 const BATCH = 1000;
 
-interface PostgresProxies extends ProxyStore {
-  /** Returns how outdated the replica is if it could not read from the server, in ms. */
-  lagMs(): number;
-}
-
 /**
  * A `ProxyStore` over Postgres. The server holds the records. Lists, samples, exports and statistics are answered by
  * a replica in the process, which checks for newer versions when it is queried: it is less than a second old, and
- * keeps its last state while the server is unavailable. Everything else is exact.
+ * keeps its last state while the server is unavailable. Everything else is exact. `lagMs`: of the replica.
  */
 export function createPostgresProxies(
   connection: PostgresConnection,
   openReplica: () => Promise<ProxyReplica>,
   { batch = BATCH }: { batch?: number } = {},
-): PostgresProxies {
+): ProxyStore & { lagMs(): number } {
   const { table, ask, transaction } = connection;
   const proxies = table('proxies');
   const log = createProxyLog(connection);
