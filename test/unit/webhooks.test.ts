@@ -218,8 +218,8 @@ describe('watching the pool', () => {
     return sent;
   }
 
-  test('reports each change once', async () => {
-    const alive = [50, 9, 5, 12, 20].map((count) => ({ alive: count }));
+  test('reports each change once, and none while the pool is about the limit', async () => {
+    const alive = [50, 9, 10, 9, 5, 10, 12, 10].map((count) => ({ alive: count }));
     const judges = (['down', 'down', 'up'] as const).map((state) => ({ judges: state }));
     expect(await told([...alive, ...judges])).toEqual([
       'pool.low',
