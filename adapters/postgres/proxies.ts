@@ -1,3 +1,4 @@
+import { slices } from '../../src/lib/batches.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { Fence } from '../../src/lib/locks.ts';
 import { endpointKey, requireWhole } from '../../src/proxy/fields.ts';
@@ -12,6 +13,8 @@ import { createProxyRows, RECORD } from './proxy-rows.ts';
 
 /** Records in one statement, which take some milliseconds on the server. */
 const BATCH = 1000;
+/** Finding what to remove takes a second for millions of proxies. */
+const LIMIT_MS = 60_000;
 
 /**
  * A `ProxyStore` over Postgres. The server holds the records. Lists, samples, exports and statistics are answered by
@@ -125,51 +128,48 @@ interface ProxyRemovalOptions {
 
 /** Removes what the pool does not keep, one transaction at a time. */
 export function createProxyRemoval(
-  { table, transaction }: PostgresConnection,
+  { table, ask, transaction }: PostgresConnection,
   { versions, checkFence, batch, catchUp }: ProxyRemovalOptions,
 ): Pick<ProxyStore, 'removeDead' | 'evict'> {
   const proxies = table('proxies');
 
-  /**
-   * Removes what the statement returns, at most a batch in one transaction, until it returns nothing. `$1` is the
-   * limit.
-   */
-  async function removeInSteps(
-    named: string,
+  /** Removes those of the proxies that still meet the condition, a batch in each transaction. `$1` are the IDs. */
+  async function remove(
+    ids: readonly { id: number }[],
+    condition: string,
     values: readonly Value[],
     fence: Fence | undefined,
   ): Promise<number> {
-    const text = `DELETE FROM ${proxies} WHERE id IN (${named}) RETURNING id`;
-    for (let removed = 0; ; ) {
-      const step = await transaction('never', async (ask) => {
+    const text = `DELETE FROM ${proxies} WHERE id = ANY($1::bigint[]) AND ${condition} RETURNING id`;
+    let removed = 0;
+    for (const some of slices(ids, batch)) {
+      removed += await transaction('never', async (ask) => {
         await checkFence(ask, fence);
         await versions.lock(ask);
-        const gone = await ask<{ id: number }>(text, [batch, ...values]);
+        const gone = await ask<{ id: number }>(text, [arrayOf(some.map(({ id }) => id)), ...values]);
         if (gone.length > 0) await versions.bury(ask, arrayOf(gone.map(({ id }) => id)));
         return gone.length;
       });
-      removed += step;
-      if (step === batch) continue;
-      if (removed > 0) await catchUp();
-      return removed;
     }
+    if (removed > 0) await catchUp();
+    return removed;
   }
 
+  /** Reads the whole table, once and without the lock: for each batch that would hold up all writes. */
+  const find = (text: string, value: number) =>
+    ask<{ id: number }>('safe', `SELECT id FROM ${proxies} ${text}`, [value], LIMIT_MS);
+  const isGone = (place: string) => `status = 'dead' AND coalesce(last_alive, first_seen) < ${place}`;
+
   return {
-    removeDead: (before, fence) =>
-      removeInSteps(
-        `SELECT id FROM ${proxies} WHERE status = 'dead' AND coalesce(last_alive, first_seen) < $2 LIMIT $1`,
-        [before],
-        fence,
-      ),
+    async removeDead(before, fence) {
+      return remove(await find(`WHERE ${isGone('$1')}`, before), isGone('$2'), [before], fence);
+    },
 
     // Worst first: dead proxies, then the last ones of the list.
-    evict: (keep, fence) =>
-      removeInSteps(
-        `SELECT id FROM ${proxies} ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
-         LIMIT least($1::bigint, greatest(0, (SELECT count(*) FROM ${proxies}) - $2::bigint))`,
-        [keep],
-        fence,
-      ),
+    async evict(keep, fence) {
+      const worst = `ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
+        LIMIT greatest(0, (SELECT count(*) FROM ${proxies}) - $1::bigint)`;
+      return remove(await find(worst, keep), 'true', [], fence);
+    },
   };
 }

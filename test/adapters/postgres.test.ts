@@ -106,3 +106,32 @@ test('a pool is followed while the previous version, which sets no marks, also w
 describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test.concurrent, tables);
 });
+
+test('the pool is looked through once for all that it has no room for', async () => {
+  const { connection, close } = await tables.take();
+  let looks = 0;
+  const note = (text: string) => {
+    if (text.includes('ORDER BY status')) looks++;
+  };
+  const proxies = createPostgresProxies(
+    {
+      ...connection,
+      ask(repeat, text, ...more) {
+        note(text);
+        return connection.ask(repeat, text, ...more);
+      },
+      transaction: (repeat, work) =>
+        connection.transaction(repeat, (ask) =>
+          work((text, values) => {
+            note(text);
+            return ask(text, values);
+          }),
+        ),
+    },
+    () => openProxyReplica(bunRuntime, tmpdir()),
+    { batch: 3 },
+  );
+  await proxies.save(drafts(20));
+  expect([await proxies.evict(4), looks]).toEqual([16, 1]);
+  await close();
+});
