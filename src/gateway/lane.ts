@@ -1,6 +1,7 @@
 import type { OwnedMap } from '../lib/owned-map.ts';
 import type { Bans } from '../proxy/targets/bans.ts';
 import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
+import type { Admission } from './admission.ts';
 import { Distrust } from './distrust.ts';
 import { Draw } from './draw.ts';
 import { Hedges } from './hedges.ts';
@@ -131,9 +132,11 @@ export class Lane {
     return this.#trusted.size > 0;
   }
 
-  /** Reports whether any upstream is suitable, in whatever state. `own`: the key of that of the session. */
-  has(suits: Suits, own: string | null = null): boolean {
-    const rankOf: Rank = (upstream) => (suits(upstream, upstream.key === own) ? 0 : undefined);
+  /** Reports whether any upstream may serve a request, in whatever state. */
+  has({ suits, session }: Pick<Admission, 'suits' | 'session'>): boolean {
+    const [own, only] = [session?.pinned, session?.only ?? null];
+    const rankOf: Rank = (upstream) =>
+      (only ?? upstream.key) === upstream.key && suits(upstream, upstream.key === own) ? 0 : undefined;
     return this.#common.roster.some(1, rankOf).length > 0;
   }
 

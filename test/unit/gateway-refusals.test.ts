@@ -119,6 +119,21 @@ test.each(['country-de', 'source-empty'])(
   },
 );
 
+test('a tunnel is refused, not opened, if the exit that its session is locked to opens none, or has left', async () => {
+  const { gateway, ask, first } = await startWorld();
+  const exit = { ...unknownUpstream(first), proven: true };
+  gateway.engine.set(exit);
+  const user = 'user-session-a-sesslock';
+  expect(statusLine(await ask(undefined, user))).toBe('HTTP/1.1 200 OK');
+  gateway.engine.set({ ...unknownUpstream({ ...first, port: 9, ip: '127.0.0.1' }), proven: true });
+  for (const plain of [true, false]) {
+    gateway.engine.set({ ...exit, carries: { tunnel: false, plain } });
+    expect(statusLine(await ask('CONNECT a.example:443 HTTP/1.1', user))).toContain(
+      '502 The exit of this session no longer works or fits',
+    );
+  }
+});
+
 test('a few blank lines before a request are skipped, and many are refused at once', async () => {
   const { ask, gateway } = await startWorld();
   for (const count of [5, 50, 1000])
