@@ -1,3 +1,4 @@
+import { clientNetwork } from '../lib/address.ts';
 import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
@@ -56,7 +57,7 @@ export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left()
 export interface Host extends Desk {
   serve(job: Job): void;
   /** Counts a connection as one of a user, who has logged in, or no more at all. */
-  noStranger(network: string): void;
+  noStranger(client: Client): void;
   /** Forgets a client whose connection is over. */
   gone(client: Client): void;
 }
@@ -64,9 +65,10 @@ export interface Host extends Desk {
 interface ClientOptions {
   socket: TcpSocket;
   host: Host;
-  /** Its address, and the network of which that is one. */
+  /** Its address. */
   peer: string;
-  network: string;
+  /** Tells it from all others. */
+  number: string;
   /** Options of the port, which take precedence. */
   fixed: string | undefined;
 }
@@ -81,6 +83,8 @@ export class Client implements TcpListener {
   /** True once it sends no more. */
   hasEnded = false;
   readonly startedAt: number;
+  readonly network: string;
+  readonly number: string;
   readonly #options: ClientOptions;
   #read: () => void;
   #readHead = headReader();
@@ -98,6 +102,8 @@ export class Client implements TcpListener {
   constructor(options: ClientOptions) {
     this.#options = options;
     this.socket = options.socket;
+    this.network = clientNetwork(options.peer);
+    this.number = options.number;
     this.startedAt = options.host.options.monotonic();
     this.#read = () => this.#readFirst();
     this.#await();
@@ -135,7 +141,7 @@ export class Client implements TcpListener {
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
-    if (this.#account === null) this.#options.host.noStranger(this.#options.network);
+    if (this.#account === null) this.#options.host.noStranger(this);
     else this.#account.leave();
     this.#options.host.gone(this);
   }
@@ -265,7 +271,7 @@ export class Client implements TcpListener {
   }
 
   #begin(admission: Admission, { target, request, voice }: Work): void {
-    const { host, network } = this.#options;
+    const { host } = this.#options;
     const kind = request ? 'plain' : 'tunnel';
     const refusal = refusedTarget(target, host.options.rules);
     if (refusal !== null) throw new GatewayFault('target_refused', refusal);
@@ -273,7 +279,7 @@ export class Client implements TcpListener {
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
-      host.noStranger(network);
+      host.noStranger(this);
     }
     this.#admission = admission;
     const serve = () => {
