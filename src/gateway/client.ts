@@ -1,4 +1,3 @@
-import { clientNetwork } from '../lib/address.ts';
 import { headReader, MessageFault } from '../lib/http-message.ts';
 import { Inbox } from '../proxy/check/inbox.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
@@ -56,8 +55,6 @@ export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left()
 /** Where clients connect. */
 export interface Host extends Desk {
   serve(job: Job): void;
-  /** Counts a connection as one of a user, who has logged in, or no more at all. */
-  noStranger(client: Client): void;
   /** Forgets a client whose connection is over. */
   gone(client: Client): void;
 }
@@ -67,8 +64,8 @@ interface ClientOptions {
   host: Host;
   /** Its address. */
   peer: string;
-  /** Tells it from all others. */
-  number: string;
+  /** Called once its user has logged in, or it is over. */
+  onKnown: () => void;
   /** Options of the port, which take precedence. */
   fixed: string | undefined;
 }
@@ -83,8 +80,6 @@ export class Client implements TcpListener {
   /** True once it sends no more. */
   hasEnded = false;
   readonly startedAt: number;
-  readonly network: string;
-  readonly number: string;
   readonly #options: ClientOptions;
   #read: () => void;
   #readHead = headReader();
@@ -102,8 +97,6 @@ export class Client implements TcpListener {
   constructor(options: ClientOptions) {
     this.#options = options;
     this.socket = options.socket;
-    this.network = clientNetwork(options.peer);
-    this.number = options.number;
     this.startedAt = options.host.options.monotonic();
     this.#read = () => this.#readFirst();
     this.#await();
@@ -141,7 +134,7 @@ export class Client implements TcpListener {
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
-    if (this.#account === null) this.#options.host.noStranger(this);
+    if (this.#account === null) this.#options.onKnown();
     else this.#account.leave();
     this.#options.host.gone(this);
   }
@@ -271,7 +264,7 @@ export class Client implements TcpListener {
   }
 
   #begin(admission: Admission, { target, request, voice }: Work): void {
-    const { host } = this.#options;
+    const { host, onKnown } = this.#options;
     const kind = request ? 'plain' : 'tunnel';
     const refusal = refusedTarget(target, host.options.rules);
     if (refusal !== null) throw new GatewayFault('target_refused', refusal);
@@ -279,7 +272,7 @@ export class Client implements TcpListener {
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
-      host.noStranger(this);
+      onKnown();
     }
     this.#admission = admission;
     const serve = () => {

@@ -1,4 +1,4 @@
-import { canonicalAddress } from '../lib/address.ts';
+import { canonicalAddress, clientNetwork } from '../lib/address.ts';
 import { OwnedMap } from '../lib/owned-map.ts';
 import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
 import { Client, type Host, type Job } from './client.ts';
@@ -80,10 +80,6 @@ export class Gateway extends Desk implements Host {
     else new Tunnel(job).begin();
   }
 
-  noStranger({ network, number }: Client): void {
-    this.#strangers.delete(network, number);
-  }
-
   gone(client: Client): void {
     this.#clients.delete(client);
     this.meter.closed();
@@ -96,8 +92,10 @@ export class Gateway extends Desk implements Host {
       socket.destroy();
       return NOBODY;
     }
-    const client = new Client({ socket, host: this, peer, number: `${this.#count++}`, fixed });
-    this.#strangers.set(client.network, client.number, client);
+    const [network, number] = [clientNetwork(peer), `${this.#count++}`];
+    const onKnown = () => this.#strangers.delete(network, number);
+    const client = new Client({ socket, host: this, peer, onKnown, fixed });
+    this.#strangers.set(network, number, client);
     this.#clients.add(client);
     this.meter.opened();
     return client;
