@@ -59,3 +59,16 @@ export class Draw<T extends { readonly key: string }> {
     return this.#items[Symbol.iterator]();
   }
 }
+
+/** Returns the first of those with the least value. */
+export function leastOf<T>(items: readonly T[], worthOf: (item: T) => number): T | undefined {
+  let best: T | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const value = worthOf(item);
+    if (best !== undefined && value >= least) continue;
+    best = item;
+    least = value;
+  }
+  return best;
+}

@@ -3,7 +3,7 @@ import type { Bans } from '../proxy/targets/bans.ts';
 import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
 import type { Admission } from './admission.ts';
 import { Distrust } from './distrust.ts';
-import { Draw } from './draw.ts';
+import { Draw, leastOf } from './draw.ts';
 import { Hedges } from './hedges.ts';
 import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 import { NEVER_SEEN, type Visits } from './visits.ts';
@@ -70,6 +70,8 @@ const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
 /** A trusted upstream is ejected after this many failures in a row, because fewer may be bad luck. */
 const PATIENCE = 3;
+/** The results of an upstream that has none. */
+const NEW = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 } as const;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Failures after which another try cannot help. */
 const HOPELESS: ReadonlySet<Failure> = new Set(['auth_required', 'page', 'distrusted']);
@@ -134,9 +136,9 @@ export class Lane {
 
   /** Reports whether any upstream may serve a request, in whatever state. */
   has({ suits, session }: Pick<Admission, 'suits' | 'session'>): boolean {
-    const [own, only] = [session?.pinned, session?.only ?? null];
-    const rankOf: Rank = (upstream) =>
-      (only ?? upstream.key) === upstream.key && suits(upstream, upstream.key === own) ? 0 : undefined;
+    const [own, only] = [session?.pinned, session?.only];
+    const rankOf: Rank = (one) =>
+      (only ?? one.key) === one.key && suits(one, one.key === own) ? 0 : undefined;
     return this.#common.roster.some(1, rankOf).length > 0;
   }
 
@@ -236,11 +238,12 @@ export class Lane {
   /** Has an upstream checked that has failed, and blames it, unless the fault is another's. */
   failed(member: Member, why: Failure, isBlamed = true): void {
     this.#common.onFailure(member.upstream, why);
+    // One that has not worked comes after those that have not failed, although the fault may be another's.
+    if (isBlamed || !this.trusts(member.upstream)) member.failures++;
     if (!isBlamed) return;
     this.#agree(member, false);
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
-    member.failures++;
     const mayBeLuck = this.trusts(member.upstream) && !HOPELESS.has(why);
     if (mayBeLuck) {
       if (member.failures < PATIENCE && this.score(member) > 0.5) return;
@@ -323,13 +326,12 @@ export class Lane {
     if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
     const busyRank = (upstream: Upstream) => {
-      const { ejectedUntil = 0, busy = 0 } = known.get(this.#witness.id, upstream.key) ?? {};
-      const rank =
-        this.trusts(upstream) || ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
+      if (this.trusts(upstream)) return undefined;
+      const { busy, ejectedUntil, failures, ejections } = known.get(this.#witness.id, upstream.key) ?? NEW;
+      const rank = ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
-      return rank === undefined
-        ? undefined
-        : 3 * rank + (busy > 0 ? 2 : agreed.opinion(upstream.key) === 'bad' ? 1 : 0);
+      const times = failures + ejections + (agreed.opinion(upstream.key) === 'bad' ? 1 : 0);
+      return rank === undefined ? undefined : rank + (busy > 0 ? 0.9 : times / (times + 2));
     };
     const draw = (most: number) => roster.some(most, busyRank).map((upstream) => this.#memberFor(upstream));
     const idle = draw(2).filter(({ busy }) => busy === 0);
@@ -347,8 +349,7 @@ export class Lane {
     const known = this.#common.known.get(this.#witness.id, upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
-    const results = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 };
-    return known ?? { key: upstream.key, upstream, latencyMs, ...results };
+    return known ?? { key: upstream.key, upstream, latencyMs, ...NEW };
   }
 
   #remember(member: Member): Member {
@@ -386,17 +387,4 @@ export class Lane {
     member.ejectedUntil = this.#common.monotonic() + restMs;
     if (this.#trusted.get(key) === member) this.#trusted.delete(key);
   }
-}
-
-/** Returns the first of those with the least value. */
-function leastOf<T>(items: readonly T[], worthOf: (item: T) => number): T | undefined {
-  let best: T | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const item of items) {
-    const value = worthOf(item);
-    if (best !== undefined && value >= least) continue;
-    best = item;
-    least = value;
-  }
-  return best;
 }

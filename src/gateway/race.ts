@@ -44,6 +44,8 @@ const PATIENCE = 0.5;
  * to work, after which it is put down to the target.
  */
 const ALIKE = 2;
+/** Share of a try that an upstream gives back if it cannot be connected, because no target has heard of the request. */
+const GIVEN_BACK = 7 / 8;
 /** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
 const REFUSED_ALIKE = 3;
 
@@ -79,6 +81,8 @@ export class Race {
   #deadline = 0;
   /** Number of upstreams that may still be tried of this group. */
   #left = 0;
+  /** When untried ones come; first, while that costs next to nothing. */
+  #unknown: 'first' | 'last' = 'last';
   readonly #tried = new Set<string>();
   #tries = 0;
   /** Whether one more may be tried without a token, because the session's exit keeps its request waiting. */
@@ -123,7 +127,8 @@ export class Race {
     this.#deadline = this.#groups.length > 0 ? (now + this.#endsAt) / 2 : this.#endsAt;
     this.#left = tries;
     this.#pinned = session?.pinned ?? null;
-    const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
+    this.#unknown = lane.learned && !session && lane.explores(rotation) ? 'first' : 'last';
+    const first = this.#try(this.#unknown);
     const isOwn = first !== undefined && first.key === this.#pinned;
     this.#mayMove = isOwn && session?.locked === false;
     for (let place = 1; wide && !isOwn && !lane.learned && place < COLD_WIDTH; place++) this.#try('only');
@@ -157,13 +162,16 @@ export class Race {
       this.#start(member, { ...plan, idle: undefined });
       return;
     }
+    if (failure === 'unreachable') this.#left += GIVEN_BACK;
     this.#blame(member, failure);
     if (member.key === this.#pinned) {
       // What comes in its place gets the usual time.
       clearTimeout(this.#timer);
       this.#wait(this.#hedgeMs);
     }
-    this.#replace();
+    // Of those that have passed no check, many that answer forge what they say.
+    const isCheap = member.upstream.proven && this.#left > this.#options.tries - 1;
+    this.#replace(isCheap ? this.#unknown : 'last');
   }
 
   #blame(member: Member, failure: Failure): void {
@@ -208,14 +216,20 @@ export class Race {
     this.#canaries.set(attempt, new Attempt(this.#options, member, { ...canary, events }));
   }
 
-  #replace(): void {
-    this.#try('last');
+  #replace(unknown: 'first' | 'last' = 'last'): void {
+    this.#try(unknown);
     if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle(false);
+  }
+
+  /** Whether one more may be tried. */
+  get #isLeft(): boolean {
+    const connecting = [...this.#running].filter(({ isConnecting }) => isConnecting).length;
+    return this.#left + connecting * GIVEN_BACK > 0;
   }
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
     const { planFor, admission } = this.#wish;
-    const member = this.#left > 0 ? this.#next(unknown) : undefined;
+    const member = this.#isLeft ? this.#next(unknown) : undefined;
     if (!member) return undefined;
     const { upstream } = member;
     this.#left--;
@@ -281,7 +295,10 @@ export class Race {
       this.#settle(true);
       return;
     }
-    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
+    this.#unknown = 'last';
+    const width = this.#wish.wide && !this.#lane.learned ? COLD_WIDTH : 1;
+    for (let place = 0; place < width; place++) {
+      if (!this.#isLeft || this.#isLocked || !(this.#mayMove || this.#lane.hedges.take())) break;
       this.#mayMove = false;
       this.#try('last');
     }
@@ -308,7 +325,8 @@ export class Race {
   #isTargets(alike: readonly Attempt[], refusal: boolean): boolean {
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
-    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#lane.knows(upstream));
+    if (upstreams.some((upstream) => this.#lane.trusts(upstream))) return upstreams.length >= ALIKE;
+    return upstreams.length > ALIKE && upstreams.some((upstream) => this.#lane.knows(upstream));
   }
 
   /** `isLast`: nothing else can be delivered. */
@@ -331,7 +349,8 @@ export class Race {
       if (refusal) this.#lane.refused(this.#site, other.member.upstream);
       else this.#blame(other.member, 'declined');
     }
-    this.#conclude(!doubtful);
+    // Anyone can send a prepared ServerHello.
+    this.#conclude(!doubtful && this.#lane.trusts(member.upstream));
     // Those that have not answered after this time had enough of it.
     const enough = this.#options.monotonic() - this.#hedgeMs;
     const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);
