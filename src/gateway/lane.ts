@@ -325,9 +325,10 @@ export class Lane {
     const { roster, known, agreed, monotonic } = this.#common;
     if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
+    const own = known.of(this.#witness.id);
     const busyRank = (upstream: Upstream) => {
       if (this.trusts(upstream)) return undefined;
-      const { busy, ejectedUntil, failures, ejections } = known.get(this.#witness.id, upstream.key) ?? NEW;
+      const { busy, ejectedUntil, failures, ejections } = own?.get(upstream.key) ?? NEW;
       const rank = ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
       const times = failures + ejections + (agreed.opinion(upstream.key) === 'bad' ? 1 : 0);

@@ -297,10 +297,9 @@ export class Race {
     }
     this.#unknown = 'last';
     const width = this.#wish.wide && !this.#lane.learned ? COLD_WIDTH : 1;
-    for (let place = 0; place < width; place++) {
-      if (!this.#isLeft || this.#isLocked || !(this.#mayMove || this.#lane.hedges.take())) break;
+    if (this.#isLeft && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
       this.#mayMove = false;
-      this.#try('last');
+      for (let place = 0; place < width; place++) this.#try('last');
     }
     this.#wait(this.#hedgeMs);
   }
