@@ -50,7 +50,9 @@ const silent: TcpSocket = {
   destroy() {},
 };
 
-function startEngine(more: Partial<ConstructorParameters<typeof Engine>[0]> = {}) {
+type Options = Partial<ConstructorParameters<typeof Engine>[0]>;
+
+function startEngine(more: Options = {}) {
   const monotonic = () => performance.now();
   return new Engine({
     tcp: { dial: () => silent },
@@ -86,7 +88,7 @@ const admission = { account, suits: () => true, session: null, site: null, rotat
 const DOUBT = { look: '502', mayBeOwn: false, refusal: false };
 
 /** An engine with proxies that have passed a check; a test answers or ends each connection to one. */
-function startRaces(count: number, more: Parameters<typeof startEngine>[0] = {}) {
+function startRaces(count: number, more: Options = {}) {
   const dials: { ip: string; listener: TcpListener }[] = [];
   const dial: Tcp['dial'] = (ip, _port, listener) => {
     dials.push({ ip, listener });
@@ -194,21 +196,16 @@ test('a request that may try no further proxy uses up no attempts of others', as
   // Each look at the clock moves it, so that a slow machine changes nothing.
   let now = 0;
   const monotonic = () => (now += 5);
-  const dial: Tcp['dial'] = (_ip, _port, listener) => {
-    queueMicrotask(() => listener.opened());
-    return silent;
-  };
-  const engine = startEngine({ monotonic, tcp: { dial } });
-  for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
-  const hedges = engine.laneOf('tunnel', account).hedges;
-  for (let n = 0; n < 100; n++) hedges.observe('a.example', 1);
+  const { lane, dials, ended, start } = startRaces(5, { monotonic });
+  for (let n = 0; n < 100; n++) lane.hedges.observe(target.host, 1);
   let taken = 0;
-  hedges.take = () => ++taken > 0;
-  const tries = await new Promise<number>((resolve) => {
-    const planFor = () => ({ tunnel: true, payload: null, judge: () => 'more' as const });
-    engine.find({ kind: 'tunnel', target, admission, planFor, wide: false }, (_, tried) => resolve(tried));
+  lane.hedges.take = () => ++taken > 0;
+  start();
+  await until(() => {
+    for (const { listener } of dials.splice(0)) listener.opened();
+    return ended.length > 0;
   });
-  expect([tries, taken]).toEqual([2, 1]);
+  expect([ended[0]?.tries, taken]).toEqual([2, 1]);
 });
 
 test('a site whose answers take long gets no second request sooner than they take, and others do as before', () => {
