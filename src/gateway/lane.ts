@@ -162,7 +162,9 @@ export class Lane {
 
   /** Returns an upstream as a member, whatever is known about it. */
   take(upstream: Upstream): Member {
-    return this.#remember(this.#memberFor(upstream));
+    const member = this.#memberFor(upstream);
+    this.#common.known.set(this.#witness.id, member.key, member);
+    return member;
   }
 
   /**
@@ -175,7 +177,6 @@ export class Lane {
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
     const { avoid, taken, careful, visits } = leaning;
-    const { roster } = this.#common;
     const rankOf: Rank = (one) => {
       if (!suits(one)) return undefined;
       return avoid?.(exitOf(one)) ? 2 : taken?.(exitOf(one)) ? 1 : 0;
@@ -191,16 +192,9 @@ export class Lane {
       if (rank < least) found = member;
       least = Math.min(least, rank);
     }
-    if (unknown !== 'only') {
-      const isSuitable: Rank = (one) => (suits(one) ? 0 : undefined);
-      found ??= this.#bestOf(
-        roster.some(RACED, isSuitable).map((one) => this.#memberFor(one)),
-        leaning,
-      );
-    }
     if (found === undefined) return undefined;
     visits?.note(exitOf(found.upstream));
-    return this.#remember(found);
+    return this.take(found.upstream);
   }
 
   /** Returns what a choice for a site considers. `rated`: the site whose results decide. */
@@ -298,7 +292,7 @@ export class Lane {
       ? Array.from({ length: RACED }, () => this.#trusted.some(1, rankOfMember)).flat()
       : this.#trusted.some(COMPARED, rankOfMember);
     for (const { key } of gone) this.forget(key);
-    if (isFast) return this.#bestOf(members, leaning);
+    if (isFast) return leastOf(members, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
     // The best quarter, because a single one that is much faster than all others must not get all requests.
     const costs = Float64Array.from(members, (member) => this.#cost(member)).sort();
     const most = FIT * (costs[costs.length >> 2] ?? 0);
@@ -313,10 +307,6 @@ export class Lane {
     }
   }
 
-  #bestOf(members: readonly Member[], { chance }: Leaning): Member | undefined {
-    return leastOf(members, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
-  }
-
   /**
    * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
    * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
@@ -329,10 +319,11 @@ export class Lane {
     const busyRank = (upstream: Upstream) => {
       if (this.trusts(upstream)) return undefined;
       const { busy, ejectedUntil, failures, ejections } = own?.get(upstream.key) ?? NEW;
-      const rank = ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
+      const isOut = ejectedUntil > now;
+      const rank = !shared && (isOut || busy > 0) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
       const times = failures + ejections + (agreed.opinion(upstream.key) === 'bad' ? 1 : 0);
-      return rank === undefined ? undefined : rank + (busy > 0 ? 0.9 : times / (times + 2));
+      return rank === undefined ? undefined : rank + (isOut ? 0.9 : busy > 0 ? 0.8 : times / (2 * times + 2));
     };
     const draw = (most: number) => roster.some(most, busyRank).map((upstream) => this.#memberFor(upstream));
     const idle = draw(2).filter(({ busy }) => busy === 0);
@@ -351,11 +342,6 @@ export class Lane {
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
     return known ?? { key: upstream.key, upstream, latencyMs, ...NEW };
-  }
-
-  #remember(member: Member): Member {
-    this.#common.known.set(this.#witness.id, member.key, member);
-    return member;
   }
 
   /** Returns the expected time to an answer with all the tries that it takes, roughly. */
