@@ -11,7 +11,6 @@ import { takeReports } from '../gateway/reports.ts';
 import type { GatewayDoor } from '../gateway/routes.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
-import type { Failure, Upstream } from '../gateway/upstream.ts';
 import { readUser } from '../gateway/user-options.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Log } from '../lib/logger.ts';
@@ -65,8 +64,6 @@ const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
-/** How often it is looked whether the pool has been filled. */
-const FILLING_LOOK_MS = 500;
 /** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
@@ -86,8 +83,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
   requireOptions(config, (text) => readUser('', names, text));
   const sessions = new Sessions(monotonic);
-  const pool = watchFilling(options.filling);
-  let failed: (upstream: Upstream, failure: Failure) => void = () => {};
+  let follower: ReturnType<typeof followPool> | null = null;
   const gateway: Gateway = await startGateway({
     tcp: dialByName(await runtime.tcp(), {
       isRefused: (place) => isRefused(place, rules),
@@ -101,13 +97,13 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     random: Math.random,
     monotonic,
     meter,
-    filling: pool.isFilling,
+    filling: () => follower?.isFilling() ?? true,
     onSettled({ at: _, account, ...facts }) {
       if (closed) usage.note(account, { requests: 1 });
       if (config.GATEWAY_LOG)
         log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account });
     },
-    onFailure: (upstream, failure) => failed(upstream, failure),
+    onFailure: (upstream, failure) => follower?.failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
       asks: config.GATEWAY_ASK,
@@ -120,15 +116,15 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       names,
     }),
   });
-  const follower = followPool({
+  follower = followPool({
     store: options.store,
+    filling: options.filling,
     engine: gateway.engine,
     report: (id) => report(id, { ok: false }),
     paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
-  failed = follower.failed;
   countExits(gateway, metrics);
   paid.start();
   follower.start();
@@ -160,7 +156,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
     }),
     async stop() {
-      await Promise.all([looking.stop(), pool.stop()]);
+      await looking.stop();
       gateway.stop();
       await Promise.all([follower.stop(), usage.stop(), paid.stop()]);
     },
@@ -204,19 +200,6 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
     help: 'Exits that have served a request in the last five minutes.',
     read: () => [{ labels: [], value: journal.exitsUsed() }],
   });
-}
-
-/** Follows whether the pool is being filled for the first time, which it is once. */
-function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean; stop(): Promise<void> } {
-  let isFilling = true;
-  const looking = every(
-    FILLING_LOOK_MS,
-    async () => {
-      isFilling &&= await look();
-    },
-    () => {},
-  );
-  return { isFilling: () => isFilling, stop: looking.stop };
 }
 
 /** Returns what the page of the pool says of the gateway. */

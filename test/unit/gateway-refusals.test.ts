@@ -1,11 +1,14 @@
 import { afterEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { badRequest, refusalAnswer } from '../../src/gateway/fault.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { followPool } from '../../src/gateway/follow-pool.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
+import { draft } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
 const closers: (() => void)[] = [];
@@ -64,6 +67,34 @@ test('a request waits for the first proxy while the pool is being filled', async
   expect(statusLine(await refused)).toBe(
     'HTTP/1.1 503 None of the 1 proxies fits the options in the user name.',
   );
+});
+
+test('the pool counts as being filled until the gateway knows what it was filled with', async () => {
+  const record = { ...draft(), id: 1 } as ProxyRecord;
+  let isFilled = false;
+  const found: Upstream[] = [];
+  const follower = followPool({
+    store: {
+      version: async () => `${isFilled}`,
+      async *stream() {
+        await Bun.sleep(100);
+        if (isFilled) yield [record];
+      },
+    },
+    engine: { set: (upstream) => void found.push(upstream) },
+    report: async () => {},
+    paid: { alive: () => [], version: () => 0, doubt() {} },
+    async filling() {
+      isFilled = true;
+      return false;
+    },
+    monotonic: () => performance.now(),
+    onError() {},
+  });
+  follower.start();
+  await until(() => !follower.isFilling());
+  expect(found).toHaveLength(1);
+  await follower.stop();
 });
 
 test('nobody looks for the first proxy of a client that has left', async () => {
