@@ -40,8 +40,8 @@ const COLD_WIDTH = 3;
 /** Share of the time limit after which another exit is looked for, although the session's may still answer. */
 const PATIENCE = 0.5;
 /**
- * Number of upstreams with the same doubtful answer, one of them known to work, or of failing exits that are all known
- * to work, after which it is put down to the target.
+ * Number of upstreams with the same doubtful answer, one of which has worked, or of failing exits that are all known to
+ * work, after which it is put down to the target. Of doubtful answers, one more if none has worked yet.
  */
 const ALIKE = 2;
 /** Share of a try that an upstream gives back if it cannot be connected, because no target has heard of the request. */
