@@ -1,10 +1,10 @@
 import type { OwnedMap } from '../lib/owned-map.ts';
 import type { Bans } from '../proxy/targets/bans.ts';
 import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
-import type { Admission } from './admission.ts';
 import { Distrust } from './distrust.ts';
 import { Draw, leastOf } from './draw.ts';
 import { Hedges } from './hedges.ts';
+import type { Session } from './sessions.ts';
 import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 import { NEVER_SEEN, type Visits } from './visits.ts';
 
@@ -135,7 +135,7 @@ export class Lane {
   }
 
   /** Reports whether any upstream may serve a request, in whatever state. */
-  has({ suits, session }: Pick<Admission, 'suits' | 'session'>): boolean {
+  has({ suits, session }: { suits: Suits; session: Session | null }): boolean {
     const [own, only] = [session?.pinned, session?.only];
     const rankOf: Rank = (one) =>
       (only ?? one.key) === one.key && suits(one, one.key === own) ? 0 : undefined;
