@@ -19,13 +19,27 @@ export function masked(name: string, value: string): string {
     .replace(SECRET_PARAMETER, `$1${HIDDEN}`);
 }
 
+/** Returns a text for people without the logins in it, whoever has written or misspelt them. */
+export function withoutLogins(text: string): string {
+  return text.replace(/[^\s"]*:[^\s"]*@[^\s"]*/g, withoutLogin);
+}
+
+/** What may begin a URL: the name of a target or parameter, and a scheme. */
+const BEGINNING = /^\s*(?:[\w.-]+=)?[\w+.-]+:\/\//;
+/** A path, or what has no colon before its last `@`: a name, or a mail address. */
+const HARMLESS = /^\s*(?:(?:file|sqlite|unix):|[./~]|[^:]*@[^@]*$)/;
+/** The login of a further URL without `//`. */
+const FURTHER_LOGIN = /,[^,/@]*:[^,/]*@/g;
+
 /** Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. */
 function withoutLogin(url: string): string {
-  const begin = url.indexOf('//') + 2;
-  const isDatabase = /^\s*(redis|rediss|postgres|postgresql):/.test(url);
-  const authority = isDatabase ? url : url.slice(0, begin + url.slice(begin).search(/[/?#\s]|$/));
-  const at = authority.lastIndexOf('@');
-  return begin < 2 || at < begin ? url : `${url.slice(0, begin)}${HIDDEN}${url.slice(at)}`;
+  const begin = BEGINNING.exec(url)?.[0].length ?? 0;
+  if (begin === 0 && HARMLESS.test(url)) return url;
+  const isWhole = begin === 0 || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
+  const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#\s]|$/);
+  const at = Math.max(begin, url.slice(0, end).lastIndexOf('@'));
+  const rest = url.slice(end).replace(FURTHER_LOGIN, `,${HIDDEN}@`);
+  return url.slice(0, begin) + (url[at] === '@' ? HIDDEN : '') + url.slice(at, end) + rest;
 }
 
 function originOnly(url: string): string {

@@ -94,10 +94,12 @@ test('a closed pipe is distinguished from a full disk', async () => {
   }
 });
 
-test('what a file or a server is called steers no terminal', () => {
+test('what a file or a server is called steers no terminal, and its password is not shown', () => {
   const { terminal, stderr } = open();
   terminal.say('picpool: \u001b[2J\u009b1mcat.png\r: refused\n\tSee below.');
   expect(stderr.text).toBe('picpool: ?[2J?1mcat.png?: refused\n\tSee below.\n');
+  terminal.say('See "bob:s3cret@host", redis:/bob:s//cret@host or cat@2x.png: http://bob@x:s3cret@host/a@b.');
+  expect(stderr.text).toEndWith('See "***@host", ***@host or cat@2x.png: http://***@host/a@b.\n');
 });
 
 test('what nobody hears stops nothing', async () => {
@@ -154,6 +156,19 @@ test('secrets are masked wherever they occur', () => {
   expect(masked('PROXY_SOURCES', 'https://a.example/?proxy=http%3A%2F%2Fu%3Apw%40h%2F')).toBe(
     'https://a.example/?proxy=http%3A%2F%2F***@h%2F',
   );
+  const misspelt = [
+    'postgres:u:p@h',
+    'u:p@h',
+    'u@x:p@h',
+    'http:/u:p@h',
+    'http//u:p@h',
+    'u:p//p@h',
+    'redis:p@h',
+  ];
+  for (const url of misspelt) expect(masked('METADATA_URL', url)).toBe('***@h');
+  expect(masked('PROXY_TARGETS', 'a=https://a/x, b=u:p@h')).toBe('a=https://a/x,***@h');
+  for (const path of ['sqlite:/a:b@c', '/a:b@c', 'cat@2x.png:1', 'abuse@a.example'])
+    expect(masked('METADATA_URL', path)).toBe(path);
 });
 
 test('settings in a file are read as systemd reads them', () => {
