@@ -12,7 +12,7 @@ import { within } from '../lib/deadline.ts';
 import { countOf } from '../lib/format.ts';
 import type { Log } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
-import { isStorageFull } from '../lib/storage-full.ts';
+import { freeBytesOf, isStorageFull } from '../lib/storage-full.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { mayBeMade, type Patient, withFolder } from './system.ts';
@@ -25,6 +25,10 @@ const RETRY_MS = 5000;
 /** State key of what is stored for a moment. */
 const NOTE = 'doctor';
 
+/** With less than this, writing would use the space that is reserved for deletions. */
+const LEAST_FREE = 2 ** 20;
+const MORE_SPACE = 'Give it more space, or delete something.';
+
 const LEVELS = { fail: 'error', warn: 'warn', unknown: 'info', open: 'info', ok: 'info' } as const;
 
 /** Opens the store of the records, reads the statistics and writes a note. Never creates a database. */
@@ -32,8 +36,10 @@ export async function checkRecords(patient: Patient): Promise<readonly Finding[]
   const url = patient.config.METADATA_URL;
   const shown = masked('METADATA_URL', url);
   const { path, advice } = recordsAdapter(url);
-  const missing = await missingPath(path(url));
+  const file = path(url);
+  const missing = await missingPath(file);
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
+  if (await isOnFullDisk(file)) return [fail(`${shown}: The disk of the database is full.`, MORE_SPACE)];
   return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
     await state.set(NOTE, new Date().toISOString());
     // A store that no server has used stays as it was.
@@ -92,6 +98,7 @@ export async function checkLimits({ config }: Patient): Promise<readonly Finding
  */
 export async function checkPair({ config, runtime }: Patient): Promise<readonly Finding[]> {
   const path = recordsAdapter(config.METADATA_URL).path(config.METADATA_URL);
+  if (await isOnFullDisk(path)) return [];
   // Opening a database would create it.
   const records = (await missingPath(path)) === null ? config.METADATA_URL : 'sqlite::memory:';
   const access = { runtime, credentials: credentialsOf(config) };
@@ -169,10 +176,7 @@ async function examineStores(
       await stores.close();
     }
   } catch (error) {
-    const isFull = isStorageFull(error);
-    return [
-      fail(`${shown}: ${withCause(error)}`, isFull ? 'Give it more space, or delete something.' : advice),
-    ];
+    return [fail(`${shown}: ${withCause(error)}`, isStorageFull(error) ? MORE_SPACE : advice)];
   }
 }
 
@@ -180,6 +184,12 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
   return (await mayBeMade(dirname(path)))
     ? ok(`${shown} (created by the server)`)
     : fail(`${shown} cannot be created`, advice);
+}
+
+/** Reports whether a database must not even be opened, which writes files beside it. */
+async function isOnFullDisk(path: string | null): Promise<boolean> {
+  if (path === null || (await missingPath(path)) !== null) return false;
+  return (await freeBytesOf(dirname(path))) < LEAST_FREE;
 }
 
 /** Returns the path if nothing exists there, otherwise `null`. */
