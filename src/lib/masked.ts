@@ -19,7 +19,7 @@ export function masked(name: string, value: string): string {
     .replace(SECRET_PARAMETER, `$1${HIDDEN}`);
 }
 
-/** Returns a text for people without the logins in it, whoever has written or misspelt them. */
+/** Returns a text for people without the logins in it, also if they are misspelt. */
 export function withoutLogins(text: string): string {
   return text.replace(/[^\s"]*:[^\s"]*@[^\s"]*/g, withoutLogin);
 }

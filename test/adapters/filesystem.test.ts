@@ -85,7 +85,7 @@ test('a folder that cannot be used is reported as unavailable', async () => {
   await rm(join(file, '..'), { recursive: true });
 });
 
-test('a full or read-only disk is reported as such, whoever has it', async () => {
+test('a full or read-only disk is reported as such', async () => {
   /* Writing to /dev/full always fails with ENOSPC. */
   await withFolder(async (folder) => {
     const blobs = createFolderBlobs({
