@@ -19,27 +19,29 @@ export function masked(name: string, value: string): string {
     .replace(SECRET_PARAMETER, `$1${HIDDEN}`);
 }
 
-/** Returns a text for people without the logins in it, also if they are misspelt. */
-export function withoutLogins(text: string): string {
-  return text.replace(/[^\s"]*:[^\s"]*@[^\s"]*/g, withoutLogin);
+/** Returns a text for people without what nobody should see of its URLs, also if they are misspelt. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/[^\s"]+/g, (word) => masked('', word));
 }
 
 /** What may begin a URL: the name of a target or parameter, and a scheme. */
 const BEGINNING = /^\s*(?:[\w.-]+=)?[\w+.-]+:\/\//;
-/** A path, or what has no colon before its last `@`: a name, or a mail address. */
-const HARMLESS = /^\s*(?:(?:file|sqlite|unix):|[./~]|[^:]*@[^@]*$)/;
-/** The login of a further URL without `//`. */
-const FURTHER_LOGIN = /,[^,/@]*:[^,/]*@/g;
+const PATH = /^\s*(?:(?:file|sqlite|unix):|[./~])/;
 
-/** Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. */
+/**
+ * Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. What only
+ * resembles a URL is hidden up to there, unless it is a path, or has no colon before it.
+ */
 function withoutLogin(url: string): string {
   const begin = BEGINNING.exec(url)?.[0].length ?? 0;
-  if (begin === 0 && HARMLESS.test(url)) return url;
+  const hasLogin = url.slice(0, Math.max(0, url.lastIndexOf('@'))).includes(':');
+  if (!hasLogin || (begin === 0 && PATH.test(url))) return url;
   const isWhole = begin === 0 || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
   const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#\s]|$/);
-  const at = Math.max(begin, url.slice(0, end).lastIndexOf('@'));
-  const rest = url.slice(end).replace(FURTHER_LOGIN, `,${HIDDEN}@`);
-  return url.slice(0, begin) + (url[at] === '@' ? HIDDEN : '') + url.slice(at, end) + rest;
+  const at = Math.max(begin, url.lastIndexOf('@', end - 1));
+  const [rest, ...others] = url.slice(end).split(',');
+  const shown = url.slice(0, begin) + (url[at] === '@' ? HIDDEN : '') + url.slice(at, end) + rest;
+  return [shown, ...others.map(withoutLogin)].join(',');
 }
 
 function originOnly(url: string): string {
