@@ -85,6 +85,6 @@ function sort(options: Options, args: readonly string[]) {
   return { texts, found, faults };
 }
 
-/** Variables that are not set make empty values, which only texts may have. */
+/** Variables that are not set make empty values. Only the title of an album may be empty. */
 const isMissing = ({ placeholder }: Options[string], value: string) =>
-  value.trim() === '' && placeholder !== 'TEXT' && placeholder !== 'TITLE';
+  value.trim() === '' && placeholder !== 'TITLE';

@@ -54,7 +54,7 @@ test('all faults are reported at once, with what was probably meant', () => {
   ]);
 });
 
-test('an option does not count as the value of the one before, nor does an empty text, unless any text will do', () => {
+test('an option does not count as the value of the one before, nor does an empty text, except for a title', () => {
   expect(faultsOf('a', '--wait=', '--limit', ' ')).toEqual([
     '--wait needs a value: --wait=TIME.',
     '--limit needs a value: --limit=N.',
