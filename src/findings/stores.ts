@@ -39,7 +39,8 @@ export async function checkRecords(patient: Patient): Promise<readonly Finding[]
   const file = path(url);
   const missing = await missingPath(file);
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
-  if (await isOnFullDisk(file)) return [fail(`${shown}: The disk of the database is full.`, MORE_SPACE)];
+  if (file !== null && (await freeBytesOf(dirname(file))) < LEAST_FREE)
+    return [fail(`${shown}: The disk of the database is full.`, MORE_SPACE)];
   return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
     await state.set(NOTE, new Date().toISOString());
     // A store that no server has used stays as it was.
@@ -98,7 +99,6 @@ export async function checkLimits({ config }: Patient): Promise<readonly Finding
  */
 export async function checkPair({ config, runtime }: Patient): Promise<readonly Finding[]> {
   const path = recordsAdapter(config.METADATA_URL).path(config.METADATA_URL);
-  if (await isOnFullDisk(path)) return [];
   // Opening a database would create it.
   const records = (await missingPath(path)) === null ? config.METADATA_URL : 'sqlite::memory:';
   const access = { runtime, credentials: credentialsOf(config) };
@@ -184,12 +184,6 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
   return (await mayBeMade(dirname(path)))
     ? ok(`${shown} (created by the server)`)
     : fail(`${shown} cannot be created`, advice);
-}
-
-/** Reports whether a database must not even be opened, which writes files beside it. */
-async function isOnFullDisk(path: string | null): Promise<boolean> {
-  if (path === null || (await missingPath(path)) !== null) return false;
-  return (await freeBytesOf(dirname(path))) < LEAST_FREE;
 }
 
 /** Returns the path if nothing exists there, otherwise `null`. */
