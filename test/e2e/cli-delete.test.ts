@@ -317,10 +317,13 @@ test.each(['bun', 'deno'] as const)(
     ),
 );
 
-const stalling = () =>
-  new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode('{')) }), {
-    headers: { 'content-type': 'text/plain' },
-  });
+const stalling = ({ method }: Request) => {
+  const start = (body: ReadableStreamDefaultController) => body.enqueue(new TextEncoder().encode('{'));
+  const pull = (body: ReadableStreamDefaultController) => Bun.sleep(5).then(() => start(body));
+  return method === 'POST'
+    ? new Response(new ReadableStream({ pull }), { status: 500 })
+    : new Response(new ReadableStream({ start }), { headers: { 'content-type': 'text/plain' } });
+};
 
 test('a list without its end is incomplete, and so is a cleanup that has removed nothing and is not done', () =>
   withStranger(
@@ -377,22 +380,15 @@ async function failureOf(work: () => Promise<unknown>): Promise<unknown> {
     .finally(() => timers.mockRestore());
 }
 
-test('a refusal that drips ends a call', () => {
-  const pull = (body: ReadableStreamDefaultController) =>
-    Bun.sleep(5).then(() => body.enqueue(PNG.slice(0, 1)));
-  return withStranger(
-    () => new Response(new ReadableStream({ pull }), { status: 500 }),
-    async (url) => {
-      const failure = await failureOf(() => createClient(url, {}).ask('GET', '/', {}));
-      expect(String(failure)).toContain('status 500 and no reason');
-    },
-  );
-});
-
-test('an answer that stalls ends a call, and an export', () =>
+test('an answer that stalls, or refuses in drops, ends a call, and an export', () =>
   withStranger(stalling, async (url) => {
-    const asked = await failureOf(() => createClient(url, {}).ask('GET', '/', {}));
+    const { ask } = createClient(url, {});
+    const [asked, refused] = [
+      await failureOf(() => ask('GET', '/', {})),
+      await failureOf(() => ask('POST', '/', {})),
+    ];
     expect(String(asked)).toContain('cut off (no response within 30 s); what was asked may have been done.');
+    expect(String(refused)).toContain('status 500 and no reason');
     const terminal = { print: async () => {} };
     const surroundings = { env: {}, terminal } as unknown as Parameters<typeof exporting.run>[1];
     const exported = await failureOf(() => exporting.run(['--url', url], surroundings));
