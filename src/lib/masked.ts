@@ -4,7 +4,7 @@ const SECRET = /(TOKEN|SECRET|SECRET_ACCESS_KEY|PASSWORD)$/;
 /** The login of a URL within a parameter. */
 const INNER_LOGIN = /([?&#][\w.-]+=\w+(?::\/\/|%3A%2F%2F))[^/?#&\s]*(?:@|%40)/gi;
 /** Parameters of URLs that are usually secret. */
-const SECRET_PARAMETER = /([?&][\w.-]*(?:key|token|secret|passw|auth|sig)[\w.-]*=)[^&#,\s]*/gi;
+const SECRET_PARAMETER = /([?&](?=[\w.-]*?(?:key|token|secret|passw|auth|sig))[\w.-]+=)[^&#,\s]*/gi;
 
 /** Returns a setting without what nobody should see over a shoulder or in a report. */
 export function masked(name: string, value: string): string {
@@ -21,11 +21,11 @@ export function masked(name: string, value: string): string {
 
 /** Returns a text for people without what nobody should see of its URLs, also if they are misspelt. */
 export function withoutSecrets(text: string): string {
-  return text.replace(/[^\s"]+/g, (word) => masked('', word));
+  return text.replace(/[^\s"'(<][^\s"]*/g, (word) => masked('', word));
 }
 
 /** What may begin a URL: the name of a target or parameter, and a scheme. */
-const BEGINNING = /^\s*(?:[\w.-]+=)?[\w+.-]+:\/\//;
+const BEGINNING = /^\s*([\w.-]+=)?[\w+.-]+:\/\//;
 const PATH = /^\s*(?:(?:file|sqlite|unix):|[./~])/;
 
 /**
@@ -33,11 +33,13 @@ const PATH = /^\s*(?:(?:file|sqlite|unix):|[./~])/;
  * resembles a URL is hidden up to there, unless it is a path, or has no colon before it.
  */
 function withoutLogin(url: string): string {
-  const begin = BEGINNING.exec(url)?.[0].length ?? 0;
+  const [{ length: begin } = '', name = ''] = BEGINNING.exec(url) ?? [];
   const hasLogin = url.slice(0, Math.max(0, url.lastIndexOf('@'))).includes(':');
   if (!hasLogin || (begin === 0 && PATH.test(url))) return url;
-  const isWhole = begin === 0 || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
-  const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#\s]|$/);
+  // A slash in a password makes no URL.
+  const isUrl = begin > 0 && URL.canParse(url.trim().slice(name.length));
+  const isWhole = !isUrl || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
+  const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#]|$/);
   const at = Math.max(begin, url.lastIndexOf('@', end - 1));
   const [rest, ...others] = url.slice(end).split(',');
   const shown = url.slice(0, begin) + (url[at] === '@' ? HIDDEN : '') + url.slice(at, end) + rest;

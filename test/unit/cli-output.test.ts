@@ -100,6 +100,11 @@ test('what a file or a server is called steers no terminal, and its password is 
   expect(stderr.text).toBe('picpool: ?[2J?1mcat.png?: refused\n\tSee below.\n');
   terminal.say('See "bob:s3cret@host", redis:/bob:s//cret@host or cat@2x.png: http://bob@x:s3cret@host/a@b.');
   expect(stderr.text).toEndWith('See "***@host", ***@host or cat@2x.png: http://***@host/a@b.\n');
+  terminal.say("at (file:///a@1/b@2.js:3) 'http://u:p@h/'");
+  expect(stderr.text).toEndWith("at (file:///a@1/b@2.js:3) 'http://***@h/'\n");
+  const begun = performance.now();
+  terminal.say(`?${'key'.repeat(50_000)}`);
+  expect(performance.now() - begun).toBeLessThan(1000);
 });
 
 test('what nobody hears stops nothing', async () => {
@@ -137,6 +142,8 @@ test.each([
   ['BLOBS_URL', 's3://bucket?endpoint=https://s3&region=eu', 's3://bucket?endpoint=https://s3&region=eu'],
   ['BLOBS_URL', 's3://bucket?endpoint=https://me:se@cret@s3', 's3://bucket?endpoint=https://***@s3'],
   ['PROXY_SOURCES', 'https://a/?proxy=http%3A%2F%2Fu%3Apw%40h%2F', 'https://a/?proxy=http%3A%2F%2F***@h%2F'],
+  ['PICPOOL_URL', 'http://u:p/q@h/x', 'http://***@h/x'],
+  ['PICPOOL_URL', 'http://u:p q@h:1/a@b', 'http://***@h:1/a@b'],
   ...['sqlite:/a:b@c', '/a:b@c', 'cat@2x.png:1', 'abuse@a.example'].map(
     (path) => ['URL', path, path] as const,
   ),
