@@ -1,6 +1,4 @@
 import { createHolders } from '../access/holders.ts';
-import type { Tokens } from '../access/tokens.ts';
-import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { createAdmit } from '../gateway/admission.ts';
@@ -13,44 +11,18 @@ import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
 import { readUser } from '../gateway/user-options.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
 import { isRefused } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
-import type { PaidUpstreams } from '../proxy/pool/paid.ts';
 import { sourcesByWord } from '../proxy/sources/load.ts';
-import type { Source } from '../proxy/sources/source.ts';
-import type { ProxyStore } from '../proxy/store.ts';
 import { sitesByName } from '../proxy/targets/ask.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
-import type { Runtime } from '../runtime/runtime.ts';
 import { ownAddresses, readAuthority } from './checker.ts';
 import { dialByName } from './dial-by-name.ts';
-
-interface ServerGatewayOptions {
-  runtime: Pick<Runtime, 'tcp'>;
-  config: Config;
-  /** The port it listens on. */
-  port: number;
-  store: ProxyStore;
-  testimony: Testimony;
-  paid: PaidUpstreams;
-  sources: readonly Source[];
-  limiter: RateLimiter;
-  usage: UsageMeter;
-  tokens: Pick<Tokens, 'verify' | 'list'>;
-  metrics: Metrics;
-  /** Reports whether the first refresh is about to run, or running. */
-  filling: () => Promise<boolean>;
-  report: (
-    id: number,
-    report: { ok: boolean; target?: string; error?: string | undefined },
-  ) => Promise<unknown>;
-  log: Log;
-}
+import type { Parts } from './feature.ts';
+import type { Pool } from './pool.ts';
 
 /** The gateway of a running server. */
 interface ServerGateway extends GatewayDoor {
@@ -68,11 +40,16 @@ const LOOK_MS = 2_000;
 const CONNECTIONS = 10_000;
 
 /**
- * Starts the gateway over the pool. Until there is a token with its role, it listens only on loopback, so that nobody
- * else can use it.
+ * Starts the gateway over the pool on the port. Until there is a token with its role, it listens only on loopback, so
+ * that nobody else can use it.
  */
-export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, port, testimony, paid, limiter, usage, tokens, metrics, report, log } = options;
+export async function startServerGateway(
+  { runtime, config, stores, operations, log }: Parts,
+  { service, sources, paid }: Pool,
+  { port, testimony }: { port: number; testimony: Testimony },
+): Promise<ServerGateway> {
+  const { usage, tokens, metrics } = operations;
+  const { limiter } = stores;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
@@ -80,7 +57,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let isOpened = closed;
   const rules = rulesOf(config);
   const meter = createMeter(metrics);
-  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
+  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(sources) };
   requireOptions(config, (text) => readUser('', names, text));
   const sessions = new Sessions(monotonic);
   let follower: ReturnType<typeof followPool> | null = null;
@@ -117,10 +94,10 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     }),
   });
   follower = followPool({
-    store: options.store,
-    filling: options.filling,
+    store: stores.proxies,
+    filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
     engine: gateway.engine,
-    report: (id) => report(id, { ok: false }),
+    report: (id) => service.report(id, { ok: false }),
     paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
@@ -153,7 +130,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       engine: gateway.engine,
       sessions,
       testimony,
-      onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
+      onReport: (id, { ok, site: target, error }) =>
+        void service.report(id, { ok, target, error }).catch(() => {}),
     }),
     async stop() {
       await looking.stop();
