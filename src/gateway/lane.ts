@@ -322,8 +322,8 @@ export class Lane {
       const isOut = ejectedUntil > now;
       const rank = !shared && (isOut || busy > 0) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
-      const times = failures + ejections + (agreed.opinion(upstream.key) === 'bad' ? 1 : 0);
-      return rank === undefined ? undefined : rank + (isOut ? 0.9 : busy > 0 ? 0.8 : times / (2 * times + 2));
+      const isDoubtful = failures + ejections > 0 || agreed.opinion(upstream.key) === 'bad';
+      return rank === undefined ? undefined : rank + (isOut ? 0.9 : busy > 0 ? 0.8 : isDoubtful ? 0.5 : 0);
     };
     const draw = (most: number) => roster.some(most, busyRank).map((upstream) => this.#memberFor(upstream));
     const idle = draw(2).filter(({ busy }) => busy === 0);

@@ -81,8 +81,6 @@ export class Race {
   #deadline = 0;
   /** Number of upstreams that may still be tried of this group. */
   #left = 0;
-  /** When untried ones come; first, while that costs next to nothing. */
-  #unknown: 'first' | 'last' = 'last';
   readonly #tried = new Set<string>();
   #tries = 0;
   /** Whether one more may be tried without a token, because the session's exit keeps its request waiting. */
@@ -127,8 +125,7 @@ export class Race {
     this.#deadline = this.#groups.length > 0 ? (now + this.#endsAt) / 2 : this.#endsAt;
     this.#left = tries;
     this.#pinned = session?.pinned ?? null;
-    this.#unknown = lane.learned && !session && lane.explores(rotation) ? 'first' : 'last';
-    const first = this.#try(this.#unknown);
+    const first = this.#try(lane.learned && !session && lane.explores(rotation) ? 'first' : 'last');
     const isOwn = first !== undefined && first.key === this.#pinned;
     this.#mayMove = isOwn && session?.locked === false;
     for (let place = 1; wide && !isOwn && !lane.learned && place < COLD_WIDTH; place++) this.#try('only');
@@ -169,9 +166,7 @@ export class Race {
       clearTimeout(this.#timer);
       this.#wait(this.#hedgeMs);
     }
-    // Of those that have passed no check, many that answer forge what they say.
-    const isCheap = member.upstream.proven && this.#left > this.#options.tries - 1;
-    this.#replace(isCheap ? this.#unknown : 'last');
+    this.#replace();
   }
 
   #blame(member: Member, failure: Failure): void {
@@ -216,8 +211,8 @@ export class Race {
     this.#canaries.set(attempt, new Attempt(this.#options, member, { ...canary, events }));
   }
 
-  #replace(unknown: 'first' | 'last' = 'last'): void {
-    this.#try(unknown);
+  #replace(): void {
+    this.#try('last');
     if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle(false);
   }
 
@@ -295,7 +290,6 @@ export class Race {
       this.#settle(true);
       return;
     }
-    this.#unknown = 'last';
     const width = this.#wish.wide && !this.#lane.learned ? COLD_WIDTH : 1;
     if (this.#isLeft && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
       this.#mayMove = false;
