@@ -183,7 +183,10 @@ export class Lane {
     };
     const checked: Rank = (one) => (one.proven ? rankOf(one) : undefined);
     const first = () => this.#drawUntried(careful ? checked : rankOf, leaning);
-    const others = [() => this.#drawTrusted(rankOf, leaning), () => this.#drawUntried(rankOf, leaning, true)];
+    const others = [
+      () => this.#drawTrusted(rankOf, leaning),
+      () => this.#drawUntried(rankOf, leaning, true, !found),
+    ];
     let found: Member | undefined;
     let least = Number.POSITIVE_INFINITY;
     for (const draw of [...(unknown === 'last' ? [] : [first]), ...(unknown === 'only' ? [] : others)]) {
@@ -309,9 +312,10 @@ export class Lane {
 
   /**
    * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
-   * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
+   * several races before the first has failed. `shared`: if there is none, one that the fewest are trying. `last`:
+   * also one that is left out for a while.
    */
-  #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false): Member | undefined {
+  #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false, last = false): Member | undefined {
     const { roster, known, agreed, monotonic } = this.#common;
     if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
@@ -320,7 +324,7 @@ export class Lane {
       if (this.trusts(upstream)) return undefined;
       const { busy, ejectedUntil, failures, ejections } = own?.get(upstream.key) ?? NEW;
       const isOut = ejectedUntil > now;
-      const rank = !shared && (isOut || busy > 0) ? undefined : rankOf(upstream);
+      const rank = (isOut && !last) || (busy > 0 && !shared) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
       const isDoubtful = failures + ejections > 0 || agreed.opinion(upstream.key) === 'bad';
       return rank === undefined ? undefined : rank + (isOut ? 0.9 : busy > 0 ? 0.8 : isDoubtful ? 0.5 : 0);

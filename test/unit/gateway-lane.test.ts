@@ -125,6 +125,8 @@ test('those to avoid come after the untried, those that others hold after the re
   expect(lane.choose(anybody, { avoid })).toBe(untried);
   expect(lane.choose(anybody, { avoid, taken: exits(untried) })).toBe(untried);
   expect(chosen(lane, 9, { avoid: () => true }).size).toBe(2);
+  lane.failed(untried, 'unreachable');
+  expect(chosen(lane, 9, { avoid }).has(untried)).toBe(false);
 });
 
 test('one with tunnels that have proven nothing yet waits for its proof while others have none', () => {
