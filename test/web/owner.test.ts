@@ -211,6 +211,23 @@ describe('a picture of this browser', () => {
     );
   });
 
+  test('comes back with one that was deleted later, whatever other page is open', async () => {
+    await visitTimed('/', async (page) => {
+      await upload(page, ...named(2));
+      const ids = (await mineOf(page)).map(({ id }) => id);
+      const other = await page.context().newPage();
+      await other.goto(server.url);
+      await page.getByRole('button', { name: 'Delete p0.png' }).click();
+      await page.clock.fastForward(UNDO_MS - 1000);
+      await page.getByRole('button', { name: 'Delete p1.png' }).click();
+      await page.clock.fastForward(UNDO_MS - 1000);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      // Answered after what was asked before.
+      await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+      expect(await areThere(ids)).toBe(2);
+    });
+  });
+
   test('is deleted while another is looked at, which stays', async () => {
     await visit(
       '/',

@@ -38,10 +38,9 @@ byId('announcer', HTMLElement).before(bar);
 export function deleteSoon(images) {
   pending.push(...images.filter(({ id }) => pending.every((one) => one.id !== id)));
   const deleting = Date.now() + UNDO_MS;
-  for (const { id } of images) {
-    changeMine(id, { deleting });
-    tell({ id, aside: true, fault: null });
-  }
+  // Those before are put off with them, or another page would delete what comes back here.
+  for (const { id } of pending) changeMine(id, { deleting });
+  for (const { id } of images) tell({ id, aside: true, fault: null });
   const words = say('deletedMany', { count: pending.length });
   /** @type {HTMLElement} */ (bar.firstElementChild).textContent = words;
   bar.hidden = false;
