@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
@@ -6,6 +8,7 @@ import { json } from '../support/json.ts';
 import { startScanner } from '../support/scanner.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
 import { changeMine, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
@@ -352,6 +355,30 @@ describe('what cannot be uploaded', () => {
       await page.keyboard.press('Enter');
       await cardOf(page, 'patient.png').getByText('100').first().waitFor();
     });
+  });
+
+  test('may be a file that is gone when its turn comes', async () => {
+    await withFolder((folder) =>
+      visit(
+        '/',
+        async (page) => {
+          const path = join(folder, 'gone.png');
+          await writeFile(path, picture);
+          await page.exposeFunction('removeFile', () => rm(path, { force: true }));
+          await page.evaluate(() => {
+            const { send } = XMLHttpRequest.prototype;
+            XMLHttpRequest.prototype.send = function (body) {
+              void (globalThis as unknown as { removeFile(): Promise<void> })
+                .removeFile()
+                .then(() => send.call(this, body));
+            };
+          });
+          await page.setInputFiles('#file', path);
+          await cardOf(page, 'gone.png').getByText('This cannot be read.').waitFor();
+        },
+        { expected: SPOILT },
+      ),
+    );
   });
 
   test('is told in the words of the form where the server alone knows it', async () => {

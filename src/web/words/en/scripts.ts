@@ -152,6 +152,8 @@ export const scripts = {
     inReview: 'The operator reviews it first. Its links work once it is approved.',
     changedBy: '{words} {from} to {to}.',
     emptyFile: 'This file is empty.',
+    unreadableFile:
+      'This cannot be read. If the file was moved or changed, choose it again. Folders cannot be uploaded.',
     tooLarge: 'This file is {size}. The limit is {most}.',
     tooLargeForServer: 'This file is too large. The limit is {most}.',
     notAPicture: 'This is not a picture in a supported format: {accepted}.',

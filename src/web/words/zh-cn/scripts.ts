@@ -142,6 +142,7 @@ export const scripts: Words['scripts'] = {
     inReview: '需经管理员审核，通过后链接才能打开。',
     changedBy: '{words}{from} → {to}。',
     emptyFile: '此文件是空的。',
+    unreadableFile: '无法读取。如果文件已被更改或移动，请重新选择。不能上传文件夹。',
     tooLarge: '此文件大小为 {size}，上限为 {most}。',
     tooLargeForServer: '此文件过大，上限为 {most}。',
     notAPicture: '这不是支持的图片格式：{accepted}。',
