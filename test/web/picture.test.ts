@@ -85,6 +85,25 @@ describe('the page of a picture', () => {
   });
 });
 
+test('a view is not used up by the second half of a double click', async () => {
+  const answer = await fetch(`${server.url}/api/upload?max_views=2`, {
+    method: 'POST',
+    body: new Uint8Array(await photo(40, 30)),
+  });
+  await visit(new URL((await json<{ url: string }>(answer)).url).pathname, async (page) => {
+    const asked: string[] = [];
+    await page.route('**/view', (route) => void asked.push(route.request().url()));
+    await page.evaluate(async () => {
+      const button = document.querySelector<HTMLElement>('main button');
+      for (let click = 0; click < 2; click++) {
+        button?.click();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+    });
+    expect(asked).toHaveLength(1);
+  });
+});
+
 test('the language changes without scripts, on the page where it is chosen', async () => {
   await visit(
     `/i/${ids[0]}`,

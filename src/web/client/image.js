@@ -19,6 +19,14 @@ finishPage();
 const deleted = document.querySelector('[data-deleted]');
 if (deleted instanceof HTMLElement) removeMine(deleted.dataset.deleted ?? '');
 
+// The second half of a double click would use up another view, and perhaps find none.
+const view = document.querySelector('form[action$="/view"]');
+view?.addEventListener('submit', (event) => {
+  if (view.ariaBusy) event.preventDefault();
+  view.ariaBusy = 'true';
+});
+addEventListener('pageshow', () => view?.removeAttribute('aria-busy'));
+
 /** @type {Record<string, string>} */
 const NEIGHBOURS = { ArrowLeft: 'prev', ArrowRight: 'next' };
 
