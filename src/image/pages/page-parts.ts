@@ -1,7 +1,6 @@
 import { type Html, html } from '../../web/html.ts';
 import type { SiteOf } from '../../web/site.ts';
 import type { previewIn } from '../records/links.ts';
-import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 
 /** What all pages of images need. */
@@ -13,14 +12,6 @@ export interface PagesOptions {
 
 export function asCookie(cookie: string): [string, string] {
   return ['set-cookie', cookie];
-}
-
-/** Returns the headers of an answer with status 303. */
-export function redirectTo(location: string): [string, string][] {
-  return [
-    ['location', location],
-    ['cache-control', PRIVATE_CACHE],
-  ];
 }
 
 interface LinkPreview {
