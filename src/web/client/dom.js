@@ -21,6 +21,18 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
+ * Creates a button.
+ * @param {string} label
+ * @param {string} style its classes
+ * @param {EventListener} click
+ * @param {string} [spoken] what screen readers say. Default: the label
+ */
+export function button(label, style, click, spoken) {
+  const more = spoken === undefined ? {} : { 'aria-label': spoken };
+  return make('button', { type: 'button', class: style, click, ...more }, label);
+}
+
+/**
  * Returns the element with that ID. Throws if the page does not have it.
  * @template {HTMLElement} T
  * @param {string} id

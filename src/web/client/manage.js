@@ -3,7 +3,7 @@ import { changePicture } from './changing.js';
 import { byId, language, make, say } from './dom.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
 import { shareRow } from './share.js';
-import { ASIDE, deleteSoon, GONE } from './undo.js';
+import { deleteSoon, onAside, onGone } from './undo.js';
 
 /** Parts of the page that a change of the picture affects. */
 const PARTS = ['picture-name', 'picture-facts', 'picture-share', 'picture-shown'];
@@ -24,17 +24,14 @@ export function manage(mine, link) {
     deleteSoon([mine]);
   });
   const page = document.querySelector('.picture-page');
-  document.addEventListener(ASIDE, (event) => {
-    const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+  onAside(({ id, aside, fault }) => {
     if (id !== mine.id) return;
     page?.classList.toggle('leaving', aside);
     if (fault !== null)
       byId('picture-name', HTMLElement).after(make('p', { class: 'fault', role: 'alert' }, fault));
   });
   const home = /** @type {HTMLAnchorElement} */ (document.querySelector('a.brand')).href;
-  document.addEventListener(GONE, (event) => {
-    if (/** @type {CustomEvent<string>} */ (event).detail === mine.id) location.replace(home);
-  });
+  onGone((id) => id === mine.id && location.replace(home));
   showPanel(mine);
 }
 

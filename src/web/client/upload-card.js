@@ -1,7 +1,7 @@
 // @ts-check
 import { gallerySwitch } from './changing.js';
 import { showForAWhile } from './copy.js';
-import { announce, language, make, readableBytes, say, words } from './dom.js';
+import { announce, button, language, make, readableBytes, say, words } from './dom.js';
 import { timeOf } from './mine.js';
 import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
@@ -164,20 +164,6 @@ export class UploadCard {
     this.element.querySelector('.fault')?.remove();
     this.actions.after(make('p', { class: 'fault', role: 'alert' }, words));
   }
-}
-
-/**
- * @param {string} label
- * @param {string} style
- * @param {() => void} click
- * @param {string} [spoken]
- */
-function button(label, style, click, spoken) {
-  return make(
-    'button',
-    { type: 'button', class: style, click, ...(spoken !== undefined && { 'aria-label': spoken }) },
-    label,
-  );
 }
 
 /**
