@@ -39,7 +39,7 @@ export async function copyLater(text) {
  */
 export async function copyBy(button, text) {
   try {
-    await copyText(await text);
+    await copyLater(Promise.resolve(text));
     showForAWhile(button, say('copied'), true);
     announce(say('copied'));
   } catch {

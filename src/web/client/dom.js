@@ -112,7 +112,8 @@ const STATUSES = {
  */
 export function faultIn(status, body) {
   const isKnown = typeof body === 'object' && body !== null && 'error' in body;
-  if (isKnown && language === 'en') return String(body.error);
+  // About a token, they speak to programs.
+  if (isKnown && language === 'en' && status !== 401) return String(body.error);
   return say(STATUSES[status] ?? 'errorStatus', { status });
 }
 
