@@ -154,6 +154,11 @@ describe('a picture of this browser', () => {
         expect(await page.getByText('times in UTC').isVisible()).toBe(false);
         expect(await info(id)).toMatchObject({ title: 'Harbour', alt: 'Two "boats"', visibility: 'public' });
         await page.getByLabel('Who can see it').selectOption('protected');
+        const sent = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+        await page.getByLabel('Title').fill('Boats');
+        await page.keyboard.press('Enter');
+        await sent;
+        await page.getByText('not protected until you enter a password').waitFor();
         await save(async () => {
           await page.locator('#edit-password').fill('tea');
           await page.keyboard.press('Enter');

@@ -44,6 +44,7 @@ function showPanel(mine) {
   const form = /** @type {HTMLFormElement} */ (fold.querySelector('form'));
   const said = /** @type {HTMLElement} */ (form.querySelector('[role=status]'));
   const password = byId('edit-password', HTMLInputElement);
+  const visibility = byId('edit-visibility', HTMLSelectElement);
   if (location.hash === '#edit') {
     fold.open = true;
     fold.scrollIntoView({ block: 'center' });
@@ -57,13 +58,19 @@ function showPanel(mine) {
     if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) void save(target);
   });
 
+  /** @param {string} words @param {boolean} isBad */
+  function tell(words, isBad) {
+    said.textContent = words;
+    said.classList.toggle('warned', isBad);
+  }
+
   /** Changes are sent one after the other, in their order. */
   let last = Promise.resolve();
   /** @param {HTMLInputElement | HTMLSelectElement} field */
   function save(field) {
     const isProtected = field.name === 'visibility' && field.value === 'protected';
     password.required = isProtected;
-    if (isProtected && !password.reportValidity()) return;
+    if (isProtected && !password.reportValidity()) return tell(say('passwordMissing'), true);
     const isWithout = field instanceof HTMLSelectElement && field.value === WITHOUT;
     const change = isProtected
       ? { password: password.value }
@@ -76,11 +83,10 @@ function showPanel(mine) {
    * @param {Record<string, string | null>} change
    */
   async function send(field, change) {
-    said.textContent = say('saving');
-    said.classList.remove('warned');
-    const { fault } = await changePicture(mine, change);
-    said.textContent = fault ?? say('saved');
-    said.classList.toggle('warned', fault !== null);
+    tell(say('saving'), false);
+    const { body, fault } = await changePicture(mine, change);
+    const isOpen = visibility.value === 'protected' && body?.protected === false;
+    tell(fault ?? say(isOpen ? 'passwordMissing' : 'saved'), isOpen || fault !== null);
     // What could not be saved does not look as if it were.
     if (field instanceof HTMLSelectElement)
       for (const option of field.options) {

@@ -64,6 +64,7 @@ export const scripts = {
   'image.js': {
     saving: 'Saving…',
     saved: 'Saved.',
+    passwordMissing: 'The picture is not protected until you enter a password.',
   },
   'album-edit.js': {
     edit: 'Edit album',

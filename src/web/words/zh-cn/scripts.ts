@@ -60,6 +60,7 @@ export const scripts: Words['scripts'] = {
   'image.js': {
     saving: '正在保存…',
     saved: '已保存。',
+    passwordMissing: '输入密码后，图片才会受到保护。',
   },
   'album-edit.js': {
     edit: '编辑相册',
