@@ -223,9 +223,9 @@ describe('a picture of this browser', () => {
       const other = await page.context().newPage();
       await other.goto(server.url);
       await page.getByRole('button', { name: 'Delete p0.png' }).click();
-      await page.clock.fastForward(UNDO_MS - 1000);
+      await page.clock.fastForward(0.6 * UNDO_MS);
       await page.getByRole('button', { name: 'Delete p1.png' }).click();
-      await page.clock.fastForward(UNDO_MS - 1000);
+      await page.clock.fastForward(0.6 * UNDO_MS);
       await page.getByRole('button', { name: 'Undo' }).click();
       // Answered after what was asked before.
       await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));

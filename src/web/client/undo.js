@@ -137,8 +137,8 @@ function deletionOf({ id, url, delete_token }) {
 function finishOthers() {
   const now = Date.now();
   const marked = readMine().filter(({ deleting }) => deleting !== undefined);
-  // Nothing waits longer, unless the clock was ahead.
-  const isLater = ({ deleting = 0 }) => deleting > now && deleting <= now + UNDO_MS;
+  // Nothing waits longer, unless the clock was ahead; those of two pages may differ by some ms.
+  const isLater = ({ deleting = 0 }) => deleting > now && deleting <= now + 2 * UNDO_MS;
   void deleteAll(
     marked.filter((image) => !isLater(image)),
     true,
