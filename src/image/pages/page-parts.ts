@@ -1,7 +1,9 @@
+import { parseExpiry } from '../../lib/expiry.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { SiteOf } from '../../web/site.ts';
+import type { Site, SiteOf } from '../../web/site.ts';
 import type { previewIn } from '../records/links.ts';
 import type { ImageService } from '../service.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 
 /** What all pages of images need. */
 export interface PagesOptions {
@@ -12,6 +14,19 @@ export interface PagesOptions {
 
 export function asCookie(cookie: string): [string, string] {
   return ['set-cookie', cookie];
+}
+
+const EXPIRIES = ['1h', '1d', '1w', '30d', '1y'];
+
+/** Returns how long a picture may stay, first as long as somebody views it, which has the value `unlimited`. */
+export function expiryOptions(
+  { words: { upload }, formats }: Site,
+  { retentionMs, maxExpiryMs }: Pick<ImageLimits, 'retentionMs' | 'maxExpiryMs'>,
+  unlimited: string,
+): Html {
+  const expiries = EXPIRIES.map((value) => ({ value, ms: parseExpiry(value) ?? 0 }));
+  const allowed = expiries.filter(({ ms }) => ms <= maxExpiryMs);
+  return html`<option value="${unlimited}">${upload.whenUnopened(formats.duration(retentionMs))}</option>${allowed.map(({ value, ms }) => html`<option value="${value}">${formats.duration(ms)}</option>`)}`;
 }
 
 interface LinkPreview {

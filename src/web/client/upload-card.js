@@ -109,18 +109,12 @@ export class UploadCard {
     this.actions.before(text);
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
+    const complain = (/** @type {string} */ fault) => this.complain(fault);
+    const listing = () => gallerySwitch(image, () => this.showAudience(), complain);
     this.actions.replaceChildren(
       copy,
       ...others,
-      ...(canBeListed
-        ? [
-            gallerySwitch(
-              image,
-              () => this.showAudience(),
-              (fault) => this.complain(fault),
-            ),
-          ]
-        : []),
+      ...(canBeListed ? [listing()] : []),
       button(say('delete'), 'quiet danger small', onDelete, say('deleteOf', { name: image.filename })),
     );
     this.element.prepend(tickBox(image.filename));
