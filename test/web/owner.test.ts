@@ -6,10 +6,9 @@ import type { Locator, Page, Route } from 'playwright-core';
 import sharp from 'sharp';
 import { privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { changeMine, type Kept, mineOf, waitForMine } from './kept.ts';
+import { CLIPBOARD, cardOf, changeMine, clipboard, type Kept, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 
-const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes about answers that say that a picture is gone, or was asked for when a page was left. */
 const GONE = /status of 4\d\d|net::ERR_/;
 /** How long a deletion can be undone. */
@@ -21,8 +20,6 @@ const { visit } = server;
 
 const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const named = (count: number) => Array.from({ length: count }, (_, index) => file(`p${index}.png`));
-const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
-const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 
 /** Where the knob of a switch is drawn, in a system's own colours. */
 async function knobOf(button: Locator): Promise<'left' | 'right' | 'nowhere'> {

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from 'bun:test';
 import { zipFiles } from '../support/images/album-sights.ts';
 import { type Album, albumsOf } from '../support/images/albums.ts';
 import { photo } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
 
@@ -18,11 +17,7 @@ beforeAll(async () => {
     [2400, 1500],
     [300, 200],
   ] as const) {
-    const answer = await fetch(`${server.url}/api/upload?filename=${width}.jpg`, {
-      method: 'POST',
-      body: new Uint8Array(await photo(width, height)),
-    });
-    ids.push((await json<{ id: string }>(answer)).id);
+    ids.push((await server.upload(`filename=${width}.jpg`, await photo(width, height))).id);
   }
 }, 180_000);
 
@@ -86,11 +81,8 @@ describe('the page of a picture', () => {
 });
 
 test('a view is not used up by the second half of a double click', async () => {
-  const answer = await fetch(`${server.url}/api/upload?max_views=2`, {
-    method: 'POST',
-    body: new Uint8Array(await photo(40, 30)),
-  });
-  await visit(new URL((await json<{ url: string }>(answer)).url).pathname, async (page) => {
+  const { id } = await server.upload('max_views=2', await photo(40, 30));
+  await visit(`/i/${id}`, async (page) => {
     const asked: string[] = [];
     await page.route('**/view', (route) => void asked.push(route.request().url()));
     await page.evaluate(async () => {

@@ -10,10 +10,10 @@ import { seedPool } from '../support/pool/seeded.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { until } from '../support/stores/services.ts';
+import { CLIPBOARD, clipboard } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor, overflowOf, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
-const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 } };
 const ADMIN_TOKEN = 'the-token-of-the-administrator';
 /** A refresh of this world waits for proxies that never answer. */
@@ -41,7 +41,6 @@ const rows = (page: Page) => page.locator('.proxies tbody tr');
 const matches = (page: Page, words: string) =>
   page.locator('#results [data-summary]').filter({ hasText: words }).waitFor();
 const addresses = (page: Page) => page.locator('.proxies .address').allTextContents();
-const copied = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 const toggle = (page: Page, protocol: string) => page.locator(`.chip:has([value="${protocol}"])`).click();
 
 /** Runs the work with a server whose pool is empty. */
@@ -176,10 +175,10 @@ describe('the list', () => {
         });
         await rows(page).first().getByText('Copy').click();
         await rows(page).first().getByText('Copied').waitFor();
-        expect(world.working).toContain(await copied(page));
+        expect(world.working).toContain(await clipboard(page));
         await page.getByRole('button', { name: 'Copy all' }).click();
         await page.locator('[data-copy-matches]').getByText('Copied').waitFor();
-        expect((await copied(page)).trim().split('\n').sort()).toEqual([...world.working].sort());
+        expect((await clipboard(page)).trim().split('\n').sort()).toEqual([...world.working].sort());
         await page.getByLabel('Format').selectOption('text');
         const boxes = page.locator('.proxies tbody [type=checkbox]');
         await boxes.first().focus();
@@ -189,7 +188,7 @@ describe('the list', () => {
         // The button may still say what it said last.
         // One address with two protocols is one line.
         const selected = [...new Set((await addresses(page)).slice(0, 3))].join('\n');
-        await until(async () => (await copied(page)).trim() === selected);
+        await until(async () => (await clipboard(page)).trim() === selected);
         await page.keyboard.press('Escape');
         await page.getByLabel('Select all on this page').check();
         await page.getByRole('button', { name: `Copy ${world.working.length} selected` }).waitFor();
@@ -329,7 +328,7 @@ describe('a pool of 20,000 proxies', () => {
         await rows(page).nth(1).getByRole('checkbox').check();
         await page.getByRole('button', { name: 'Copy 1 selected' }).click();
         await page.locator('[data-copy-matches].done').waitFor();
-        expect(await copied(page)).toMatch(/^socks5:\/\/[\d.]+:\d+$/);
+        expect(await clipboard(page)).toMatch(/^socks5:\/\/[\d.]+:\d+$/);
         for (const width of [390, 768, 1440]) {
           await page.setViewportSize({ width, height: 900 });
           expect(await overflowOf(page)).toBe(0);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { quarters } from '../support/images/images.ts';
-import { changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
+import { cardOf, changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 import { overflowOf } from './visitor.ts';
 
@@ -23,7 +23,6 @@ const SPOILT = /status of (4|5)\d\d|net::ERR_/;
 const file = (name: string) => ({ name, mimeType: 'image/png', buffer: picture });
 const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', names.map(file));
 const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 
 const makeAlbum = async (page: Page, title = '') =>
   `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;

@@ -9,7 +9,7 @@ import { startScanner } from '../support/scanner.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
-import { changeMine, handTo, mineOf } from './kept.ts';
+import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, shiftsOf, watchShifts } from './visitor.ts';
@@ -19,7 +19,6 @@ const SETTINGS = {
   // The server that a picture is fetched from is this one.
   ...{ IMAGE_FROM_URL: 'open', PROXY_ALLOW_PRIVATE: 'true' },
 };
-const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 /** The options are the most that a step shows. A modal dialog would restyle all 280 elements of the page. */
 const MOST_WORK: PageWork = { restyled: 100, laidOut: 100, present: 500 };
@@ -43,9 +42,7 @@ afterAll(() => relay?.stop());
 
 const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const choose = (page: Page, ...files: ReturnType<typeof file>[]) => page.setInputFiles('#file', files);
-const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 const copyButton = (page: Page, name: string) => cardOf(page, name).locator('.copy-link');
-const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
 const status = async (path: string) => (await fetch(server.url + path)).status;
