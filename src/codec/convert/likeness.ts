@@ -62,7 +62,10 @@ function shrunk(plane: Float32Array, width: number, side: number): Float32Array 
   return values;
 }
 
-/** Compares two planes of that width block by block. Returns what `WEIGHTS` weigh. */
+/**
+ * Compares two planes of that width block by block. Returns what `WEIGHTS` weigh. Most of a sample's time after its encoding is spent here;
+ * with destructuring in the inner loops it would be half as much again.
+ */
 function termsOf(a: Float32Array, b: Float32Array, width: number): number[] {
   const count = BLOCK * BLOCK;
   let [loss, losses, added, removed] = [0, 0, 0, 0];
@@ -73,7 +76,8 @@ function termsOf(a: Float32Array, b: Float32Array, width: number): number[] {
       let [sumA, sumB, squares, products] = [0, 0, 0, 0];
       for (let y = 0, at = start; y < BLOCK; y++, at += skip) {
         for (let x = 0; x < BLOCK; x++, at++) {
-          const [p, q] = [a[at] as number, b[at] as number];
+          const p = a[at] as number;
+          const q = b[at] as number;
           sumA += p;
           sumB += q;
           squares += p * p + q * q;
@@ -88,8 +92,9 @@ function termsOf(a: Float32Array, b: Float32Array, width: number): number[] {
       losses += fourth(lost);
       for (let y = 0, at = start; y < BLOCK; y++, at += skip) {
         for (let x = 0; x < BLOCK; x++, at++) {
-          const edge =
-            (1 + Math.abs((b[at] as number) - meanB)) / (1 + Math.abs((a[at] as number) - meanA)) - 1;
+          const p = Math.abs((a[at] as number) - meanA);
+          const q = Math.abs((b[at] as number) - meanB);
+          const edge = (q - p) / (1 + p);
           if (edge > 0) added += fourth(edge);
           else removed += fourth(edge);
         }

@@ -96,8 +96,10 @@ export function sampleOf({ data, width, height, channels }: Pixels, format: Loss
     for (let y = 0; y < TILE; y++) {
       let from = ((top + y) * width + left) * channels;
       let to = (y * tiles + tile) * TILE * 3;
-      for (let x = 0; x < TILE; x++, from += channels) {
-        for (let channel = 0; channel < 3; channel++) sample[to++] = data[from + channel] as number;
+      for (let x = 0; x < TILE; x++, from += channels, to += 3) {
+        sample[to] = data[from] as number;
+        sample[to + 1] = data[from + 1] as number;
+        sample[to + 2] = data[from + 2] as number;
       }
     }
   }
