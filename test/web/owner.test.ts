@@ -230,6 +230,38 @@ describe('a picture of this browser', () => {
     });
   });
 
+  test('comes back by the last word about it, on whichever of two pages', async () => {
+    await visitTimed('/', async (page) => {
+      await upload(page, file('p0.png'));
+      const [{ id = '' } = {}] = await mineOf(page);
+      const other = await page.context().newPage();
+      await other.goto(`${server.url}/i/${id}`);
+      const deleteHere = page.getByRole('button', { name: 'Delete p0.png' });
+      const deleteThere = other.getByRole('link', { name: 'Delete' });
+      for (const last of [other, page]) {
+        await deleteHere.click();
+        await page.clock.fastForward(0.6 * UNDO_MS);
+        await deleteThere.click();
+        await page.clock.fastForward(last === other ? 0.6 * UNDO_MS : 1000);
+        await last.getByRole('button', { name: 'Undo' }).click();
+        await page.clock.fastForward(2 * UNDO_MS);
+        await other.locator('.picture-page:not(.leaving)').waitFor();
+        await deleteHere.waitFor();
+        // Answered after what was asked before.
+        for (const one of [page, other]) await one.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+        expect(await areThere([id])).toBe(1);
+      }
+      await deleteHere.click();
+      await deleteThere.click();
+      await deleteThere.waitFor();
+      await page.clock.fastForward(1000);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await other.goto(`${server.url}/gallery`);
+      await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+      expect(await areThere([id])).toBe(1);
+    });
+  });
+
   test('is deleted while another is looked at, which stays', async () => {
     await visit(
       '/',
@@ -353,8 +385,18 @@ test('a picture is shared in the same way on its card, its page and in the galle
       await page.getByLabel('What to copy').selectOption('Linked thumbnail (Markdown)');
       await page.locator('.popup .done').waitFor({ state: 'detached' });
       expect(await copied('.popup')).toBe(`[![a "b" \\[c\\].png](${url}.webp?w=640)](${url})`);
+      await page.keyboard.press('Escape');
+      await page.locator('.popup').waitFor({ state: 'detached' });
+      const [{ id = '', delete_token: token = '' } = {}] = await mineOf(page);
+      await fetch(`${server.url}/api/image/${id}`, {
+        method: 'PATCH',
+        headers: { 'x-delete-token': token, 'content-type': 'application/json' },
+        body: JSON.stringify({ password: 'tea' }),
+      });
+      await share.click();
+      await page.locator('.popup').getByText('This image needs a password.').waitFor();
     },
-    CLIPBOARD,
+    { ...CLIPBOARD, expected: /status of 401/ },
   );
 });
 

@@ -6,7 +6,7 @@ import { keep, keysWith, recall } from './kept.js';
  * orders the list. `review`: the operator reviews it. `missing`: the server did not find it when it was last asked.
  * `deleting`: when it will be deleted, in ms since 1970.
  * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
- * made?: number, expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number }} Mine
+ * made?: number, expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number | undefined }} Mine
  */
 
 /**

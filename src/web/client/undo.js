@@ -20,7 +20,7 @@ const UNDO_MS = 8000;
 const PAUSE_MS = 3000;
 const TRIES = 5;
 
-/** Pictures whose deletion can still be undone. @type {Mine[]} */
+/** Pictures whose deletion can still be undone, as this page has marked them. @type {Mine[]} */
 let pending = [];
 /** Those whose deletion was begun, by ID. @type {Map<string, Mine>} */
 const begun = new Map();
@@ -42,14 +42,17 @@ export function deleteSoon(images) {
   pending.push(...images.filter(({ id }) => pending.every((one) => one.id !== id)));
   const deleting = Date.now() + UNDO_MS;
   // Those before are put off with them, or another page would delete what comes back here.
-  for (const { id } of pending) changeMine(id, { deleting });
+  pending = pending.map((image) => {
+    changeMine(image.id, { deleting });
+    return { ...image, deleting: findMine(image.id)?.deleting };
+  });
   for (const { id } of images) tell(ASIDE, { id, aside: true, fault: null });
   const words = say('deletedMany', { count: pending.length });
   /** @type {HTMLElement} */ (bar.firstElementChild).textContent = words;
   bar.hidden = false;
   announce(say('deletedUndo', { words }));
   clearTimeout(timer);
-  timer = setTimeout(() => void deleteAll(close()), UNDO_MS);
+  timer = setTimeout(() => void deleteAll(closeDue()), UNDO_MS);
 }
 
 function undo() {
@@ -67,6 +70,16 @@ function close() {
   const images = pending;
   pending = [];
   return images;
+}
+
+/** Leaves what another page has brought back, or put off, to that one. */
+function closeDue() {
+  return close().filter(({ id, deleting }) => {
+    const kept = findMine(id);
+    if (kept === null || kept.deleting === deleting) return true;
+    if (kept.deleting === undefined) tell(ASIDE, { id, aside: false, fault: null });
+    return false;
+  });
 }
 
 /**
@@ -148,7 +161,7 @@ function finishOthers() {
 
 addEventListener('pagehide', () => {
   // The list keeps them until the server has confirmed it.
-  const images = [...begun.values(), ...close()];
+  const images = [...begun.values(), ...closeDue()];
   begun.clear();
   for (const image of images) {
     changeMine(image.id, { deleting: Date.now() });

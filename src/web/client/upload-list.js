@@ -340,7 +340,7 @@ chooseIn(cards, byId('chosen-cards', HTMLElement), {
 
 /** Shows what this browser has uploaded before. */
 function showOthers() {
-  showMine(uploads.flatMap(({ card }) => card.image?.id ?? []));
+  showMine([...uploads, ...aside].flatMap(({ card }) => card.image?.id ?? []));
 }
 
 /** Checks whether another page has deleted pictures, or will. */
