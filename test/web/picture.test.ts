@@ -80,19 +80,30 @@ describe('the page of a picture', () => {
   });
 });
 
-test('a view is not used up by the second half of a double click', async () => {
+test('a view is not used up by the second half of a double click, and is asked for again after one that was stopped', async () => {
   const { id } = await server.upload('max_views=2', await photo(40, 30));
   await visit(`/i/${id}`, async (page) => {
     const asked: string[] = [];
     await page.route('**/view', (route) => void asked.push(route.request().url()));
-    await page.evaluate(async () => {
-      const button = document.querySelector<HTMLElement>('main button');
-      for (let click = 0; click < 2; click++) {
-        button?.click();
-        await new Promise((resolve) => setTimeout(resolve, 200));
-      }
-    });
+    const browser = await page.context().newCDPSession(page);
+    // Nothing answers while a page is being left, until that is stopped.
+    const stop = () => browser.send('Page.stopLoading');
+    const click = async (...times: number[]) => {
+      const clicks = times.map(
+        (time) => `setTimeout(() => document.querySelector('main button').click(), ${time})`,
+      );
+      await browser.send('Runtime.evaluate', { expression: clicks.join(';') });
+      await Bun.sleep(500);
+    };
+    await click(0, 200);
     expect(asked).toHaveLength(1);
+    await stop();
+    const later =
+      "Object.defineProperty(Event.prototype, 'timeStamp', { get: () => performance.now() + 10000 })";
+    await browser.send('Runtime.evaluate', { expression: later });
+    await click(0);
+    expect(asked).toHaveLength(2);
+    await stop();
   });
 });
 

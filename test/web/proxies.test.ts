@@ -400,7 +400,11 @@ describe('a pool of 20,000 proxies', () => {
       const sent: (string | null)[] = [];
       await page.route('**/api/refresh', async (route) => {
         sent.push(await route.request().headerValue('authorization'));
-        const refusal = { success: false, error: 'This needs the header Authorization.' };
+        const refusal = {
+          success: false,
+          code: 'unauthorized',
+          error: 'This needs the header Authorization.',
+        };
         if (sent.length === 1) return route.fulfill({ status: 401, json: refusal });
         await route.fulfill({ json: { success: true, job: { state: 'done' } } });
       });

@@ -113,7 +113,8 @@ const STATUSES = {
 export function faultIn(status, body) {
   const isKnown = typeof body === 'object' && body !== null && 'error' in body;
   // About a token, they speak to programs.
-  if (isKnown && language === 'en' && status !== 401) return String(body.error);
+  const isForToken = isKnown && 'code' in body && body.code === 'unauthorized';
+  if (isKnown && language === 'en' && !isForToken) return String(body.error);
   return say(STATUSES[status] ?? 'errorStatus', { status });
 }
 
