@@ -118,7 +118,7 @@ async function open(order = []) {
       'div',
       { class: 'actions' },
       make('a', { class: 'button', href: `${home}?album=${id}` }, say('add')),
-      button(say('invite'), 'quiet', () => void invite()),
+      button(say('invite'), 'quiet', single(invite)),
       button(say('deleteAlbum'), 'quiet danger', askToDelete),
     ),
     make('ul', { class: 'invites', id: 'invites' }),
@@ -131,6 +131,18 @@ async function open(order = []) {
   edit.replaceWith(done);
   const moved = list.querySelector(`[data-id="${focused}"] .grip`);
   (moved instanceof HTMLElement ? moved : name).focus();
+}
+
+/**
+ * Takes the second half of a double click for no other click.
+ * @param {() => Promise<void>} then
+ * @returns {EventListener}
+ */
+function single(then) {
+  return (event) => {
+    const { detail } = /** @type {MouseEvent} */ (event);
+    if (detail < 2) void then();
+  };
 }
 
 /** Ends editing. The page is loaded again, because only the server renders it. */
@@ -148,10 +160,8 @@ async function rename(title) {
 
 /** Deletes the album at the second click: there is no way back, and its pictures may be somebody else's. @param {Event} event */
 function askToDelete({ currentTarget }) {
-  // Neither the second half of a double click nor a key that is held down is an answer.
-  const answer = (/** @type {Event} */ event) =>
-    /** @type {MouseEvent} */ (event).detail < 2 && deleteAlbum();
-  const sure = button(say('deleteForGood'), 'danger', answer);
+  // Nor is a key that is held down an answer.
+  const sure = button(say('deleteForGood'), 'danger', single(deleteAlbum));
   sure.addEventListener('keydown', (event) => event.repeat && event.preventDefault());
   /** @type {HTMLButtonElement} */ (currentTarget).replaceWith(sure);
   sure.focus();

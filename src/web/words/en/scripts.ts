@@ -113,6 +113,7 @@ export const scripts = {
     albumTitle: 'Title of the album',
     createAlbum: 'Create album',
     goesToAlbum: 'What you upload here goes to your album {name}.',
+    albumUnknown: 'This browser cannot add pictures to that album. What you upload here does not go there.',
     delete: 'Delete',
     deleteOf: 'Delete {name}',
     forgetQuestion:

@@ -107,6 +107,7 @@ export const scripts: Words['scripts'] = {
     albumTitle: '相册标题',
     createAlbum: '创建相册',
     goesToAlbum: '在此上传的图片会放入您的相册：{name}。',
+    albumUnknown: '此浏览器不能向该相册添加图片，在此上传的图片不会放入其中。',
     delete: '删除',
     deleteOf: '删除 {name}',
     forgetQuestion: '要清空此列表吗？图片和相册仍会保留在网上，但此后无法再从此浏览器删除或修改。',
