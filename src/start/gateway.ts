@@ -1,6 +1,4 @@
 import { createHolders } from '../access/holders.ts';
-import type { Tokens } from '../access/tokens.ts';
-import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { createAdmit } from '../gateway/admission.ts';
@@ -14,44 +12,19 @@ import type { TargetRules } from '../gateway/target.ts';
 import type { Failure, Upstream } from '../gateway/upstream.ts';
 import { readUser } from '../gateway/user-options.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
 import { isRefused } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
-import type { PaidUpstreams } from '../proxy/pool/paid.ts';
+import type { ProxyService } from '../proxy/service.ts';
 import { sourcesByWord } from '../proxy/sources/load.ts';
-import type { Source } from '../proxy/sources/source.ts';
-import type { ProxyStore } from '../proxy/store.ts';
 import { sitesByName } from '../proxy/targets/ask.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
-import type { Runtime } from '../runtime/runtime.ts';
 import { ownAddresses, readAuthority } from './checker.ts';
 import { dialByName } from './dial-by-name.ts';
-
-interface ServerGatewayOptions {
-  runtime: Pick<Runtime, 'tcp'>;
-  config: Config;
-  /** The port it listens on. */
-  port: number;
-  store: ProxyStore;
-  testimony: Testimony;
-  paid: PaidUpstreams;
-  sources: readonly Source[];
-  limiter: RateLimiter;
-  usage: UsageMeter;
-  tokens: Pick<Tokens, 'verify' | 'list'>;
-  metrics: Metrics;
-  /** Reports whether the first refresh is about to run, or running. */
-  filling: () => Promise<boolean>;
-  report: (
-    id: number,
-    report: { ok: boolean; target?: string; error?: string | undefined },
-  ) => Promise<unknown>;
-  log: Log;
-}
+import type { Parts } from './feature.ts';
+import type { Pool } from './pool.ts';
 
 /** The gateway of a running server. */
 interface ServerGateway extends GatewayDoor {
@@ -71,11 +44,16 @@ const FILLING_LOOK_MS = 500;
 const CONNECTIONS = 10_000;
 
 /**
- * Starts the gateway over the pool. Until there is a token with its role, it listens only on loopback, so that nobody
- * else can use it.
+ * Starts the gateway over the pool on the port. Until there is a token with its role, it listens only on loopback, so
+ * that nobody else can use it.
  */
-export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, port, testimony, paid, limiter, usage, tokens, metrics, report, log } = options;
+export async function startServerGateway(
+  { runtime, config, stores, operations, log }: Parts,
+  { service, sources, paid }: Pool,
+  { port, testimony }: { port: number; testimony: Testimony },
+): Promise<ServerGateway> {
+  const { usage, tokens, metrics } = operations;
+  const { limiter } = stores;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
@@ -83,10 +61,10 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let isOpened = closed;
   const rules = rulesOf(config);
   const meter = createMeter(metrics);
-  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
+  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(sources) };
   requireOptions(config, (text) => readUser('', names, text));
   const sessions = new Sessions(monotonic);
-  const pool = watchFilling(options.filling);
+  const pool = watchFilling(service);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: dialByName(await runtime.tcp(), {
@@ -121,9 +99,9 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     }),
   });
   const follower = followPool({
-    store: options.store,
+    store: stores.proxies,
     engine: gateway.engine,
-    report: (id) => report(id, { ok: false }),
+    report: (id) => service.report(id, { ok: false }),
     paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
@@ -157,7 +135,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       engine: gateway.engine,
       sessions,
       testimony,
-      onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
+      onReport: (id, { ok, site: target, error }) =>
+        void service.report(id, { ok, target, error }).catch(() => {}),
     }),
     async stop() {
       await Promise.all([looking.stop(), pool.stop()]);
@@ -207,12 +186,12 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
 }
 
 /** Follows whether the pool is being filled for the first time, which it is once. */
-function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean; stop(): Promise<void> } {
+function watchFilling(service: ProxyService): { isFilling: () => boolean; stop(): Promise<void> } {
   let isFilling = true;
   const looking = every(
     FILLING_LOOK_MS,
     async () => {
-      isFilling &&= await look();
+      isFilling &&= ['starting', 'filling'].includes((await service.status()).condition);
     },
     () => {},
   );
