@@ -40,8 +40,7 @@ export class Draw<T extends { readonly key: string }> {
 
   /**
    * Returns up to `most` items, from a random one on, of the lowest rank that any has. `rankOf`: 0 or more, or
-   * `undefined` for what is left out. It looks no further once there are enough of rank 0, or, after some hundred, of a
-   * rank below 1.
+   * `undefined` for what is left out. It stops at enough of rank 0, or, after some hundred items, of one below 1.
    */
   some(most: number, rankOf: (item: T) => number | undefined): T[] {
     let found: T[] = [];
@@ -67,13 +66,10 @@ export class Draw<T extends { readonly key: string }> {
 
 /** Returns the first of those with the least value. */
 export function leastOf<T>(items: readonly T[], worthOf: (item: T) => number): T | undefined {
-  let best: T | undefined;
-  let least = Number.POSITIVE_INFINITY;
+  let [best, least] = [items[0], Number.POSITIVE_INFINITY];
   for (const item of items) {
     const value = worthOf(item);
-    if (best !== undefined && value >= least) continue;
-    best = item;
-    least = value;
+    if (value < least) [best, least] = [item, value];
   }
   return best;
 }

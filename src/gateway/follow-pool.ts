@@ -35,8 +35,7 @@ const REPORT_GAP_MS = 60_000;
 const NOTHING = { tunnel: false, plain: false };
 
 /** Keeps the gateway's upstreams in step with the pool. */
-export function followPool(options: FollowPoolOptions) {
-  const { store, engine, report, paid, filling, monotonic, onError } = options;
+export function followPool({ store, engine, report, paid, filling, monotonic, onError }: FollowPoolOptions) {
   let known: Followed = new Map();
   let seenVersion: string | null = null;
   const reported = new BoundedMap<number, number>(MOST_UPSTREAMS);

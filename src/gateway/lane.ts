@@ -137,9 +137,8 @@ export class Lane {
   /** Reports whether any upstream may serve a request, in whatever state. */
   has({ suits, session }: { suits: Suits; session: Session | null }): boolean {
     const [own, only] = [session?.pinned, session?.only];
-    const rankOf: Rank = (one) =>
-      (only ?? one.key) === one.key && suits(one, one.key === own) ? 0 : undefined;
-    return this.#common.roster.some(1, rankOf).length > 0;
+    const isFit = (one: Upstream) => (only ?? one.key) === one.key && suits(one, one.key === own);
+    return this.#common.roster.some(1, (one) => (isFit(one) ? 0 : undefined)).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
@@ -183,13 +182,12 @@ export class Lane {
     };
     const checked: Rank = (one) => (one.proven ? rankOf(one) : undefined);
     const first = () => this.#drawUntried(careful ? checked : rankOf, leaning);
-    const others = [
-      () => this.#drawTrusted(rankOf, leaning),
-      () => this.#drawUntried(rankOf, leaning, true, !found),
-    ];
+    const known = () => this.#drawTrusted(rankOf, leaning);
+    const others = () => this.#drawUntried(rankOf, leaning, true, !found);
+    const draws = { first: [first, known, others], last: [known, others], only: [first] };
     let found: Member | undefined;
     let least = Number.POSITIVE_INFINITY;
-    for (const draw of [...(unknown === 'last' ? [] : [first]), ...(unknown === 'only' ? [] : others)]) {
+    for (const draw of draws[unknown]) {
       const member = least > 0 ? draw() : undefined;
       const rank = (member && rankOf(member.upstream)) ?? Number.POSITIVE_INFINITY;
       if (rank < least) found = member;
@@ -312,8 +310,7 @@ export class Lane {
 
   /**
    * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
-   * several races before the first has failed. `shared`: if there is none, one that the fewest are trying. `last`:
-   * also one that is left out for a while.
+   * several races before the first has failed. `shared`: or one that the fewest are trying. `last`: or one left out.
    */
   #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false, last = false): Member | undefined {
     const { roster, known, agreed, monotonic } = this.#common;

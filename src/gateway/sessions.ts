@@ -49,9 +49,8 @@ export class Session {
    * tries to find one, or `null` if both were tried.
    */
   next(tried: ReadonlySet<string>): string | null {
-    return (
-      [this.pinned, this.only ? null : this.#tried].find((key) => key !== null && !tried.has(key)) ?? null
-    );
+    const other = this.only ? null : this.#tried;
+    return [this.pinned, other].find((key) => key !== null && !tried.has(key)) ?? null;
   }
 
   /** Has all requests that look for an exit try this one, which other sessions of the account leave to it unless it has another. */

@@ -70,7 +70,6 @@ test('a request waits for the first proxy while the pool is being filled', async
 });
 
 test('the pool counts as being filled until the gateway knows what it was filled with', async () => {
-  const record = { ...draft(), id: 1 } as ProxyRecord;
   let isFilled = false;
   const found: Upstream[] = [];
   const follower = followPool({
@@ -78,7 +77,7 @@ test('the pool counts as being filled until the gateway knows what it was filled
       version: async () => `${isFilled}`,
       async *stream() {
         await Bun.sleep(100);
-        if (isFilled) yield [record];
+        if (isFilled) yield [{ ...draft(), id: 1 } as ProxyRecord];
       },
     },
     engine: { set: (upstream) => void found.push(upstream) },
