@@ -192,28 +192,24 @@ export function choices<const T extends string>(
   fallback: string | undefined,
   description: string,
 ) {
-  return setting(fallback, description, (value) => {
-    const chosen = splitList(value.toLowerCase());
-    const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));
-    if (stranger !== undefined || chosen.length === 0) {
-      throw new Error(`must be a comma-separated list of ${known.join(', ')}, not "${value}"`);
-    }
-    return known.filter((item) => chosen.includes(item));
-  });
+  return setting(fallback, description, (value) => chosenOf(known, value, ''));
 }
 
 /** All of them (`on`), none (`off`), or a comma-separated choice. */
 export function someOf<const T extends string>(known: readonly T[], description: string) {
   return setting('on', description, (value): readonly T[] => {
-    const word = value.toLowerCase();
-    if (FLAGS[word] !== undefined) return FLAGS[word] ? known : [];
-    const chosen = splitList(word);
-    const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));
-    if (stranger !== undefined || chosen.length === 0) {
-      throw new Error(`must be on, off, or a comma-separated list of ${known.join(', ')}, not "${value}"`);
-    }
-    return known.filter((item) => chosen.includes(item));
+    const isOn = FLAGS[value.toLowerCase()];
+    if (isOn === undefined) return chosenOf(known, value, 'on, off, or ');
+    return isOn ? known : [];
   });
+}
+
+function chosenOf<T extends string>(known: readonly T[], value: string, orElse: string): T[] {
+  const chosen = splitList(value.toLowerCase());
+  const isKnown = (item: string) => (known as readonly string[]).includes(item);
+  if (chosen.length === 0 || !chosen.every(isKnown))
+    throw new Error(`must be ${orElse}a comma-separated list of ${known.join(', ')}, not "${value}"`);
+  return known.filter((item) => chosen.includes(item));
 }
 
 /** A URL with one of the schemes. The error does not repeat its text, which may contain a password. */

@@ -26,7 +26,7 @@ export async function openChecked(
   try {
     const database = await open().catch((error: unknown) => {
       if (!mayBeFull(error)) throw error;
-      if (reserve.release()) return open();
+      if (reserve.release()) return open().finally(reserve.retake);
       // The first of the additional files takes 32 KiB.
       throw spaceBeside(path) < 32 * 1024 ? full(error) : error;
     });

@@ -6,7 +6,8 @@ import { cutText } from '../image/upload/filename.ts';
 import { isSecret } from '../lib/secret.ts';
 import { type Html, html } from '../web/html.ts';
 import { icon } from '../web/icons.ts';
-import { pageResponse } from '../web/page-response.ts';
+import { noticePage } from '../web/notice-page.ts';
+import { pageResponse, seeOther } from '../web/page-response.ts';
 import type { Site, SiteOf } from '../web/site.ts';
 
 /** Who acts, for the audit log. */
@@ -62,14 +63,15 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
 
   function answered(visit: Visit, answer: Answer): Response {
     if (answer instanceof Response) return answer;
-    if (typeof answer === 'string') return redirect(home + answer);
+    if (typeof answer === 'string') return seeOther(home + answer);
     return pageResponse(visit.site, frame(visit, home, answer), { cache: NO_STORE });
   }
 
-  const cookie = (value: string, seconds: number, origin: string) =>
-    `${SESSION_COOKIE}=${value}; Path=${home}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${
-      origin.startsWith('https:') ? '; Secure' : ''
-    }`;
+  const cookie = (value: string, seconds: number, origin: string): [string, string][] => {
+    const secure = origin.startsWith('https:') ? '; Secure' : '';
+    const kept = `Path=${home}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+    return [['set-cookie', `${SESSION_COOKIE}=${value}; ${kept}`]];
+  };
 
   const desk = {
     /** A page that moderators read; with `role`, only administrators. */
@@ -104,7 +106,7 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
         if (!(await sessions.possible())) throw new AppError('not_found', 'There is nothing at this path.');
         try {
           const value = await sessions.open(body.get('token') ?? '', context.peer);
-          return redirect(home, cookie(value, SESSION_MS / 1000, context.origin));
+          return seeOther(home, cookie(value, SESSION_MS / 1000, context.origin));
         } catch (error) {
           if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
           return loginPage(siteOf(request), home, true);
@@ -114,15 +116,10 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
     ),
     desk.act('/logout', async ({ session, context }, body) => {
       await sessions.close(session, body.has('everywhere'));
-      return redirect(home, cookie('', 0, context.origin));
+      return seeOther(home, cookie('', 0, context.origin));
     }),
   ];
   return { ...desk, routes };
-}
-
-function redirect(location: string, cookie?: string): Response {
-  const headers = { location, 'cache-control': NO_STORE, ...(cookie && { 'set-cookie': cookie }) };
-  return new Response(null, { status: 303, headers });
 }
 
 /** Browsers name the page of each form. The application has refused other sites; here even an allowed one must not act. */
@@ -164,20 +161,13 @@ ${content}
 
 function loginPage(site: Site, home: string, isWrong: boolean): Response {
   const { admin } = site.words;
-  const page = site.render({
-    title: admin.title,
-    content: html`<section class="notice-page">
-<p class="notice-icon">${icon('lock')}</p>
-<h1>${admin.title}</h1>
-<form method="post" action="${home}/login" class="stack">
+  const content = html`<form method="post" action="${home}/login" class="stack">
 <p><label for="token">${admin.token}</label>
 <input id="token" type="password" name="token" required autofocus autocomplete="current-password"${isWrong && html` aria-invalid="true" aria-describedby="fault"`}></p>
 ${isWrong && html`<p class="fault" id="fault" role="alert">${icon('warning')}${admin.wrongToken}</p>`}
 <p><button type="submit">${admin.logIn}</button></p>
-</form>
-</section>`,
-  });
-  return pageResponse(site, page, { cache: NO_STORE, status: 401 });
+</form>`;
+  return noticePage(site, { title: admin.title, sign: 'lock', content }, { cache: NO_STORE, status: 401 });
 }
 
 /** Why a picture is reported, and deleted. */

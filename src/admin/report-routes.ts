@@ -6,8 +6,8 @@ import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
 import { html } from '../web/html.ts';
-import { icon } from '../web/icons.ts';
-import { pageResponse } from '../web/page-response.ts';
+import { noticePage } from '../web/notice-page.ts';
+import { seeOther } from '../web/page-response.ts';
 import type { SiteOf } from '../web/site.ts';
 import type { Cases, Verdict } from './cases.ts';
 import {
@@ -178,10 +178,7 @@ async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URL
   const text = body.get('text')?.trim() ?? '';
   const contact = cutText(body.get('contact')?.trim() ?? '', MAX_CONTACT);
   const receipt = await record(at, context, { [kind]: id, reason: reasonOf(body), text, contact });
-  return new Response(null, {
-    status: 303,
-    headers: { location: `${at.path}/report/${receipt}`, ...NO_STORE.headers },
-  });
+  return seeOther(`${at.path}/report/${receipt}`);
 }
 
 async function askReport({ siteOf, path, exists }: ReportParts, { request }: Call): Promise<Response> {
@@ -192,31 +189,23 @@ async function askReport({ siteOf, path, exists }: ReportParts, { request }: Cal
   const id = query.get(kind) ?? '';
   if (!(await exists(kind, id))) throw new AppError('not_found', 'There is no such image.');
   const title = kind === 'album' ? reports.albumTitle : reports.title;
-  const page = site.render({
-    title,
-    content: html`<section class="notice-page"><h1>${title}</h1>
-<p>${reports.lead}</p>
+  const content = html`<p>${reports.lead}</p>
 <form method="post" action="${path}/report" class="stack">
 <input type="hidden" name="kind" value="${kind}"><input type="hidden" name="id" value="${id}">
 <p><label for="reason">${admin.reason}</label>
 <select id="reason" name="reason">${REASONS.map((reason) => html`<option value="${reason}">${admin.reasons[reason]}</option>`)}</select></p>
 <p><label for="text">${reports.text}</label><textarea id="text" name="text" rows="5" maxlength="${MAX_TEXT}"></textarea></p>
 <p><label for="contact">${reports.contact}</label><input id="contact" name="contact" type="email" maxlength="${MAX_CONTACT}" autocomplete="email"></p>
-<p><button>${reports.send}</button></p></form></section>`,
-  });
-  return pageResponse(site, page, { cache: 'no-store' });
+<p><button>${reports.send}</button></p></form>`;
+  return noticePage(site, { title, content }, { cache: 'no-store' });
 }
 
 async function showState(at: ReportParts, { request, params }: Call<{ params: { receipt: string } }>) {
   const site = at.siteOf(request);
   const { reports } = site.words;
   const found = await at.cases.stateOf(params.receipt);
-  const page = site.render({
-    title: reports.receipt,
-    content: html`<section class="notice-page"><p class="notice-icon">${icon('check')}</p><h1>${reports.receipt}</h1>
-<p>${reports.states[found]}</p><p class="muted">${reports.keep}</p></section>`,
-  });
-  return pageResponse(site, page, { cache: 'no-store' });
+  const content = html`<p>${reports.states[found]}</p><p class="muted">${reports.keep}</p>`;
+  return noticePage(site, { title: reports.receipt, sign: 'check', content }, { cache: 'no-store' });
 }
 
 async function listCases({ cases }: ReportParts): Promise<Response> {

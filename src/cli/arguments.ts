@@ -76,7 +76,7 @@ function sort(options: Options, args: readonly string[]) {
     } else if (option.placeholder === null) {
       if (value !== undefined) faults.push(`${rawName} takes no value`);
       texts.set(name, ['']);
-    } else if (value === undefined || (!inlineValue && /^-./.test(value))) {
+    } else if (value === undefined || (!inlineValue && /^-./.test(value)) || isMissing(option, value)) {
       faults.push(`${rawName} needs a value: ${rawName}=${option.placeholder}`);
     } else {
       texts.set(name, [...(texts.get(name) ?? []), value]);
@@ -84,3 +84,7 @@ function sort(options: Options, args: readonly string[]) {
   }
   return { texts, found, faults };
 }
+
+/** Variables that are not set make empty values. Only the title of an album may be empty. */
+const isMissing = ({ placeholder }: Options[string], value: string) =>
+  value.trim() === '' && placeholder !== 'TITLE';

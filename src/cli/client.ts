@@ -36,6 +36,7 @@ interface Types {
   number: number;
   boolean: boolean;
   object: object;
+  array: readonly object[];
 }
 
 /** The fields that an answer must have, by the type of their values. */
@@ -59,7 +60,7 @@ export interface Client {
  * never comes from the command line, which other users can see.
  */
 export function createClient(given: string | undefined, env: Environment): Client {
-  const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
+  const url = (given ?? (env.PICPOOL_URL?.trim() || DEFAULT_URL)).replace(/(?<!\/)\/+$/, '');
   const shown = masked('PICPOOL_URL', url);
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw usageError(`The URL of the server must begin with http:// or https://. "${shown}" does not.`);
@@ -84,7 +85,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
       );
     });
     if (answer.ok) return answer;
-    const seconds = answer.status === 429 ? Number(answer.headers.get('retry-after')) : 0;
+    const seconds = answer.status === 429 ? Math.ceil(Number(answer.headers.get('retry-after'))) : 0;
     if (!(seconds > 0 && seconds <= roomS)) throw new CommandError(await sentenceOf(answer, tokenName));
     await answer.body?.cancel();
     await setTimeout(seconds * 1000);
@@ -103,7 +104,9 @@ export function createClient(given: string | undefined, env: Environment): Clien
       const found = parsed(text);
       if (found?.success !== true) throw otherProgram(shown);
       for (const [name, type] of Object.entries(shape)) {
-        if (typeof found[name] !== type || found[name] === null) throw otherProgram(shown);
+        const value = found[name];
+        const isType = Array.isArray(value) ? type === 'array' : typeof value === type;
+        if (!isType || value === null) throw otherProgram(shown);
       }
       return found as Answer<S>;
     },
@@ -169,7 +172,7 @@ async function sentenceOf(answer: Response, tokenName: string | undefined): Prom
   const { status, headers } = answer;
   const place = headers.get('location');
   if (place !== null) return `The server redirects to ${place}. Name its new URL with --url or PICPOOL_URL.`;
-  const facts = parsed(await readText(answer).catch(() => ''));
+  const facts = parsed(await within(TIMEOUT_MS, readText(answer)).catch(() => ''));
   if (typeof facts?.error !== 'string') return `The server responded with status ${status} and no reason.`;
   const wait = headers.get('retry-after');
   return [

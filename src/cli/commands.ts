@@ -10,10 +10,7 @@ interface Entry {
 /** Every command by name. Each is loaded only when it is called. */
 export const COMMANDS: Record<string, Entry> = {
   serve: { summary: 'start the server (the default)', load: () => import('./serve.ts') },
-  check: {
-    summary: 'test a list of proxies and print those that work',
-    load: () => import('./check.ts'),
-  },
+  check: { summary: 'test a list of proxies and print those that work', load: () => import('./check.ts') },
   gateway: { summary: 'run one proxy in front of a list', load: () => import('./gateway.ts') },
   export: { summary: "print the server's proxies", load: () => import('./export.ts') },
   refresh: { summary: 'start a refresh of the pool', load: () => import('./refresh.ts') },
@@ -30,8 +27,5 @@ export const COMMANDS: Record<string, Entry> = {
   sources: { summary: 'print the proxy lists', load: () => import('./sources.ts') },
   config: { summary: 'print the current settings', load: () => import('./config.ts') },
   doctor: { summary: 'find problems with this setup', load: () => import('./doctor.ts') },
-  health: {
-    summary: 'check whether the local server is ready',
-    load: () => import('./health.ts'),
-  },
+  health: { summary: 'check whether the local server is ready', load: () => import('./health.ts') },
 };

@@ -36,13 +36,14 @@ ADMIN_TOKEN, the list includes proxies that need a login, with the login.
     const mediaType = MEDIA_TYPES[parameters.get('format') ?? ''] ?? 'text/plain';
     const answer = await createClient(url, env).open(`/api/export?${parameters}`, mediaType);
     try {
-      let last = '\n';
+      const isJson = mediaType === MEDIA_TYPES.json;
+      let last = isJson ? '' : '\n';
       for await (const piece of piecesOf(answer)) {
-        last = piece.at(-1) ?? last;
+        last = (last + piece).slice(-2);
         await terminal.print(piece);
       }
       // What stands in between may end an answer that broke off like a whole one.
-      if (last !== '\n') throw new Error('it ends within a line');
+      if (!last.endsWith(isJson ? ']\n' : '\n')) throw new Error('its end is missing');
     } catch (error) {
       throw cutOff(error, 'the list is incomplete');
     }

@@ -1,6 +1,7 @@
 import { appendFile, chmod, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Environment } from '../config.ts';
+import { CommandError } from './exit.ts';
 
 /** The delete tokens of images uploaded from this account. */
 interface KeptTokens {
@@ -32,6 +33,8 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptToke
 
   async function append(image: KeptImage, token: string): Promise<void> {
     if (path.startsWith('~')) throw new Error('HOME is not set');
+    // A server chooses them, and must not write lines about the images of others.
+    if (/\s/.test(image.id + token)) throw new Error('it would not be one line');
     await mkdir(dirname(path), { recursive: true, mode: OWNER_ALONE_FOLDER });
     // A full disk, or a crash, may have cut the line before.
     await appendFile(path, `\n${keyOf(image)}${token}\n`, { mode: OWNER_ALONE });
@@ -49,7 +52,7 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptToke
       const key = keyOf(image);
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return '';
-        throw error;
+        throw new CommandError(`${path} cannot be read (${error.code}).`);
       });
       const line = text.split('\n').findLast((one) => one.startsWith(key));
       return line?.slice(key.length) || null;

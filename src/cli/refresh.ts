@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { countOf, formatCount } from '../lib/format.ts';
 import type { jobView } from '../proxy/views.ts';
-import { type Client, createClient, ServerAway, serverOptions } from './client.ts';
+import { type Client, createClient, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { createProgress } from './progress.ts';
@@ -33,7 +33,7 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
     const progress = createProgress(terminal, 'checked', () => performance.now());
     const job = await followJob(client, begun.id, (current) => progress.update(standingOf(current)));
     progress.end();
-    const { sources } = await client.ask('GET', '/api/sources?limit=500', { sources: 'object' });
+    const { sources } = await client.ask('GET', '/api/sources?limit=500', { sources: 'array' });
     const failed = (sources as { name: string; last_error: string | null }[]).filter(
       ({ last_error }) => last_error !== null,
     );
@@ -73,19 +73,19 @@ const MOST_FAILURES = 5;
 
 /** Follows a job until it has ended, also while the server restarts. Returns its final state. */
 async function followJob(client: Client, id: string, onChange: (job: Job) => void): Promise<Job> {
-  for (let failures = 0; failures < MOST_FAILURES; ) {
+  for (let failures = 0; ; await setTimeout(PAUSE_MS)) {
     const answer = await client.ask('GET', '/api/refresh', { job: 'object' }).catch((error: unknown) => {
-      if (error instanceof ServerAway) return null;
-      throw error;
+      // What stands in front of a server that restarts answers in its place.
+      if (error instanceof CommandError && ++failures < MOST_FAILURES) return null;
+      throw error instanceof CommandError
+        ? new CommandError(`The refresh continues, but cannot be followed. ${error.message}`)
+        : error;
     });
-    failures = answer === null ? failures + 1 : 0;
-    if (answer !== null) {
-      const job = answer.job as Job;
-      if (job.id !== id) throw new CommandError('Another refresh has started.');
-      if (job.state === 'done' || job.state === 'failed') return job;
-      onChange(job);
-    }
-    await setTimeout(PAUSE_MS);
+    if (answer === null) continue;
+    failures = 0;
+    const job = answer.job as Job;
+    if (job.id !== id) throw new CommandError('Another refresh has started.');
+    if (job.state === 'done' || job.state === 'failed') return job;
+    onChange(job);
   }
-  throw new CommandError('The refresh continues, but cannot be followed: the server does not respond.');
 }

@@ -48,6 +48,10 @@ async function begin(args: readonly string[], surroundings: Surroundings): Promi
     index === 0 && word.startsWith('--settings=') ? ['--settings', word.slice(11)] : word,
   );
   if (option !== '--settings') return dispatch(option, args.slice(1), surroundings);
+  if (path === '') {
+    surroundings.terminal.say('picpool: --settings needs a value: --settings=FILE.');
+    return EXIT.usage;
+  }
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== 'string') {
     surroundings.terminal.say(

@@ -3,7 +3,7 @@ import { type Config, type Environment, parseConfig } from '../config.ts';
 import { integer } from '../config-values.ts';
 import { withCause } from '../errors.ts';
 import { createLineWriter, createLogger } from '../lib/logger.ts';
-import { masked } from '../lib/masked.ts';
+import { masked, withoutSecrets } from '../lib/masked.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { RunningServer } from '../start/waiting.ts';
 import { start } from '../start.ts';
@@ -56,8 +56,9 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   };
   for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
   const refuse = (error: unknown): never => {
-    if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause: withCause(error) });
-    else process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
+    const cause = withoutSecrets(withCause(error));
+    if (config.LOG_FORMAT === 'json') log('error', 'cannot start', { cause });
+    else process.stderr.write(`picpool: cannot start: ${cause}\n`);
     process.exit(exitCodeOf(error));
   };
   const server = await start(runtime, config, log, env).catch(refuse);

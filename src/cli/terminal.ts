@@ -1,4 +1,5 @@
 import type { Environment } from '../config.ts';
+import { withoutSecrets } from '../lib/masked.ts';
 import { OutputFault } from './exit.ts';
 
 /** The part of `process.stdout` and `process.stderr` that is used here. */
@@ -16,7 +17,7 @@ export interface Terminal {
    * accepted. Rejects with an `OutputFault`. Standard error without a reader is ignored.
    */
   print(text: string): Promise<void>;
-  /** Writes a line for the user. */
+  /** Writes a line for the user, without the secrets of URLs. */
   say(line: string): void;
   /** Shows a line that the next one replaces, cut to the width. An empty line removes it. Only on a terminal. */
   status(line: string): void;
@@ -77,7 +78,7 @@ export function createTerminal({ stdout, stderr, env }: TerminalOptions): Termin
     },
     say(line) {
       clear();
-      tell(`${line.replace(STEERING, '?')}\n`);
+      tell(`${withoutSecrets(line).replace(STEERING, '?')}\n`);
     },
     status(line) {
       if (!live) return;

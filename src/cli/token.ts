@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { fstatSync } from 'node:fs';
+import process from 'node:process';
 import { createTokens, ROLES, TOKEN_NAME, type Token } from '../access/tokens.ts';
 import { readUsage, type Usage } from '../access/usage.ts';
 import { choice, rate } from '../config-values.ts';
@@ -38,6 +40,9 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     // One with an older name can be revoked.
     const isNamed = verb === 'create' ? new RegExp(TOKEN_NAME.pattern).test(name) : name !== '';
     if (verb !== 'list' && !isNamed) throw usageError(TOKEN_NAME.rule);
+    // Runtimes put /dev/null in the place of a closed output.
+    if (verb === 'create' && !process.stdout.isTTY && fstatSync(1).isCharacterDevice())
+      throw usageError('Standard output is closed or /dev/null: nobody would know the token.');
     return withStores(surroundings, async ({ config, log, ...stores }) => {
       const { state } = stores;
       const { once } = openAudit(config, stores, log);

@@ -2,23 +2,11 @@ import type { Config } from '../config.ts';
 import { en } from '../web/words/en.ts';
 import type { Finding } from './finding.ts';
 
-export type OpenSettings = Pick<
-  Config,
-  | 'SERVICES'
-  | 'IMAGE_LISTING'
-  | 'UPLOAD'
-  | 'IMAGE_DELETE_BY_ADDRESS'
-  | 'ADMIN_TOKEN'
-  | 'PUBLIC_URL'
-  | 'TRUSTED_PROXIES'
-  | 'HOST'
->;
-
 /**
  * Returns what these settings leave open, most important first, with the line for `.env` that closes it as the
  * advice. `newToken` creates a token to suggest.
  */
-export function openFindings(config: OpenSettings, newToken: () => string): Finding[] {
+export function openFindings(config: Config, newToken: () => string): Finding[] {
   const texts = en.openPanel.items;
   const images = config.SERVICES.includes('image');
   const items: [open: boolean, about: keyof typeof texts, advice: string][] = [

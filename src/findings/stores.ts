@@ -12,7 +12,7 @@ import { within } from '../lib/deadline.ts';
 import { countOf } from '../lib/format.ts';
 import type { Log } from '../lib/logger.ts';
 import { masked } from '../lib/masked.ts';
-import { isStorageFull } from '../lib/storage-full.ts';
+import { freeBytesOf, isStorageFull } from '../lib/storage-full.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 import { mayBeMade, type Patient, withFolder } from './system.ts';
@@ -25,6 +25,10 @@ const RETRY_MS = 5000;
 /** State key of what is stored for a moment. */
 const NOTE = 'doctor';
 
+/** With less than this, writing would use the space that is reserved for deletions. */
+const LEAST_FREE = 2 ** 20;
+const MORE_SPACE = 'Give it more space, or delete something.';
+
 const LEVELS = { fail: 'error', warn: 'warn', unknown: 'info', open: 'info', ok: 'info' } as const;
 
 /** Opens the store of the records, reads the statistics and writes a note. Never creates a database. */
@@ -32,8 +36,11 @@ export async function checkRecords(patient: Patient): Promise<readonly Finding[]
   const url = patient.config.METADATA_URL;
   const shown = masked('METADATA_URL', url);
   const { path, advice } = recordsAdapter(url);
-  const missing = await missingPath(path(url));
+  const file = path(url);
+  const missing = await missingPath(file);
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
+  if (file !== null && (await freeBytesOf(dirname(file))) < LEAST_FREE)
+    return [fail(`${shown}: The disk of the database is full.`, MORE_SPACE)];
   return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
     await state.set(NOTE, new Date().toISOString());
     // A store that no server has used stays as it was.
@@ -169,10 +176,7 @@ async function examineStores(
       await stores.close();
     }
   } catch (error) {
-    const isFull = isStorageFull(error);
-    return [
-      fail(`${shown}: ${withCause(error)}`, isFull ? 'Give it more space, or delete something.' : advice),
-    ];
+    return [fail(`${shown}: ${withCause(error)}`, isStorageFull(error) ? MORE_SPACE : advice)];
   }
 }
 

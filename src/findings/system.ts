@@ -81,18 +81,18 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
 
 /** Reports whether a missing folder could be created. */
 export async function mayBeMade(folder: string): Promise<boolean> {
-  return access(await nearestStanding(folder), constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+  return has(await nearestStanding(folder), constants.W_OK | constants.X_OK);
 }
 
 async function nearestStanding(folder: string): Promise<string> {
-  const stands = await access(folder).then(
+  return folder === dirname(folder) || (await has(folder)) ? folder : nearestStanding(dirname(folder));
+}
+
+function has(path: string, mode?: number): Promise<boolean> {
+  return access(path, mode).then(
     () => true,
     () => false,
   );
-  return stands || folder === dirname(folder) ? folder : nearestStanding(dirname(folder));
 }
 
 /** Checks that as many checks as configured can run at once. */
@@ -172,10 +172,7 @@ function sandboxFinding({ IMAGE_SANDBOX }: Config, { missing }: CodecStats): Fin
  */
 export async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
   const data = resolve(DATA_DIR);
-  const parent = await access(data).then(
-    () => data,
-    () => tmpdir(),
-  );
+  const parent = (await has(data)) ? data : tmpdir();
   const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
   try {
     return await work(folder);

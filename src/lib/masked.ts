@@ -4,7 +4,7 @@ const SECRET = /(TOKEN|SECRET|SECRET_ACCESS_KEY|PASSWORD)$/;
 /** The login of a URL within a parameter. */
 const INNER_LOGIN = /([?&#][\w.-]+=\w+(?::\/\/|%3A%2F%2F))[^/?#&\s]*(?:@|%40)/gi;
 /** Parameters of URLs that are usually secret. */
-const SECRET_PARAMETER = /([?&][\w.-]*(?:key|token|secret|passw|auth|sig)[\w.-]*=)[^&#,\s]*/gi;
+const SECRET_PARAMETER = /([?&](?=[\w.-]*?(?:key|token|secret|passw|auth|sig))[\w.-]+=)[^&#,\s]*/gi;
 
 /** Returns a setting without what nobody should see over a shoulder or in a report. */
 export function masked(name: string, value: string): string {
@@ -19,13 +19,31 @@ export function masked(name: string, value: string): string {
     .replace(SECRET_PARAMETER, `$1${HIDDEN}`);
 }
 
-/** Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. */
+/** Returns a text for people without what nobody should see of its URLs, also if they are misspelt. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/[^\s"'(<][^\s"]*/g, (word) => masked('', word));
+}
+
+/** What may begin a URL: the name of a target or parameter, and a scheme. */
+const BEGINNING = /^\s*([\w.-]+=)?[\w+.-]+:\/\//;
+const PATH = /^\s*(?:(?:file|sqlite|unix):|[./~])/;
+
+/**
+ * Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. What only
+ * resembles a URL is hidden up to there, unless it is a path, or has no colon before it.
+ */
 function withoutLogin(url: string): string {
-  const begin = url.indexOf('//') + 2;
-  const isDatabase = /^\s*(redis|rediss|postgres|postgresql):/.test(url);
-  const authority = isDatabase ? url : url.slice(0, begin + url.slice(begin).search(/[/?#\s]|$/));
-  const at = authority.lastIndexOf('@');
-  return begin < 2 || at < begin ? url : `${url.slice(0, begin)}${HIDDEN}${url.slice(at)}`;
+  const [{ length: begin } = '', name = ''] = BEGINNING.exec(url) ?? [];
+  const hasLogin = url.slice(0, Math.max(0, url.lastIndexOf('@'))).includes(':');
+  if (!hasLogin || (begin === 0 && PATH.test(url))) return url;
+  // A slash in a password makes no URL.
+  const isUrl = begin > 0 && URL.canParse(url.trim().slice(name.length));
+  const isWhole = !isUrl || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
+  const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#]|$/);
+  const at = Math.max(begin, url.lastIndexOf('@', end - 1));
+  const [rest, ...others] = url.slice(end).split(',');
+  const shown = url.slice(0, begin) + (url[at] === '@' ? HIDDEN : '') + url.slice(at, end) + rest;
+  return [shown, ...others.map(withoutLogin)].join(',');
 }
 
 function originOnly(url: string): string {

@@ -10,7 +10,7 @@ const READ_ONLY_RETRY_MS = 30_000;
 export function storageFull(cause: unknown, message: Said): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;
   if (code === 'EROFS') {
-    const said = inEnglish('The disk of the server is read-only.');
+    const said = inEnglish('The disk is read-only.');
     return new AppError('unavailable', said, { cause, retryAfterMs: READ_ONLY_RETRY_MS });
   }
   return code === 'ENOSPC' || code === 'EDQUOT' ? new AppError('storage_full', message, { cause }) : cause;

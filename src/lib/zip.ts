@@ -77,78 +77,53 @@ function stampOf(ms: number): number {
   return date * 2 ** 16 + time;
 }
 
+/** Returns numbers in 2, 4 or 8 bytes each, as the digits of `sizes` say, the lowest byte first. */
+function packed(sizes: string, ...numbers: number[]): Buffer {
+  const fields = numbers.map((number, index) => {
+    const field = Buffer.alloc(8);
+    field.writeBigUInt64LE(BigInt(number));
+    return field.subarray(0, Number(sizes[index]));
+  });
+  return Buffer.concat(fields);
+}
+
+/** Sizes and checksum follow the file. */
 function header({ name, stamp }: Written): Buffer {
-  const fixed = Buffer.alloc(30);
-  fixed.writeUInt32LE(0x04034b50, 0);
-  fixed.writeUInt16LE(VERSION, 4);
-  fixed.writeUInt16LE(FLAGS, 6);
-  fixed.writeUInt16LE(STORED, 8);
-  fixed.writeUInt32LE(stamp, 10);
-  fixed.writeUInt16LE(name.length, 26);
+  const fixed = packed('4222444422', 0x04034b50, VERSION, FLAGS, STORED, stamp, 0, 0, 0, name.length, 0);
   return Buffer.concat([fixed, name]);
 }
 
 /** Returns the record after a file. */
 function descriptor({ crc, size }: Written): Buffer {
-  const fields = Buffer.alloc(16);
-  fields.writeUInt32LE(0x08074b50, 0);
-  fields.writeUInt32LE(crc, 4);
-  fields.writeUInt32LE(size, 8);
-  fields.writeUInt32LE(size, 12);
-  return fields;
+  return packed('4444', 0x08074b50, crc, size, size);
 }
 
 function directoryEntry({ name, stamp, crc, size, offset }: Written): Buffer {
   const isFar = offset >= ELSEWHERE;
-  const extra = Buffer.alloc(isFar ? 12 : 0);
-  if (isFar) {
-    extra.writeUInt16LE(1, 0);
-    extra.writeUInt16LE(8, 2);
-    extra.writeBigUInt64LE(BigInt(offset), 4);
-  }
-  const fixed = Buffer.alloc(46);
-  fixed.writeUInt32LE(0x02014b50, 0);
-  fixed.writeUInt16LE(MADE_BY, 4);
-  fixed.writeUInt16LE(isFar ? VERSION_64 : VERSION, 6);
-  fixed.writeUInt16LE(FLAGS, 8);
-  fixed.writeUInt16LE(STORED, 10);
-  fixed.writeUInt32LE(stamp, 12);
-  fixed.writeUInt32LE(crc, 16);
-  fixed.writeUInt32LE(size, 20);
-  fixed.writeUInt32LE(size, 24);
-  fixed.writeUInt16LE(name.length, 28);
-  fixed.writeUInt16LE(extra.length, 30);
-  fixed.writeUInt32LE(PERMISSIONS, 38);
-  fixed.writeUInt32LE(isFar ? ELSEWHERE : offset, 42);
-  return Buffer.concat([fixed, name, extra]);
+  const extra = isFar ? packed('228', 1, 8, offset) : Buffer.alloc(0);
+  const [version, place] = isFar ? [VERSION_64, ELSEWHERE] : [VERSION, offset];
+  return Buffer.concat([
+    packed('42222444', 0x02014b50, MADE_BY, version, FLAGS, STORED, stamp, crc, size),
+    packed('422222', size, name.length, extra.length, 0, 0, 0),
+    packed('44', PERMISSIONS, place),
+    name,
+    extra,
+  ]);
 }
 
 /** Returns the end of the directory, preceded by that of ZIP64 if a number needs it. */
 function end(count: number, size: number, offset: number): Buffer {
-  const record = Buffer.alloc(22);
-  record.writeUInt32LE(0x06054b50, 0);
   const is64 = count >= 0xffff || offset + size >= ELSEWHERE;
-  const entries = is64 ? 0xffff : count;
-  record.writeUInt16LE(entries, 8);
-  record.writeUInt16LE(entries, 10);
-  record.writeUInt32LE(is64 ? ELSEWHERE : size, 12);
-  record.writeUInt32LE(is64 ? ELSEWHERE : offset, 16);
+  const [entries, bytes, place] = is64 ? [0xffff, ELSEWHERE, ELSEWHERE] : [count, size, offset];
+  const record = packed('42222442', 0x06054b50, 0, 0, entries, entries, bytes, place, 0);
   return is64 ? Buffer.concat([end64(count, size, offset), record]) : record;
 }
 
 function end64(count: number, size: number, offset: number): Buffer {
-  const record = Buffer.alloc(56 + 20);
-  record.writeUInt32LE(0x06064b50, 0);
-  record.writeBigUInt64LE(44n, 4);
-  record.writeUInt16LE(MADE_BY, 12);
-  record.writeUInt16LE(VERSION_64, 14);
-  record.writeBigUInt64LE(BigInt(count), 24);
-  record.writeBigUInt64LE(BigInt(count), 32);
-  record.writeBigUInt64LE(BigInt(size), 40);
-  record.writeBigUInt64LE(BigInt(offset), 48);
-  // The offset of that record.
-  record.writeUInt32LE(0x07064b50, 56);
-  record.writeBigUInt64LE(BigInt(offset + size), 64);
-  record.writeUInt32LE(1, 72);
-  return record;
+  return Buffer.concat([
+    packed('482244', 0x06064b50, 44, MADE_BY, VERSION_64, 0, 0),
+    packed('8888', count, count, size, offset),
+    // The offset of that record.
+    packed('4484', 0x07064b50, 0, offset + size, 1),
+  ]);
 }

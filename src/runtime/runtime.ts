@@ -1,5 +1,4 @@
 import type { System } from '../lib/linux/system.ts';
-
 import type { Tcp } from './tcp.ts';
 
 /** The interface between picpool and the JavaScript runtime. `bun.ts` and `deno.ts` implement it. */
@@ -16,8 +15,8 @@ export interface Runtime {
   /** Starts listening. Rejects if the address is taken. */
   serve(handler: Handler, options: ListenOptions): Promise<HttpServer>;
   /**
-   * Returns a file as a response body. `size` must be the real size: Bun sends a `Blob` of a file with sendfile, Deno
-   * gets a stream. The file must exist; a range is `[start, end)` in bytes.
+   * Returns the bytes of a file from `start` to before `end` as a response body: Bun sends a `Blob` of a file with
+   * sendfile, Deno gets a stream. The file must exist, and have as many.
    */
   fileBody(path: string, start: number, end: number): Promise<Blob | ReadableStream<Uint8Array>>;
   /** System calls of Linux; `null` on other systems, and if the runtime does not allow them. */

@@ -7,23 +7,12 @@ import type { Log } from '../lib/logger.ts';
 import { BUILT_IN_JUDGE_RATE, BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../proxy/check/built-in.ts';
 import { type Checker, createChecker } from '../proxy/check/checker.ts';
 
-type CheckerConfig = Pick<
-  Config,
-  | 'PROXY_JUDGES'
-  | 'PROXY_JUDGE_CA'
-  | 'PROXY_WITNESSES'
-  | 'PROXY_CHECK_TIMEOUT'
-  | 'PROXY_ALLOW_PRIVATE'
-  | 'PROXY_BASE_PATH'
-  | 'PUBLIC_URL'
->;
-
 /**
  * Opens the checker of the configuration. `secrets`: those with which our own judge proves its answers.
  * @throws {ConfigError} if the file of the authority cannot be read.
  */
 export async function openChecker(
-  config: CheckerConfig,
+  config: Config,
   log: Log,
   secrets?: () => readonly string[],
 ): Promise<Checker> {
@@ -44,7 +33,7 @@ export async function openChecker(
 }
 
 /** The server is its own judge if it knows the URL under which proxies can reach it. */
-function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: CheckerConfig): readonly string[] {
+function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: Config): readonly string[] {
   if (PROXY_JUDGES) return PROXY_JUDGES;
   return PUBLIC_URL ? [`${PUBLIC_URL}${PROXY_BASE_PATH}/api/judge`, ...BUILT_IN_JUDGES] : BUILT_IN_JUDGES;
 }

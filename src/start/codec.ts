@@ -9,20 +9,12 @@ import { AppError, inEnglish } from '../errors.ts';
 import { observeCodec } from '../image/metrics.ts';
 import type { Parts } from './feature.ts';
 
-type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
-
 /**
  * Opens the codec of the configuration, with metrics. Rejects with `unavailable` if conversions must be sandboxed and
  * cannot be.
  */
-export async function openCodec({
-  runtime,
-  config,
-  env,
-  stores,
-  log,
-  operations: { metrics, now },
-}: CodecParts): Promise<Codec> {
+export async function openCodec({ runtime, config, env, stores, log, operations }: Parts): Promise<Codec> {
+  const { metrics, now } = operations;
   const workFolder = join(resolve(config.DATA_DIR), 'work');
   await removeOldWorkspaces(workFolder);
   const plainCodec = createCodec({

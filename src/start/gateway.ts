@@ -1,6 +1,4 @@
 import { createHolders } from '../access/holders.ts';
-import type { Tokens } from '../access/tokens.ts';
-import type { UsageMeter } from '../access/usage.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { createAdmit } from '../gateway/admission.ts';
@@ -11,47 +9,20 @@ import { takeReports } from '../gateway/reports.ts';
 import type { GatewayDoor } from '../gateway/routes.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
-import type { Failure, Upstream } from '../gateway/upstream.ts';
 import { readUser } from '../gateway/user-options.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
 import { isRefused } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
-import type { PaidUpstreams } from '../proxy/pool/paid.ts';
 import { sourcesByWord } from '../proxy/sources/load.ts';
-import type { Source } from '../proxy/sources/source.ts';
-import type { ProxyStore } from '../proxy/store.ts';
 import { sitesByName } from '../proxy/targets/ask.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
-import type { Runtime } from '../runtime/runtime.ts';
 import { ownAddresses, readAuthority } from './checker.ts';
 import { dialByName } from './dial-by-name.ts';
-
-interface ServerGatewayOptions {
-  runtime: Pick<Runtime, 'tcp'>;
-  config: Config;
-  /** The port it listens on. */
-  port: number;
-  store: ProxyStore;
-  testimony: Testimony;
-  paid: PaidUpstreams;
-  sources: readonly Source[];
-  limiter: RateLimiter;
-  usage: UsageMeter;
-  tokens: Pick<Tokens, 'verify' | 'list'>;
-  metrics: Metrics;
-  /** Reports whether the first refresh is about to run, or running. */
-  filling: () => Promise<boolean>;
-  report: (
-    id: number,
-    report: { ok: boolean; target?: string; error?: string | undefined },
-  ) => Promise<unknown>;
-  log: Log;
-}
+import type { Parts } from './feature.ts';
+import type { Pool } from './pool.ts';
 
 /** The gateway of a running server. */
 interface ServerGateway extends GatewayDoor {
@@ -65,17 +36,20 @@ const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
-/** How often it is looked whether the pool has been filled. */
-const FILLING_LOOK_MS = 500;
 /** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
 /**
- * Starts the gateway over the pool. Until there is a token with its role, it listens only on loopback, so that nobody
- * else can use it.
+ * Starts the gateway over the pool on the port. Until there is a token with its role, it listens only on loopback, so
+ * that nobody else can use it.
  */
-export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, port, testimony, paid, limiter, usage, tokens, metrics, report, log } = options;
+export async function startServerGateway(
+  { runtime, config, stores, operations, log }: Parts,
+  { service, sources, paid }: Pool,
+  { port, testimony }: { port: number; testimony: Testimony },
+): Promise<ServerGateway> {
+  const { usage, tokens, metrics } = operations;
+  const { limiter } = stores;
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
   let closed = await hasTokens();
@@ -83,11 +57,10 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let isOpened = closed;
   const rules = rulesOf(config);
   const meter = createMeter(metrics);
-  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(options.sources) };
+  const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(sources) };
   requireOptions(config, (text) => readUser('', names, text));
   const sessions = new Sessions(monotonic);
-  const pool = watchFilling(options.filling);
-  let failed: (upstream: Upstream, failure: Failure) => void = () => {};
+  let follower: ReturnType<typeof followPool> | null = null;
   const gateway: Gateway = await startGateway({
     tcp: dialByName(await runtime.tcp(), {
       isRefused: (place) => isRefused(place, rules),
@@ -101,13 +74,13 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     random: Math.random,
     monotonic,
     meter,
-    filling: pool.isFilling,
+    filling: () => follower?.isFilling() ?? true,
     onSettled({ at: _, account, ...facts }) {
       if (closed) usage.note(account, { requests: 1 });
       if (config.GATEWAY_LOG)
         log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account });
     },
-    onFailure: (upstream, failure) => failed(upstream, failure),
+    onFailure: (upstream, failure) => follower?.failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
       asks: config.GATEWAY_ASK,
@@ -120,15 +93,15 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       names,
     }),
   });
-  const follower = followPool({
-    store: options.store,
+  follower = followPool({
+    store: stores.proxies,
+    filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
     engine: gateway.engine,
-    report: (id) => report(id, { ok: false }),
+    report: (id) => service.report(id, { ok: false }),
     paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
-  failed = follower.failed;
   countExits(gateway, metrics);
   paid.start();
   follower.start();
@@ -157,10 +130,11 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       engine: gateway.engine,
       sessions,
       testimony,
-      onReport: (id, { ok, site: target, error }) => void report(id, { ok, target, error }).catch(() => {}),
+      onReport: (id, { ok, site: target, error }) =>
+        void service.report(id, { ok, target, error }).catch(() => {}),
     }),
     async stop() {
-      await Promise.all([looking.stop(), pool.stop()]);
+      await looking.stop();
       gateway.stop();
       await Promise.all([follower.stop(), usage.stop(), paid.stop()]);
     },
@@ -204,19 +178,6 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
     help: 'Exits that have served a request in the last five minutes.',
     read: () => [{ labels: [], value: journal.exitsUsed() }],
   });
-}
-
-/** Follows whether the pool is being filled for the first time, which it is once. */
-function watchFilling(look: () => Promise<boolean>): { isFilling: () => boolean; stop(): Promise<void> } {
-  let isFilling = true;
-  const looking = every(
-    FILLING_LOOK_MS,
-    async () => {
-      isFilling &&= await look();
-    },
-    () => {},
-  );
-  return { isFilling: () => isFilling, stop: looking.stop };
 }
 
 /** Returns what the page of the pool says of the gateway. */

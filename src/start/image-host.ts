@@ -17,7 +17,6 @@ import { createQuota } from '../image/upload/quota.ts';
 import { eventView } from '../image/views.ts';
 import { cachedFor } from '../lib/answer-cache.ts';
 import { systemClock } from '../lib/clock.ts';
-import type { Log } from '../lib/logger.ts';
 import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/watch.ts';
@@ -27,17 +26,13 @@ import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 import type { Operations } from './operations.ts';
 
-type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
-
 /** Assembles what stores images; `basePath`: the path under which browsers reach them. */
-export async function openImageHost(
-  { runtime, config, env, stores, log, operations }: ImageHostParts,
-  basePath: string,
-) {
+export async function openImageHost(parts: Parts, basePath: string) {
+  const { config, stores, log, operations } = parts;
   const { metrics, blocks, webhooks, audit, now } = operations;
   const stopping = new AbortController();
   const limits = limitsOf(config);
-  const codec = await openCodec({ runtime, config, env, stores, log, operations });
+  const codec = await openCodec(parts);
   const folder = temporaryFolder(config);
   const files = filesAdapter(config.BLOBS_URL);
   const versionBytes = createVersionBytes(stores.state);
@@ -69,7 +64,7 @@ export async function openImageHost(
   const { BLOCK_HASHES: hashes } = config;
   const blocked =
     hashes === undefined ? null : await openHashBlocks(hashes, log).catch(unreadable('BLOCK_HASHES', hashes));
-  const holdBack = openScanning({ config, codec, reviews, folder, log });
+  const holdBack = openScanning(parts, { codec, reviews, folder });
   const service = await createImageService({
     ...stores,
     codec,
@@ -101,10 +96,7 @@ export async function openImageHost(
     random: randomBytes,
     log,
   });
-  describeImages(metrics, stores.images, {
-    freeBytes: quota.freeBytes,
-    doubts: service.doubts,
-  });
+  describeImages(metrics, stores.images, { freeBytes: quota.freeBytes, doubts: service.doubts });
 
   return {
     service,
@@ -184,17 +176,11 @@ async function tellDoubt(
   ).catch((cause) => log('warn', 'event not published', { cause }));
 }
 
-interface ScanningOptions {
-  config: Config;
-  codec: Pick<Codec, 'convert'>;
-  reviews: Reviews;
-  /** For temporary files. */
-  folder: string;
-  log: Log;
-}
-
 /** Returns the scanner for pictures before they are stored; `null` if `IMAGE_SCAN_URL` is not set. */
-function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) {
+function openScanning(
+  { config, log }: Parts,
+  { codec, reviews, folder }: { codec: Codec; reviews: Reviews; folder: string },
+) {
   const { IMAGE_SCAN_URL: url, IMAGE_SCAN_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return null;
   const scan = createScanner({

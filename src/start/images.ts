@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Stores } from '../../adapters/open.ts';
-import type { Config } from '../config.ts';
 import { type FindingSource, warn } from '../findings/finding.ts';
 import { answering, conditionFindings, fileSources, recordSources } from '../findings/readiness.ts';
 import { createRecount } from '../http/limits.ts';
@@ -18,7 +17,6 @@ import { createUrlFetcher, type FromUrl } from '../image/upload/from-url.ts';
 import { statsView } from '../image/views.ts';
 import { isGloballyRoutable } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
-import type { RateLimiter } from '../lib/rate-limiter.ts';
 import type { Rates } from '../lib/rates.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
 import { ownAddresses } from './checker.ts';
@@ -27,22 +25,15 @@ import { openImageHost } from './image-host.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** Assembles the image host. */
-export async function startImages({
-  runtime,
-  config,
-  env,
-  stores,
-  log,
-  web,
-  operations,
-}: Parts): Promise<RunningFeature> {
+export async function startImages(parts: Parts): Promise<RunningFeature> {
+  const { config, stores, web, operations } = parts;
   const { onRefused, now } = operations;
   const basePath = web.path + config.IMAGE_BASE_PATH;
-  const host = await openImageHost({ runtime, config, env, stores, log, operations }, basePath);
+  const host = await openImageHost(parts, basePath);
   const { service, albums, reviews, limits, folder, sandbox } = host;
   const { limiter } = stores;
   const looks = createLookIndex(stores.images, now);
-  const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
+  const fromUrl = openUrlUploads(parts, folder);
   const recounted = (rates: Rates) => ({ limiter, rates, maxUploadBytes: limits.maxUploadBytes, onRefused });
   return {
     name: 'Image host',
@@ -107,16 +98,8 @@ function comparison({ images, condition }: Stores, { doubts }: Pick<Upkeep, 'dou
   };
 }
 
-interface UrlUploadsOptions {
-  config: Pick<Config, 'IMAGE_FROM_URL' | 'IMAGE_MAX_UPLOAD' | 'PROXY_ALLOW_PRIVATE' | 'RATE_LIMITS'>;
-  limiter: RateLimiter;
-  /** For temporary files. */
-  folder: string;
-  onRefused: (name: string) => void;
-}
-
 /** Opens uploads by URL as `IMAGE_FROM_URL` allows. Never requests anything from this machine or its networks. */
-function openUrlUploads({ config, limiter, folder, onRefused }: UrlUploadsOptions): FromUrl | null {
+function openUrlUploads({ config, stores, operations }: Parts, folder: string): FromUrl | null {
   if (config.IMAGE_FROM_URL === 'off') return null;
   const maxUploadBytes = config.IMAGE_MAX_UPLOAD;
   const own = new Set(ownAddresses());
@@ -128,6 +111,8 @@ function openUrlUploads({ config, limiter, folder, onRefused }: UrlUploadsOption
     maxBytes: maxUploadBytes,
   });
   const rates = config.RATE_LIMITS;
+  const { limiter } = stores;
+  const { onRefused } = operations;
   return {
     ...fetcher,
     needsToken: config.IMAGE_FROM_URL === 'token',

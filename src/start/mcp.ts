@@ -6,10 +6,7 @@ import { VERSION } from '../version.ts';
 
 /** Serves `/mcp` if a token for it is set. Otherwise the SDK, which takes 12 MB of memory, is not loaded. */
 export async function startMcp(
-  config: Pick<
-    Config,
-    'MCP_READ_TOKEN' | 'MCP_WRITE_TOKEN' | 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH'
-  >,
+  config: Config,
   { log, handle }: { log: Log; handle: App['handle'] },
 ): Promise<Route[]> {
   const { MCP_READ_TOKEN: readToken, MCP_WRITE_TOKEN: writeToken } = config;

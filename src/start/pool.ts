@@ -18,7 +18,7 @@ import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** The pool over its store, and what uses it. */
-interface Pool {
+export interface Pool {
   service: ProxyService;
   sources: readonly Source[];
   /** Started by the gateway, which alone uses them. */
@@ -34,7 +34,7 @@ interface Pool {
 
 /** Assembles the checks, the pool and its events. `secrets`: those with which our own judge proves its answers. */
 export async function openPool(
-  { config, stores, log, operations }: Pick<Parts, 'config' | 'stores' | 'log' | 'operations'>,
+  { config, stores, log, operations }: Parts,
   secrets: () => readonly string[],
 ): Promise<Pool> {
   const { metrics, webhooks } = operations;

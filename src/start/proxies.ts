@@ -11,48 +11,27 @@ import { proxyHome, proxyPageRoutes } from '../proxy/pages/pages.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
 import { createAsker } from '../proxy/targets/ask.ts';
 import { targetRoutes } from '../proxy/targets/routes.ts';
-import { createTargets, type Targets } from '../proxy/targets/targets.ts';
-import { createTestimony, type Testimony } from '../proxy/targets/testimony.ts';
+import { createTargets } from '../proxy/targets/targets.ts';
+import { createTestimony } from '../proxy/targets/testimony.ts';
 import { readAuthority } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { openPool } from './pool.ts';
 
 /** Assembles the proxy pool. */
-export async function startProxies({
-  runtime,
-  config,
-  stores,
-  log,
-  operations,
-  web,
-}: Parts): Promise<RunningFeature> {
+export async function startProxies(parts: Parts): Promise<RunningFeature> {
+  const { config, stores, log, operations, web } = parts;
   const basePath = web.path + config.PROXY_BASE_PATH;
   const { state } = stores;
   const keys = await openKeyRing({ state, name: 'judge-secret', random: randomBytes, now: Date.now });
-  const pool = await openPool({ config, stores, log, operations }, keys.verifying);
+  const pool = await openPool(parts, keys.verifying);
   const { service } = pool;
   const mayAsk = () => pool.judges().state !== 'down';
-  const { testimony, targets, ...asking } = await openTargets({ config, stores, log, mayAsk });
-  const { tokens } = operations;
+  const { testimony, targets, ...asking } = await openTargets(parts, mayAsk);
+  const { GATEWAY_PORT: port } = config;
   const gateway =
-    config.GATEWAY_PORT === undefined
+    port === undefined
       ? null
-      : await (await import('./gateway.ts')).startServerGateway({
-          runtime,
-          config,
-          port: config.GATEWAY_PORT,
-          store: stores.proxies,
-          testimony,
-          paid: pool.paid,
-          sources: pool.sources,
-          limiter: stores.limiter,
-          tokens,
-          usage: operations.usage,
-          metrics: operations.metrics,
-          report: service.report,
-          filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
-          log,
-        });
+      : await (await import('./gateway.ts')).startServerGateway(parts, pool, { port, testimony });
   let followingKeys: Repetition | null = null;
   const { RATE_LIMITS: rates } = config;
   const counting = { limiter: stores.limiter, maxUploadBytes: 0, onRefused: operations.onRefused };
@@ -111,18 +90,11 @@ export async function startProxies({
   };
 }
 
-interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
-  /** Returns false while our own network may be down, so that failures teach nothing. */
-  mayAsk: () => boolean;
-}
-
-/** Opens what is known about which proxy reaches which site, and the probes that find it out. */
-async function openTargets({
-  config,
-  stores,
-  log,
-  mayAsk,
-}: TargetsParts): Promise<{ testimony: Testimony; targets: Targets; stop(): Promise<void> }> {
+/**
+ * Opens what is known about which proxy reaches which site, and the probes that find it out. `mayAsk` returns false
+ * while our own network may be down, so that failures teach nothing.
+ */
+async function openTargets({ config, stores, log }: Parts, mayAsk: () => boolean) {
   const monotonic = () => performance.now();
   const testimony = createTestimony({ random: Math.random, monotonic, shared: true });
   const asker = createAsker({

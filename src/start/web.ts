@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import { unreadable } from '../errors.ts';
-import { type OpenSettings, openFindings } from '../findings/settings.ts';
+import { openFindings } from '../findings/settings.ts';
 import type { Route } from '../http/route.ts';
 import { VERSION } from '../version.ts';
 import { readAssets } from '../web/assets.ts';
@@ -14,9 +14,7 @@ import { createSites, type NavLink } from '../web/site.ts';
 export type Web = Omit<WebRoutesOptions, 'sections'>;
 
 /** Reads the files that pages load, and knows which pages exist with these settings. */
-export async function openWeb(
-  config: OpenSettings & Pick<Config, 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>,
-): Promise<Web> {
+export async function openWeb(config: Config): Promise<Web> {
   const { SERVICES, PROXY_BASE_PATH, IMAGE_BASE_PATH, IMAGE_LISTING, ABUSE_CONTACT, PUBLIC_URL } = config;
   const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/(?<!\/)\/+$/, '');
   const links: NavLink[] = [];

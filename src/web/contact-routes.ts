@@ -1,6 +1,6 @@
 import { type Call, type Route, route } from '../http/route.ts';
 import { html } from './html.ts';
-import { pageResponse } from './page-response.ts';
+import { noticePage } from './notice-page.ts';
 import { contactUrl, type SiteOf } from './site.ts';
 
 interface ContactOptions {
@@ -41,11 +41,7 @@ function show({ siteOf, contact, terms }: ContactOptions, { request }: Call): Re
   const site = siteOf(request);
   const { title, lead } = site.words.frame.contact;
   const paragraphs = terms.split(/\n\s*\n/).filter((one) => one.trim() !== '');
-  const page = site.render({
-    title,
-    content: html`<section class="notice-page"><h1>${title}</h1>
-<p>${lead} <a class="wrap" href="${contactUrl(contact)}">${contact}</a></p>
-${paragraphs.map((one) => html`<p class="wrap">${one}</p>`)}</section>`,
-  });
-  return pageResponse(site, page, { cache: 'no-cache' });
+  const content = html`<p>${lead} <a class="wrap" href="${contactUrl(contact)}">${contact}</a></p>
+${paragraphs.map((one) => html`<p class="wrap">${one}</p>`)}`;
+  return noticePage(site, { title, content }, { cache: 'no-cache' });
 }

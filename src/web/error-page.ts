@@ -1,7 +1,6 @@
 import { type AppError, type ErrorDetail, filled, Message } from '../errors.ts';
 import { html } from './html.ts';
-import { icon } from './icons.ts';
-import { pageResponse } from './page-response.ts';
+import { noticePage } from './notice-page.ts';
 import type { Site } from './site.ts';
 
 /** Renders an error in plain words, instead of its envelope. `requestId` finds the request in the log. */
@@ -14,20 +13,13 @@ export function errorPage(
   const { code, retryAfterMs } = error;
   const { errors } = site.words;
   const { title, advice } = errors.byCode[code] ?? errors.byCode.other;
-  const page = site.render({
-    title,
-    content: html`<section class="notice-page">
-<p class="notice-icon">${icon('warning')}</p>
-<h1>${title}</h1>
-${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
+  const content = html`${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
 <p class="muted">${advice} ${retryAfterMs !== undefined && errors.tryAgainIn(site.formats.duration(retryAfterMs))}</p>
 <p><a class="button" href="${site.path}/">${errors.home}</a></p>
-<p class="small muted">${errors.request(status)} <code>${requestId}</code></p>
-</section>`,
-  });
+<p class="small muted">${errors.request(status)} <code>${requestId}</code></p>`;
   const retryAfter = known.get('retry-after');
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]];
-  return pageResponse(site, page, { status, cache: 'no-store', headers });
+  return noticePage(site, { title, sign: 'warning', content }, { status, cache: 'no-store', headers });
 }
 
 /** Returns what was wrong, one sentence for each fault; none if the page has no words for it in its language. */

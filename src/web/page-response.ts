@@ -18,7 +18,7 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-interface PageAnswer {
+export interface PageAnswer {
   status?: number;
   /** Its `Cache-Control`. */
   cache: string;
@@ -60,6 +60,15 @@ export function pageResponse(
       ...headers,
     ],
   });
+}
+
+/** Sends a browser that has posted a form to a page. */
+export function seeOther(location: string, headers: readonly [string, string][] = []): Response {
+  const own: [string, string][] = [
+    ['location', location],
+    ['cache-control', 'no-store'],
+  ];
+  return new Response(null, { status: 303, headers: [...own, ...headers] });
 }
 
 /** Paths that only programs request. */

@@ -3,7 +3,7 @@ import type { Finding } from '../findings/finding.ts';
 import { type Call, form, type Route, route } from '../http/route.ts';
 import type { Assets } from './assets.ts';
 import { type Html, html } from './html.ts';
-import { pageResponse } from './page-response.ts';
+import { pageResponse, seeOther } from './page-response.ts';
 import { PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
 import { codeBlock } from './snippet.ts';
@@ -77,14 +77,10 @@ function asset({ assets }: WebRoutesOptions, { headers }: Request, file: string,
 function keepPreferences({ path }: WebRoutesOptions, call: Call<{ body: URLSearchParams }>): Response {
   const { request, body, context } = call;
   const cookies = preferenceCookies(body, path, context.origin.startsWith('https:'));
-  return new Response(null, {
-    status: 303,
-    headers: [
-      ['location', pageBefore(request, context.origin) ?? `${path}/`],
-      ['cache-control', 'no-store'],
-      ...cookies.map((cookie): [string, string] => ['set-cookie', cookie]),
-    ],
-  });
+  return seeOther(
+    pageBefore(request, context.origin) ?? `${path}/`,
+    cookies.map((cookie) => ['set-cookie', cookie]),
+  );
 }
 
 /** Pages that must not be indexed say so themselves, which search engines can only read if they may fetch them. */
@@ -178,7 +174,7 @@ ${codeBlock(site, `open-${about}`, words.setting, advice ?? '')}</li>\n`,
   );
   return html`<details class="card open-panel"><summary>${words.title}</summary>
 <p class="muted">${words.lead}</p>
-<ul>
+<ul class="stack">
 ${rows}</ul>
 </details>
 `;

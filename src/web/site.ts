@@ -12,7 +12,7 @@ export interface NavLink {
   name: keyof Words['frame']['nav'];
 }
 
-interface PageOptions {
+export interface PageOptions {
   title: string;
   /** More elements of the head. */
   head?: Html;

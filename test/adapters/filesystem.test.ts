@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFolderBlobs } from '../../adapters/filesystem/blobs.ts';
+import { createFolderBlobs, translated } from '../../adapters/filesystem/blobs.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
 import { folderOpener } from '../support/stores/local.ts';
@@ -85,7 +85,7 @@ test('a folder that cannot be used is reported as unavailable', async () => {
   await rm(join(file, '..'), { recursive: true });
 });
 
-test('a full disk is reported as such', async () => {
+test('a full or read-only disk is reported as such', async () => {
   /* Writing to /dev/full always fails with ENOSPC. */
   await withFolder(async (folder) => {
     const blobs = createFolderBlobs({
@@ -95,6 +95,11 @@ test('a full disk is reported as such', async () => {
         return new Blob();
       },
     });
+    const readOnly = Object.assign(new Error('x'), { code: 'EROFS' });
+    await assert.rejects(
+      translated(() => Promise.reject(readOnly)),
+      { message: 'The disk is read-only.' },
+    );
     await writeFile(join(folder, 'upload'), 'x');
     await blobs.put('a.png', join(folder, 'upload'), 'image/png');
     await assert.rejects(blobs.get('a.png'), { code: 'storage_full' });

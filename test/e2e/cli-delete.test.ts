@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from 'bun:test';
 import { once } from 'node:events';
-import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createClient } from '../../src/cli/client.ts';
@@ -171,19 +171,24 @@ test('a delete token that cannot be kept is shown', () =>
     ),
   ));
 
-test('a server overwrites no token that was kept for another one', () =>
-  withFolder((folder) =>
+test('a server overwrites no token that was kept for another one', () => {
+  const said = uploaded('abcdefghijkl');
+  return withFolder((folder) =>
     withStranger(
-      () => Response.json(uploaded('abcdefghijkl')),
+      () => Response.json(said),
       async (url) => {
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
         const image = { server: 'http://pics.example', id: 'abcdefghijkl' };
         await openKeptTokens(env).keep(image, 'mine');
-        expect((await cli(['upload', PICTURE], { env })).code).toBe(0);
-        expect(await openKeptTokens(env).find(image)).toBe('mine');
+        for (const token of ['other', `other\n${image.server} ${image.id} other`]) {
+          said.delete_token = token;
+          expect((await cli(['upload', PICTURE], { env })).code).toBe(0);
+          expect(await openKeptTokens(env).find(image)).toBe('mine');
+        }
       },
     ),
-  ));
+  );
+});
 
 test('a link names its server, by which its token is found and which gets no token of another server', () =>
   withFolder(async (folder) => {
@@ -222,12 +227,15 @@ test('an upload waits for room in the limits, for a minute at most, and names wh
         { success: false, error: 'Too many requests.' },
         { status: 429, headers: { 'retry-after': wait } },
       );
-    const answers = [limited('1'), Response.json(uploaded('abcdefghijkl')), limited('90')];
+    const answers = [limited('0.1'), Response.json(uploaded('abcdefghijkl')), limited('90')];
     await withStranger(
       () => answers[calls++] ?? new Response(),
       async (url) => {
         const env = { PICPOOL_URL: url, XDG_CONFIG_HOME: folder };
+        const begun = performance.now();
         const { code, stdout, stderr } = await cli(['upload', PICTURE, PICTURE], { env });
+        // A server that names almost no time is not asked again and again at once.
+        expect(performance.now() - begun).toBeGreaterThan(1000);
         expect([code, stdout, calls]).toEqual([1, 'http://pics.example/i/abcdefghijkl\n', 3]);
         expect(stderr).toContain('(429): Too many requests. Try again in 90 s.\n1 file of 2 failed\n');
       },
@@ -239,6 +247,42 @@ test('an upload waits for room in the limits, for a minute at most, and names wh
       expect.stringMatching(/^picpool: \S+avif: .*\nNot tried: two\.jpg three\.jpg\n3 files of 3 failed\n$/),
     ]);
   }));
+
+test('an image whose token cannot be forgotten is deleted, and so are those after it', () =>
+  withFolder(async (folder) => {
+    const { path, keep } = openKeptTokens({ XDG_CONFIG_HOME: folder });
+    const answer = async ({ url }: Request) => {
+      await rm(path, { recursive: true });
+      await mkdir(path);
+      return Response.json({ success: true, id: url.slice(-12) });
+    };
+    await withStranger(answer, async (server) => {
+      await keep({ server, id: 'abcdefghijkl' }, 'token');
+      const env = { PICPOOL_URL: server, XDG_CONFIG_HOME: folder };
+      const { stdout, stderr } = await cli(['delete', 'abcdefghijkl', 'mnopqrstuvwx'], { env });
+      expect([stdout, stderr]).toEqual([
+        'abcdefghijkl\n',
+        expect.stringMatching(/^picpool: mnopqrstuvwx: \S+ cannot be read \(EISDIR\)\.\n1 image of 2 not/),
+      ]);
+    });
+  }));
+
+test('a refresh is followed while something else answers for the server, and its lists are read as lists', () => {
+  const job = (state: string) => Response.json({ success: true, job: { id: 'one', state } });
+  const lists = (sources: unknown) => Response.json({ success: true, sources });
+  const answers = [job('running'), new Response('', { status: 502 }), job('done'), lists([])];
+  return withStranger(
+    () => answers.shift() ?? page(),
+    async (url) => {
+      const run = () => cli(['refresh'], { env: { PICPOOL_URL: url } });
+      expect(await run()).toMatchObject({ code: 0, stderr: '' });
+      answers.push(job('running'), job('done'), lists({ name: 'a' }));
+      expect((await run()).stderr).toContain('is not one of picpool');
+      answers.push(job('running'));
+      expect((await run()).stderr).toContain('but cannot be followed. The response of http://127.0.0.1:');
+    },
+  );
+}, 30_000);
 
 test('a refusal names the variable of the token, and a redirect, which is not followed, its place', () =>
   withStranger(
@@ -273,23 +317,31 @@ test.each(['bun', 'deno'] as const)(
     ),
 );
 
-const stalling = () =>
-  new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode('{')) }), {
-    headers: { 'content-type': 'text/plain' },
-  });
+const stalling = ({ method }: Request) => {
+  const start = (body: ReadableStreamDefaultController) => body.enqueue(new TextEncoder().encode('{'));
+  const pull = (body: ReadableStreamDefaultController) => Bun.sleep(5).then(() => start(body));
+  return method === 'POST'
+    ? new Response(new ReadableStream({ pull }), { status: 500 })
+    : new Response(new ReadableStream({ start }), { headers: { 'content-type': 'text/plain' } });
+};
 
-test('a list that ends within a line is incomplete, and so is a cleanup that has removed nothing and is not done', () =>
+test('a list without its end is incomplete, and so is a cleanup that has removed nothing and is not done', () =>
   withStranger(
-    ({ method }) =>
-      method === 'POST'
-        ? Response.json({ success: true, removed: 0, freed_bytes: 0, complete: false })
-        : new Response('http://203.0.113.9:80\nhttp://203.0.113.9:8', {
-            headers: { 'content-type': 'text/plain' },
-          }),
+    ({ method, url }) => {
+      if (method === 'POST')
+        return Response.json({ success: true, removed: 0, freed_bytes: 0, complete: false });
+      const [type, body] = url.endsWith('format=json')
+        ? ['application/json', '[\n{"port":80},\n']
+        : ['text/plain', 'http://203.0.113.9:80\nhttp://203.0.113.9:8'];
+      return new Response(body, { headers: { 'content-type': type } });
+    },
     async (url) => {
       const env = { PICPOOL_URL: url };
-      const [list, cleanup] = [await cli(['export'], { env }), await cli(['cleanup'], { env })];
-      expect([list.code, list.stderr]).toEqual([1, expect.stringContaining('the list is incomplete')]);
+      for (const words of [[], ['--format', 'json']]) {
+        const list = await cli(['export', ...words], { env });
+        expect([list.code, list.stderr]).toEqual([1, expect.stringContaining('the list is incomplete')]);
+      }
+      const cleanup = await cli(['cleanup'], { env });
       expect([cleanup.code, cleanup.stdout, cleanup.stderr]).toEqual([
         1,
         '',
@@ -318,18 +370,27 @@ test('a server of another version that leaves out a link costs no delete token',
     ),
   ));
 
-test('an answer that stalls ends a call, and an export', () =>
+/** The work's timers end 200 times as early. Resolves with its failure. */
+async function failureOf(work: () => Promise<unknown>): Promise<unknown> {
+  const { setTimeout: real } = globalThis;
+  const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((done: () => void, ms = 0) =>
+    real(done, ms / 200)) as typeof setTimeout);
+  return await work()
+    .catch((error: unknown) => error)
+    .finally(() => timers.mockRestore());
+}
+
+test('an answer that stalls, or refuses in drops, ends a call, and an export', () =>
   withStranger(stalling, async (url) => {
-    const client = createClient(url, {});
-    const asked = client.ask('GET', '/', {}, { timeoutMs: 50 });
-    expect(asked).rejects.toThrow('cut off (no response within 0.05 s); what was asked may have been done.');
-    await asked.catch(() => {});
-    const { setTimeout: real } = globalThis;
-    const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms = 0) =>
-      real(work, ms / 200)) as typeof setTimeout);
+    const { ask } = createClient(url, {});
+    const [asked, refused] = [
+      await failureOf(() => ask('GET', '/', {})),
+      await failureOf(() => ask('POST', '/', {})),
+    ];
+    expect(String(asked)).toContain('cut off (no response within 30 s); what was asked may have been done.');
+    expect(String(refused)).toContain('status 500 and no reason');
     const terminal = { print: async () => {} };
     const surroundings = { env: {}, terminal } as unknown as Parameters<typeof exporting.run>[1];
-    const exported = exporting.run(['--url', url], surroundings).finally(() => timers.mockRestore());
-    expect(exported).rejects.toThrow('(the server has gone silent); the list is incomplete.');
-    await exported.catch(() => {});
+    const exported = await failureOf(() => exporting.run(['--url', url], surroundings));
+    expect(String(exported)).toContain('(the server has gone silent); the list is incomplete.');
   }));

@@ -17,6 +17,8 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^picpool_[\w-]{43}\n$/)]);
       const unseen = ['sh', '-c', '"$@" | true', 'sh', ...cliCommand(['token', 'create', 'unseen'])];
       await Bun.spawn(unseen, { env: cliEnvironment(env) }).exited;
+      const closed = ['sh', '-c', '"$@" >&-', 'sh', ...cliCommand(['token', 'create', 'unseen'])];
+      expect(await Bun.spawn(closed, { env: cliEnvironment(env), stderr: 'ignore' }).exited).toBe(2);
       const database = new Database(join(folder, 'picpool.db'));
       database.run("CREATE TRIGGER stuck BEFORE UPDATE ON state BEGIN SELECT RAISE(ABORT, 'stuck'); END");
       const stuck = Bun.spawn(unseen, { env: cliEnvironment(env), stderr: 'pipe' });

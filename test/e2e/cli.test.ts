@@ -184,7 +184,7 @@ test('check names each line that is not a proxy, with number and reason, and no 
   expect(stderr).not.toContain('topsecret');
 });
 
-test('check fails if no proxy works, if no judge answers, and if it is used wrongly', async () => {
+test('check fails if no proxy works, if no judge answers, and without its list', async () => {
   const dead = await cli(['check'], { env: world.env, stdin: world.broken.slice(1).join('\n') });
   expect([dead.code, dead.stdout]).toEqual([1, '']);
   const unjudged = await cli(['check', '--judge', `${NOBODY}/`], { env: world.env, stdin: list() });
@@ -194,11 +194,6 @@ test('check fails if no proxy works, if no judge answers, and if it is used wron
   expect([missing.code, missing.stderr]).toEqual([
     2,
     'picpool: There is no file /nowhere.\nSee picpool check --help.\n',
-  ]);
-  const misused = await cli(['check', '--time=5s'], { env: world.env });
-  expect([misused.code, misused.stderr]).toEqual([
-    2,
-    'picpool: Unknown option --time. Did you mean --timeout?\nSee picpool check --help.\n',
   ]);
 });
 
@@ -239,7 +234,7 @@ test.each(['bun', 'deno'] as const)(
     const noPicture = join(folder, 'note.txt');
     await writeFile(noPicture, 'no picture');
     const password = join(folder, 'password');
-    await writeFile(password, 'tea');
+    await writeFile(password, 'tea pot\n');
     const files = [picture, noPicture, '/nowhere.png', '-'];
     const { code, stdout, stderr } = await cli(
       ['upload', '--print', 'json', '--max-width=48', '--password-file', password, ...files],
@@ -261,6 +256,11 @@ test.each(['bun', 'deno'] as const)(
       protected: true,
     });
     expect(second).toMatchObject({ filename: 'image', width: 48, height: 24 });
+    expect((await fetch(first.raw_url, { headers: { 'x-image-password': 'tea pot' } })).status).toBe(200);
+    const absent = await cli(['upload', '--password-file', '/nowhere', picture], { runtime, env });
+    const why =
+      'must name a file that can be read, but /nowhere cannot (ENOENT).\nSee picpool upload --help.';
+    expect([absent.code, absent.stderr]).toEqual([2, `picpool: --password-file ${why}\n`]);
     expect(stderr).toContain(`picpool: ${noPicture}: The server refused (415): `);
     expect(stderr).toContain('picpool: /nowhere.png: There is no such file.\n');
     expect(stderr).toEndWith('2 files of 4 failed\n');
@@ -300,23 +300,6 @@ test.each(['bun', 'deno'] as const)(
     expect(await child.stdout.text()).toMatch(/^http:\S+\ncode 1\n$/);
   },
 );
-
-test('upload takes a password from a file', () =>
-  withFolder(async (folder) => {
-    const [picture, file] = [join(folder, 'picture.png'), join(folder, 'password')];
-    await writeFile(picture, await photo(40, 30));
-    await writeFile(file, 'tea pot\n');
-    const upload = (...more: string[]) => cli(['upload', '--url', server.url, ...more, picture]);
-    const { code, stdout } = await upload('--password-file', file);
-    const headers = { 'x-image-password': 'tea pot' };
-    const { status } = await fetch(`${stdout.trim()}.webp`, { headers });
-    expect([code, status]).toEqual([0, 200]);
-    const absent = await upload('--password-file', '/nowhere');
-    expect([absent.code, absent.stderr]).toEqual([
-      2,
-      'picpool: --password-file must name a file that can be read, but /nowhere cannot (ENOENT).\nSee picpool upload --help.\n',
-    ]);
-  }));
 
 test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
   const files = ['one.jpg', 'two.jpg'].map((name) => join(folder, name));
@@ -376,21 +359,11 @@ test('a cleanup tells what it removed', async () => {
   expect([code, stdout]).toEqual([0, '0 images removed, 0 B freed\n']);
 });
 
-test('a server that is away, refuses, or is not picpool is reported in a sentence', async () => {
+test('a server that is away is reported in a sentence', async () => {
   const away = await cli(['export', '--url', 'http://bob:s3cret@127.0.0.1:9']);
   expect([away.code, away.stderr]).toEqual([
     1,
     `picpool: http://***@127.0.0.1:9 does not respond (ECONNREFUSED). Is the server running? Use --url or PICPOOL_URL to name another one.\n`,
-  ]);
-  const refused = await cli(['refresh', '--url', server.url]);
-  expect(refused.code).toBe(1);
-  expect(refused.stderr).toMatch(
-    /^picpool: The server refused \(401\): .*Set PICPOOL_TOKEN to a token of the server\.\n$/,
-  );
-  const stranger = await cli(['cleanup', '--url', world.page]);
-  expect([stranger.code, stranger.stderr]).toEqual([
-    1,
-    `picpool: The response of ${world.page.replace(/\/+$/, '')} is not one of picpool. Does another program answer there?\n`,
   ]);
   const noUrl = await cli(['cleanup', '--url', 'localhost:3000']);
   expect(noUrl.code).toBe(2);

@@ -3,7 +3,7 @@ import { readArguments } from '../../src/cli/arguments.ts';
 import { NO_OPERANDS } from '../../src/cli/command.ts';
 import { CommandError, EXIT } from '../../src/cli/exit.ts';
 import { flag, value, valueOr, values } from '../../src/cli/options.ts';
-import { choice, duration, integer } from '../../src/config-values.ts';
+import { choice, duration, integer, text } from '../../src/config-values.ts';
 import { nearest } from '../../src/lib/nearest.ts';
 
 const OPTIONS = {
@@ -54,7 +54,13 @@ test('all faults are reported at once, with what was probably meant', () => {
   ]);
 });
 
-test('an option does not count as the value of the one before', () => {
+test('an option does not count as the value of the one before, nor does an empty text, except for a title', () => {
+  expect(faultsOf('a', '--wait=', '--limit', ' ')).toEqual([
+    '--wait needs a value: --wait=TIME.',
+    '--limit needs a value: --limit=N.',
+  ]);
+  const free = { title: value('TITLE', text(undefined, 'What.')) };
+  expect(readArguments(free, NO_OPERANDS, ['--title=']).options.title).toBe('');
   expect(faultsOf('a', '--format', '-q')).toEqual(['--format needs a value: --format=FORM.']);
 });
 

@@ -2,7 +2,6 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ADMIN_TOKEN } from '../support/admin.ts';
 import { photo } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
 import { startScanner } from '../support/scanner.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
@@ -15,16 +14,10 @@ const server = startSite({
 });
 afterAll(() => scanner.stop(true));
 const { visit } = server;
-const picture = new Uint8Array(await photo(600, 400));
+const picture = await photo(600, 400);
 
-async function upload(name: string, from = '192.0.2.7') {
-  const answer = await fetch(`${server.url}/api/upload?filename=${name}.jpg`, {
-    method: 'POST',
-    body: picture,
-    headers: { 'x-forwarded-for': from },
-  });
-  return json<{ id: string; delete_token: string }>(answer);
-}
+const upload = (name: string, from = '192.0.2.7') =>
+  server.upload(`filename=${name}.jpg`, picture, { 'x-forwarded-for': from });
 const statusOf = async (id: string) => (await fetch(`${server.url}/api/info/${id}`)).status;
 
 /** Of the login page, which no token has been sent to yet. */

@@ -83,6 +83,9 @@ test('an album with a title is found again, put in order by dragging and by keys
     }
     await page.getByRole('link', { name: 'Harbour in winter' }).click();
     await page.getByRole('heading', { name: 'Harbour in winter' }).waitFor();
+    await page.evaluate(() => localStorage.clear());
+    await page.goto(`${server.url}/?album=${id}`);
+    await page.getByText('cannot add pictures to that album').waitFor();
   });
 }, 120_000);
 
@@ -221,7 +224,7 @@ test('a guest with a phone adds 3 photos by the QR code, with and without script
     const id = await makeAlbum(page, 'Party', 'own one', 'own two');
     await page.goto(`${server.url}/a/${id}`);
     await page.getByRole('button', { name: 'Edit album' }).click();
-    await page.getByRole('button', { name: 'Invite guests' }).click();
+    await page.getByRole('button', { name: 'Invite guests' }).dblclick();
     const shown = page.context().waitForEvent('page');
     await page.getByRole('link', { name: 'Show QR code' }).click({ modifiers: ['Control'] });
     const link = await scan(await shown);

@@ -29,13 +29,8 @@ let large: ServerProcess;
 let folder: string;
 const visitLarge = visitBy(() => large.url);
 
-async function upload(name: string, [width, height]: readonly [number, number], format: string) {
-  const answer = await fetch(`${server.url}/api/upload?filename=${name}&format=${format}`, {
-    method: 'POST',
-    body: new Uint8Array(await photo(width, height)),
-  });
-  expect(answer.status).toBe(201);
-}
+const upload = async (name: string, [width, height]: readonly [number, number], format: string) =>
+  server.upload(`filename=${name}&format=${format}`, await photo(width, height));
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-gallery-'));

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test';
 import { quarters } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
 
@@ -11,13 +10,8 @@ const server = startSite({ IMAGE_MAX_UPLOAD: '2MiB' });
 const picture = await quarters(900, 600).png().toBuffer();
 const { visit } = server;
 
-async function upload(name: string, query = ''): Promise<{ id: string; delete_token: string }> {
-  const answer = await fetch(`${server.url}/api/upload?filename=${encodeURIComponent(name)}&${query}`, {
-    method: 'POST',
-    body: new Uint8Array(picture),
-  });
-  return json(answer);
-}
+const upload = (name: string, query = '') =>
+  server.upload(`filename=${encodeURIComponent(name)}&${query}`, picture);
 
 test('the first page is small', async () => {
   const visited = await server.browser.visit(server.url);

@@ -13,6 +13,11 @@ export interface Kept {
 
 const PREFIX = 'picpool:mine:';
 
+export const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
+export const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
+/** The card of an upload. */
+export const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
+
 /** Returns what the browser keeps about its pictures, newest first. */
 export const mineOf = (page: Page) =>
   page.evaluate(

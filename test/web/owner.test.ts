@@ -6,10 +6,9 @@ import type { Locator, Page, Route } from 'playwright-core';
 import sharp from 'sharp';
 import { privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { changeMine, type Kept, mineOf, waitForMine } from './kept.ts';
+import { CLIPBOARD, cardOf, changeMine, clipboard, type Kept, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 
-const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 /** What Chromium writes about answers that say that a picture is gone, or was asked for when a page was left. */
 const GONE = /status of 4\d\d|net::ERR_/;
 /** How long a deletion can be undone. */
@@ -21,8 +20,6 @@ const { visit } = server;
 
 const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const named = (count: number) => Array.from({ length: count }, (_, index) => file(`p${index}.png`));
-const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
-const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 
 /** Where the knob of a switch is drawn, in a system's own colours. */
 async function knobOf(button: Locator): Promise<'left' | 'right' | 'nowhere'> {
@@ -154,6 +151,11 @@ describe('a picture of this browser', () => {
         expect(await page.getByText('times in UTC').isVisible()).toBe(false);
         expect(await info(id)).toMatchObject({ title: 'Harbour', alt: 'Two "boats"', visibility: 'public' });
         await page.getByLabel('Who can see it').selectOption('protected');
+        const sent = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+        await page.getByLabel('Title').fill('Boats');
+        await page.keyboard.press('Enter');
+        await sent;
+        await page.getByText('not protected until you enter a password').waitFor();
         await save(async () => {
           await page.locator('#edit-password').fill('tea');
           await page.keyboard.press('Enter');
@@ -209,6 +211,55 @@ describe('a picture of this browser', () => {
       },
       { expected: GONE },
     );
+  });
+
+  test('comes back with one that was deleted later, whatever other page is open', async () => {
+    await visitTimed('/', async (page) => {
+      await upload(page, ...named(2));
+      const ids = (await mineOf(page)).map(({ id }) => id);
+      const other = await page.context().newPage();
+      await other.goto(server.url);
+      await page.getByRole('button', { name: 'Delete p0.png' }).click();
+      await page.clock.fastForward(0.6 * UNDO_MS);
+      await page.getByRole('button', { name: 'Delete p1.png' }).click();
+      await page.clock.fastForward(0.6 * UNDO_MS);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      // Answered after what was asked before.
+      await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+      expect(await areThere(ids)).toBe(2);
+    });
+  });
+
+  test('comes back by the last word about it, on whichever of two pages', async () => {
+    await visitTimed('/', async (page) => {
+      await upload(page, file('p0.png'));
+      const [{ id = '' } = {}] = await mineOf(page);
+      const other = await page.context().newPage();
+      await other.goto(`${server.url}/i/${id}`);
+      const deleteHere = page.getByRole('button', { name: 'Delete p0.png' });
+      const deleteThere = other.getByRole('link', { name: 'Delete' });
+      for (const last of [other, page]) {
+        await deleteHere.click();
+        await page.clock.fastForward(0.6 * UNDO_MS);
+        await deleteThere.click();
+        await page.clock.fastForward(last === other ? 0.6 * UNDO_MS : 1000);
+        await last.getByRole('button', { name: 'Undo' }).click();
+        await page.clock.fastForward(2 * UNDO_MS);
+        await other.locator('.picture-page:not(.leaving)').waitFor();
+        await deleteHere.waitFor();
+        // Answered after what was asked before.
+        for (const one of [page, other]) await one.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+        expect(await areThere([id])).toBe(1);
+      }
+      await deleteHere.click();
+      await deleteThere.click();
+      await deleteThere.waitFor();
+      await page.clock.fastForward(1000);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await other.goto(`${server.url}/gallery`);
+      await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
+      expect(await areThere([id])).toBe(1);
+    });
   });
 
   test('is deleted while another is looked at, which stays', async () => {
@@ -334,8 +385,18 @@ test('a picture is shared in the same way on its card, its page and in the galle
       await page.getByLabel('What to copy').selectOption('Linked thumbnail (Markdown)');
       await page.locator('.popup .done').waitFor({ state: 'detached' });
       expect(await copied('.popup')).toBe(`[![a "b" \\[c\\].png](${url}.webp?w=640)](${url})`);
+      await page.keyboard.press('Escape');
+      await page.locator('.popup').waitFor({ state: 'detached' });
+      const [{ id = '', delete_token: token = '' } = {}] = await mineOf(page);
+      await fetch(`${server.url}/api/image/${id}`, {
+        method: 'PATCH',
+        headers: { 'x-delete-token': token, 'content-type': 'application/json' },
+        body: JSON.stringify({ password: 'tea' }),
+      });
+      await share.click();
+      await page.locator('.popup').getByText('This image needs a password.').waitFor();
     },
-    CLIPBOARD,
+    { ...CLIPBOARD, expected: /status of 401/ },
   );
 });
 

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from 'bun:test';
 import { zipFiles } from '../support/images/album-sights.ts';
 import { type Album, albumsOf } from '../support/images/albums.ts';
 import { photo } from '../support/images/images.ts';
-import { json } from '../support/json.ts';
 import { startSite } from './site.ts';
 import { checkLooks } from './visitor.ts';
 
@@ -18,11 +17,7 @@ beforeAll(async () => {
     [2400, 1500],
     [300, 200],
   ] as const) {
-    const answer = await fetch(`${server.url}/api/upload?filename=${width}.jpg`, {
-      method: 'POST',
-      body: new Uint8Array(await photo(width, height)),
-    });
-    ids.push((await json<{ id: string }>(answer)).id);
+    ids.push((await server.upload(`filename=${width}.jpg`, await photo(width, height))).id);
   }
 }, 180_000);
 
@@ -82,6 +77,33 @@ describe('the page of a picture', () => {
       await page.getByRole('heading', { name: '300.jpg' }).waitFor();
       expect(await page.getByRole('link', { name: 'Newer' }).count()).toBe(0);
     });
+  });
+});
+
+test('a view is not used up by the second half of a double click, and is asked for again after one that was stopped', async () => {
+  const { id } = await server.upload('max_views=2', await photo(40, 30));
+  await visit(`/i/${id}`, async (page) => {
+    const asked: string[] = [];
+    await page.route('**/view', (route) => void asked.push(route.request().url()));
+    const browser = await page.context().newCDPSession(page);
+    // Nothing answers while a page is being left, until that is stopped.
+    const stop = () => browser.send('Page.stopLoading');
+    const click = async (...times: number[]) => {
+      const clicks = times.map(
+        (time) => `setTimeout(() => document.querySelector('main button').click(), ${time})`,
+      );
+      await browser.send('Runtime.evaluate', { expression: clicks.join(';') });
+      await Bun.sleep(500);
+    };
+    await click(0, 200);
+    expect(asked).toHaveLength(1);
+    await stop();
+    const later =
+      "Object.defineProperty(Event.prototype, 'timeStamp', { get: () => performance.now() + 10000 })";
+    await browser.send('Runtime.evaluate', { expression: later });
+    await click(0);
+    expect(asked).toHaveLength(2);
+    await stop();
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
+import { json } from '../support/json.ts';
 import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { createVisitor } from './visitor.ts';
 
@@ -29,6 +30,13 @@ export function startSite(settings: Record<string, string> = {}, hosts: Record<s
       return browser;
     },
     visit: visitBy(() => server.url),
+    /** Uploads a picture by the API. */
+    async upload(query: string, bytes: Uint8Array, headers: Record<string, string> = {}) {
+      const init = { method: 'POST', body: new Uint8Array(bytes), headers };
+      const answer = await fetch(`${server.url}/api/upload?${query}`, init);
+      expect([201, 202]).toContain(answer.status);
+      return json<{ id: string; url: string; delete_token: string }>(answer);
+    },
     /** Visits by another origin. */
     visitBy,
   };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { quarters } from '../support/images/images.ts';
-import { changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
+import { cardOf, changeMine, fillStorage, makeAlbum as makeAlbumOf, mineOf, waitForMine } from './kept.ts';
 import { startSite } from './site.ts';
 import { overflowOf } from './visitor.ts';
 
@@ -23,7 +23,6 @@ const SPOILT = /status of (4|5)\d\d|net::ERR_/;
 const file = (name: string) => ({ name, mimeType: 'image/png', buffer: picture });
 const choose = (page: Page, ...names: string[]) => page.setInputFiles('#file', names.map(file));
 const online = (page: Page) => page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
-const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 
 const makeAlbum = async (page: Page, title = '') =>
   `${server.url}/a/${await makeAlbumOf(page, title, ['one.png', 'two.png'].map(file))}`;
@@ -282,15 +281,15 @@ test('the gallery says once that the server is away, and not after it is back', 
     '/gallery',
     async (page) => {
       const field = page.getByRole('searchbox');
-      await page.route('**/gallery?q=*', (route) => route.abort());
+      await page.route('**/gallery?q=a', (route) => route.abort());
+      await page.route('**/gallery?q=ab', (route) => route.fulfill({ body: '<h1>Log in</h1>' }));
       for (const text of ['a', 'ab']) {
-        const failed = page.waitForEvent('requestfailed');
+        const asked = page.waitForRequest(`**/gallery?q=${text}`);
         await field.fill(text);
-        await failed;
-        await page.locator('#results .banner').first().waitFor();
+        await asked;
+        await page.locator('#results:not([aria-busy])').waitFor();
+        expect(await page.locator('#results .banner').count()).toBe(1);
       }
-      expect(await page.locator('#results .banner').count()).toBe(1);
-      await page.unroute('**/gallery?q=*');
       await field.fill('abc');
       await page.locator('#results .banner').waitFor({ state: 'detached' });
     },

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { CDPSession, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
@@ -6,7 +8,8 @@ import { json } from '../support/json.ts';
 import { startScanner } from '../support/scanner.ts';
 import { type Relay, startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
-import { changeMine, handTo, mineOf } from './kept.ts';
+import { withFolder } from '../support/temporary.ts';
+import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, shiftsOf, watchShifts } from './visitor.ts';
@@ -16,7 +19,6 @@ const SETTINGS = {
   // The server that a picture is fetched from is this one.
   ...{ IMAGE_FROM_URL: 'open', PROXY_ALLOW_PRIVATE: 'true' },
 };
-const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 /** The options are the most that a step shows. A modal dialog would restyle all 280 elements of the page. */
 const MOST_WORK: PageWork = { restyled: 100, laidOut: 100, present: 500 };
@@ -40,9 +42,7 @@ afterAll(() => relay?.stop());
 
 const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const choose = (page: Page, ...files: ReturnType<typeof file>[]) => page.setInputFiles('#file', files);
-const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
 const copyButton = (page: Page, name: string) => cardOf(page, name).locator('.copy-link');
-const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
 const status = async (path: string) => (await fetch(server.url + path)).status;
@@ -352,6 +352,30 @@ describe('what cannot be uploaded', () => {
       await page.keyboard.press('Enter');
       await cardOf(page, 'patient.png').getByText('100').first().waitFor();
     });
+  });
+
+  test('may be a file that is gone when its turn comes', async () => {
+    await withFolder((folder) =>
+      visit(
+        '/',
+        async (page) => {
+          const path = join(folder, 'gone.png');
+          await writeFile(path, picture);
+          await page.exposeFunction('removeFile', () => rm(path, { force: true }));
+          await page.evaluate(() => {
+            const { send } = XMLHttpRequest.prototype;
+            XMLHttpRequest.prototype.send = function (body) {
+              void (globalThis as unknown as { removeFile(): Promise<void> })
+                .removeFile()
+                .then(() => send.call(this, body));
+            };
+          });
+          await page.setInputFiles('#file', path);
+          await cardOf(page, 'gone.png').getByText('This cannot be read.').waitFor();
+        },
+        { expected: SPOILT },
+      ),
+    );
   });
 
   test('is told in the words of the form where the server alone knows it', async () => {

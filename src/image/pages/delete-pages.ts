@@ -2,14 +2,15 @@ import { AppError } from '../../errors.ts';
 import type { Caller } from '../../http/route.ts';
 import { html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
-import { pageResponse } from '../../web/page-response.ts';
+import { noticePage } from '../../web/notice-page.ts';
+import { seeOther } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';
 import { type Deleter, deleterOf } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import type { Decision } from '../owner-actions.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import { cutText } from '../upload/filename.ts';
-import { type PagesOptions, redirectTo } from './page-parts.ts';
+import type { PagesOptions } from './page-parts.ts';
 
 /** Characters of an answer. */
 const MAX_ANSWER = 2000;
@@ -39,8 +40,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
       // A visitor with only the uploader's address may not know the password, so the name stays hidden.
       const shown = token === null && passwordHash !== null ? id : filename;
       const site = siteOf(call.request);
-      const page = deletePage(site, `${basePath}/i/${id}`, shown, token);
-      return pageResponse(site, page, { cache: PRIVATE_CACHE });
+      return deletePage(site, `${basePath}/i/${id}`, shown, token);
     },
 
     /** Records what the uploader answers to a removal by a moderator. */
@@ -49,10 +49,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
       const text = cutText(body.get('answer')?.trim() ?? '', MAX_ANSWER);
       // There is only one, which nothing must use up.
       if (text !== '') await service.answer(id, token, text, call.context.peer);
-      return new Response(null, {
-        status: 303,
-        headers: redirectTo(`${basePath}/i/${id}/delete?token=${encodeURIComponent(token)}`),
-      });
+      return seeOther(`${basePath}/i/${id}/delete?token=${encodeURIComponent(token)}`);
     },
 
     /** Deletes. `token`: that of the form. Rejects with `forbidden` if the visitor may not delete the picture. */
@@ -60,8 +57,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions) {
       const by = deleter(call, token);
       await removable(id, by);
       await service.remove(id, by);
-      const site = siteOf(call.request);
-      return pageResponse(site, deletedPage(site, basePath, id), { cache: PRIVATE_CACHE });
+      return deletedPage(siteOf(call.request), basePath, id);
     },
   };
 }
@@ -73,36 +69,25 @@ function deleter({ request, context }: Caller, token: string | null): Deleter {
 }
 
 /** Asks the visitor to confirm the deletion. `token`: `null` if the visitor's address is enough. */
-function deletePage(site: Site, path: string, filename: string, token: string | null): string {
+function deletePage(site: Site, path: string, filename: string, token: string | null): Response {
   const { pictures } = site.words;
-  return site.render({
-    title: pictures.deleteTitle,
-    content: html`<section class="notice-page">
-<p class="notice-icon">${icon('trash')}</p>
-<h1>${pictures.deleteQuestion}</h1>
-<p>${pictures.deleteWarning(html`<strong class="wrap">${filename}</strong>`)}</p>
+  const content = html`<p>${pictures.deleteWarning(html`<strong class="wrap">${filename}</strong>`)}</p>
 <form class="actions" method="post" action="${path}/delete?deleted">
 ${token !== null && html`<input type="hidden" name="token" value="${token}">`}
 <button class="danger" type="submit">${icon('trash')}${pictures.delete}</button>
 <a class="button quiet" href="${path}">${pictures.keep}</a>
-</form>
-</section>`,
-  });
+</form>`;
+  const [title, heading] = [pictures.deleteTitle, pictures.deleteQuestion];
+  return noticePage(site, { title, heading, sign: 'trash', content }, { cache: PRIVATE_CACHE });
 }
 
 /** Confirms that the image was deleted. */
-function deletedPage(site: Site, basePath: string, id: string): string {
+function deletedPage(site: Site, basePath: string, id: string): Response {
   const { pictures, frame } = site.words;
-  return site.render({
-    title: pictures.deleted,
-    scripts: ['image.js'],
-    content: html`<section class="notice-page" data-deleted="${id}">
-<p class="notice-icon">${icon('check')}</p>
-<h1>${pictures.deleted}</h1>
-<p>${pictures.deletedNote}</p>
-<p class="actions"><a class="button" href="${site.path}/">${pictures.uploadAnother}</a> <a class="button quiet" href="${basePath}/gallery">${frame.nav.gallery}</a></p>
-</section>`,
-  });
+  const content = html`<p data-deleted="${id}">${pictures.deletedNote}</p>
+<p class="actions"><a class="button" href="${site.path}/">${pictures.uploadAnother}</a> <a class="button quiet" href="${basePath}/gallery">${frame.nav.gallery}</a></p>`;
+  const notice = { title: pictures.deleted, sign: 'check', scripts: ['image.js'], content } as const;
+  return noticePage(site, notice, { cache: PRIVATE_CACHE });
 }
 
 /** Tells the uploader, by the delete token, why a moderator has removed a picture, and takes one answer. */
@@ -116,11 +101,7 @@ function decisionPage(
   const form = html`<form method="post" action="${basePath}/i/${id}/answer" class="stack"><input type="hidden" name="token" value="${token}">
 <p><label for="answer">${reports.answer}</label><textarea id="answer" name="answer" rows="5" required maxlength="${MAX_ANSWER}" aria-describedby="answer-hint"></textarea>
 <span class="small muted" id="answer-hint">${reports.answerHint}</span></p><p><button>${reports.sendAnswer}</button></p></form>`;
-  const page = site.render({
-    title: reports.removed,
-    content: html`<section class="notice-page"><p class="notice-icon">${icon('warning')}</p><h1>${reports.removed}</h1>
-<p class="wrap">${decision.statement}</p>
-${decision.answered ? html`<p class="muted">${reports.answered}</p>` : form}</section>`,
-  });
-  return pageResponse(site, page, { cache: PRIVATE_CACHE });
+  const content = html`<p class="wrap">${decision.statement}</p>
+${decision.answered ? html`<p class="muted">${reports.answered}</p>` : form}`;
+  return noticePage(site, { title: reports.removed, sign: 'warning', content }, { cache: PRIVATE_CACHE });
 }

@@ -1,5 +1,4 @@
 import { EXTENSIONS } from '../../codec/format.ts';
-import { parseExpiry } from '../../lib/expiry.ts';
 import { readableBytes } from '../../lib/format.ts';
 import type { TakenWith } from '../../lib/taken-with.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -13,7 +12,7 @@ import { linksOf, previewIn } from '../records/links.ts';
 import { placeholderOf } from '../records/placeholder.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 import { tellsPlace } from '../views.ts';
-import { linkPreview, pictureElement, type Shown } from './page-parts.ts';
+import { expiryOptions, linkPreview, pictureElement, type Shown } from './page-parts.ts';
 
 /** What the page of an image shows. */
 export interface ImagePage {
@@ -226,19 +225,15 @@ ${managePanel(site, page)}
   });
 }
 
-const EDIT_EXPIRIES = ['1h', '1d', '1w', '30d', '1y'];
-
 /** Returns what a script offers to the holder of the token: each field is saved when it is changed. */
-function managePanel({ words: { pictures, upload }, formats }: Site, { image, limits }: ImagePage): Html {
+function managePanel(site: Site, { image, limits }: ImagePage): Html {
+  const { pictures, upload } = site.words;
   const { filename, title, alt, expiresAt, maxViews, viewsLeft } = image;
   const visibility = visibilityOf(image);
   const visibilities = VISIBILITIES.filter(
     (one) => one !== 'public' || (limits.listing !== 'off' && maxViews === null),
   );
-  const until = expiresAt === NEVER ? pictures.never : formats.dateTime(expiresAt ?? 0);
-  const expiries = EDIT_EXPIRIES.map((value) => [value, parseExpiry(value) ?? 0] as const).filter(
-    ([, ms]) => ms <= limits.maxExpiryMs,
-  );
+  const until = expiresAt === NEVER ? pictures.never : site.formats.dateTime(expiresAt ?? 0);
   const field = (name: string, label: string, value: string, placeholder: string | null) =>
     html`<p><label for="edit-${name}">${label}</label><input id="edit-${name}" name="${name}" value="${value}" maxlength="255" autocomplete="off"${placeholder !== null && html` placeholder="${placeholder}"`}></p>
 `;
@@ -246,7 +241,7 @@ function managePanel({ words: { pictures, upload }, formats }: Site, { image, li
 <form class="stack">
 ${field('title', pictures.title, title ?? '', filename)}${field('alt', pictures.alt, alt ?? '', pictures.altHint)}${field('filename', pictures.filename, filename, null)}<p><label for="edit-visibility">${upload.whoSeesIt}</label><select id="edit-visibility" name="visibility">${visibilities.map((one) => html`<option value="${one}"${one === visibility && html` selected`}>${upload.seenBy[one]}</option>`)}</select></p>
 <p class="password"><label for="edit-password">${visibility === 'protected' ? pictures.newPassword : pictures.password}</label><input id="edit-password" name="password" type="password" maxlength="256" autocomplete="new-password"></p>
-<p><label for="edit-expires">${upload.expires}</label><select id="edit-expires" name="expires_in">${expiresAt !== null && html`<option value="" selected disabled>${until}</option>`}<option value="none">${upload.whenUnopened(formats.duration(limits.retentionMs))}</option>${expiries.map(([value, ms]) => html`<option value="${value}">${formats.duration(ms)}</option>`)}${limits.maxExpiryMs === Number.POSITIVE_INFINITY && html`<option value="never">${pictures.never}</option>`}</select></p>
+<p><label for="edit-expires">${upload.expires}</label><select id="edit-expires" name="expires_in">${expiresAt !== null && html`<option value="" selected disabled>${until}</option>`}${expiryOptions(site, limits, 'none')}${limits.maxExpiryMs === Number.POSITIVE_INFINITY && html`<option value="never">${pictures.never}</option>`}</select></p>
 ${maxViews !== null && html`<p class="small">${pictures.viewsOf(viewsLeft ?? 0, maxViews)}</p>`}
 <p class="small muted" role="status"></p>
 </form></details></template>`;

@@ -1,8 +1,9 @@
+import { parseExpiry } from '../../lib/expiry.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { SiteOf } from '../../web/site.ts';
+import type { Site, SiteOf } from '../../web/site.ts';
 import type { previewIn } from '../records/links.ts';
-import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
+import type { ImageLimits } from '../upload/quota.ts';
 
 /** What all pages of images need. */
 export interface PagesOptions {
@@ -15,12 +16,17 @@ export function asCookie(cookie: string): [string, string] {
   return ['set-cookie', cookie];
 }
 
-/** Returns the headers of an answer with status 303. */
-export function redirectTo(location: string): [string, string][] {
-  return [
-    ['location', location],
-    ['cache-control', PRIVATE_CACHE],
-  ];
+const EXPIRIES = ['1h', '1d', '1w', '30d', '1y'];
+
+/** Returns how long a picture may stay, first as long as somebody views it, which has the value `unlimited`. */
+export function expiryOptions(
+  { words: { upload }, formats }: Site,
+  { retentionMs, maxExpiryMs }: Pick<ImageLimits, 'retentionMs' | 'maxExpiryMs'>,
+  unlimited: string,
+): Html {
+  const expiries = EXPIRIES.map((value) => ({ value, ms: parseExpiry(value) ?? 0 }));
+  const allowed = expiries.filter(({ ms }) => ms <= maxExpiryMs);
+  return html`<option value="${unlimited}">${upload.whenUnopened(formats.duration(retentionMs))}</option>${allowed.map(({ value, ms }) => html`<option value="${value}">${formats.duration(ms)}</option>`)}`;
 }
 
 interface LinkPreview {

@@ -1,13 +1,14 @@
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { errorResponse } from '../../http/errors.ts';
 import type { Caller } from '../../http/route.ts';
-import { html } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import { icon } from '../../web/icons.ts';
-import { acceptsHtml, pageResponse } from '../../web/page-response.ts';
+import { noticePage } from '../../web/notice-page.ts';
+import { acceptsHtml, seeOther } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';
 import { ID_PATTERN } from '../records/ids.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
-import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
+import { asCookie, type PagesOptions } from './page-parts.ts';
 
 /** How a browser gets the cookie that opens a protected image. */
 export function createPasswordPages({ service, siteOf, basePath }: PagesOptions) {
@@ -16,7 +17,7 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
     leadToForm(error: unknown, request: Request, id: string): Response {
       const isMended = error instanceof AppError && MENDED_BY_FORM.includes(error.code);
       if (!isMended || !acceptsHtml(request)) throw error;
-      return new Response(null, { status: 303, headers: redirectTo(`${basePath}/i/${id}`) });
+      return seeOther(`${basePath}/i/${id}`);
     },
 
     /** Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form again. */
@@ -41,8 +42,7 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
           : service.cookies.issue(image, { origin: context.origin, basePath }).map(asCookie);
       if (acceptsHtml(request)) {
         const page = ID_PATTERN.test(album) ? `a/${album}` : 'i';
-        const headers = [...redirectTo(`${basePath}/${page}/${id}`), ...cookies];
-        return new Response(null, { status: 303, headers });
+        return seeOther(`${basePath}/${page}/${id}`, cookies);
       }
       return Response.json(
         { success: true, id },
@@ -74,11 +74,17 @@ export function formAgain(
   const { status, headers } = errorResponse(error, requestId);
   const fault = faultWords(error, site);
   const retryAfter = headers.get('retry-after');
-  return pageResponse(site, passwordPage(site, `${basePath}/i/${id}`, fault, album), {
-    status,
-    cache: PRIVATE_CACHE,
-    headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
-  });
+  const content = passwordForm(site, `${basePath}/i/${id}`, fault, album);
+  const { passwordTitle: title, passwordQuestion: heading } = site.words.pictures;
+  return noticePage(
+    site,
+    { title, heading, sign: 'lock', content },
+    {
+      status,
+      cache: PRIVATE_CACHE,
+      headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
+    },
+  );
 }
 
 /** Returns what was wrong with a password, or `null` if none was given yet. */
@@ -95,14 +101,13 @@ function faultWords(
  * Renders the form that asks for an image's password. It reveals nothing about the image. `fault`: what was wrong
  * with the previous password.
  */
-function passwordPage(site: Site, path: string, fault: string | null, album: string): string {
-  const { pictures } = site.words;
-  return site.render({
-    title: pictures.passwordTitle,
-    content: html`<section class="notice-page">
-<p class="notice-icon">${icon('lock')}</p>
-<h1>${pictures.passwordQuestion}</h1>
-<form method="post" action="${path}" class="stack">
+function passwordForm(
+  { words: { pictures } }: Site,
+  path: string,
+  fault: string | null,
+  album: string,
+): Html {
+  return html`<form method="post" action="${path}" class="stack">
 ${
   album !== '' &&
   html`<input type="hidden" name="album" value="${album}">
@@ -113,7 +118,5 @@ ${
 </p>
 ${fault !== null && html`<p class="fault" id="fault" role="alert">${icon('warning')}${fault}</p>`}
 <p><button type="submit">${pictures.showPicture}</button></p>
-</form>
-</section>`,
-  });
+</form>`;
 }

@@ -15,10 +15,8 @@ import { chosenAudience, MOST_VIEWS } from '../records/audience.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 import { DEFAULT_SIDE, MAX_SIDE } from '../upload/upload-options.ts';
+import { expiryOptions } from './page-parts.ts';
 import { tileGrid } from './picture-rows.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Number of public pictures that the home page shows. */
 const LATEST = 6;
@@ -193,22 +191,17 @@ ${!guest && options(site)}
 </form>`;
 }
 
-const EXPIRIES_MS = { '1h': HOUR_MS, '1d': DAY_MS, '1w': 7 * DAY_MS, '30d': 30 * DAY_MS, '1y': 365 * DAY_MS };
-
 /** Explains beside the button who will see the picture and for how long. */
-function audience(
-  { words: { upload: words }, formats }: Site,
-  { chosen, limits: { listing, retentionMs, maxExpiryMs } }: UploadForm,
-) {
-  const choices = VISIBILITIES.filter((one) => one !== 'public' || listing !== 'off');
-  const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs && ms <= maxExpiryMs);
+function audience(site: Site, { chosen, limits }: UploadForm) {
+  const { upload: words } = site.words;
+  const choices = VISIBILITIES.filter((one) => one !== 'public' || limits.listing !== 'off');
   return html`<div class="fields audience">
 <p class="wide"><label for="visibility">${words.whoSeesIt}</label>
 <select id="visibility" name="visibility">${choices.map((one) => html`<option value="${one}"${one === chosen && html` selected`}>${words.seenBy[one]}</option>`)}</select></p>
 <p class="wide password"><label for="password">${words.password}</label>
 <input id="password" type="password" name="password" autocomplete="new-password" maxlength="256"></p>
 <p><label for="expires_in">${words.expires}</label>
-<select id="expires_in" name="expires_in"><option value="">${words.whenUnopened(formats.duration(retentionMs))}</option>${expiries.map(([value, ms]) => html`<option value="${value}">${formats.duration(ms)}</option>`)}</select></p>
+<select id="expires_in" name="expires_in">${expiryOptions(site, limits, '')}</select></p>
 <p><label for="max_views">${words.views}</label>
 <input id="max_views" name="max_views" type="number" min="1" max="${MOST_VIEWS}" placeholder="${words.unlimited}"></p>
 </div>`;

@@ -2,7 +2,7 @@ import { AppError, inEnglish, invalidField, invalidParameter, message } from '..
 import type { Recount } from '../../http/limits.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { type Call, type Caller, form, type Route, route } from '../../http/route.ts';
-import { pageResponse } from '../../web/page-response.ts';
+import { pageResponse, seeOther } from '../../web/page-response.ts';
 import type { HomeSection } from '../../web/routes.ts';
 import type { Site, SiteOf } from '../../web/site.ts';
 import { type JudgesState, type Scheme, schemeFor } from '../check/judges.ts';
@@ -158,10 +158,7 @@ async function testProxy(
     throw invalidParameter('id', inEnglish('id must be the ID of a proxy.'));
   const { ip, port, protocol } = await service.get(id);
   await service.testQuick({ ip, port, protocol, proxyId: id }, context);
-  return new Response(null, {
-    status: 303,
-    headers: { location: `${basePath}/proxies?id=${id}#p-${id}`, 'cache-control': 'no-store' },
-  });
+  return seeOther(`${basePath}/proxies?id=${id}#p-${id}`);
 }
 
 /**

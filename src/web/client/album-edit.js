@@ -1,5 +1,6 @@
 // @ts-check
-import { announce, ask, byId, language, make, say } from './dom.js';
+import { copyButton } from './copy.js';
+import { announce, ask, button, byId, language, make, say } from './dom.js';
 import { recall, TOKEN_KEY } from './kept.js';
 import { changeAlbum, findAlbum, removeAlbum, timeOf } from './mine.js';
 
@@ -16,7 +17,7 @@ const { album: id = '', api = '', home = '/' } = tools.dataset;
 const mine = findAlbum(id);
 
 /** Starts editing. Present only in a browser that has the token of the album. */
-const edit = make('button', { type: 'button', class: 'quiet', click: () => void open() }, say('edit'));
+const edit = button(say('edit'), 'quiet', () => void open());
 if (mine) actions.append(edit);
 
 /** Ends when all is saved: one after another, so that the last change wins. */
@@ -117,8 +118,8 @@ async function open(order = []) {
       'div',
       { class: 'actions' },
       make('a', { class: 'button', href: `${home}?album=${id}` }, say('add')),
-      make('button', { type: 'button', class: 'quiet', click: () => void invite() }, say('invite')),
-      make('button', { type: 'button', class: 'quiet danger', click: askToDelete }, say('deleteAlbum')),
+      button(say('invite'), 'quiet', single(invite)),
+      button(say('deleteAlbum'), 'quiet danger', askToDelete),
     ),
     make('ul', { class: 'invites', id: 'invites' }),
     make('p', { class: 'small muted', id: 'album-note' }, say('howToMove')),
@@ -132,9 +133,21 @@ async function open(order = []) {
   (moved instanceof HTMLElement ? moved : name).focus();
 }
 
+/**
+ * Takes the second half of a double click for no other click.
+ * @param {() => Promise<void>} then
+ * @returns {EventListener}
+ */
+function single(then) {
+  return (event) => {
+    const { detail } = /** @type {MouseEvent} */ (event);
+    if (detail < 2) void then();
+  };
+}
+
 /** Ends editing. The page is loaded again, because only the server renders it. */
 const end = () => void saving.then(() => location.reload());
-const done = make('button', { type: 'button', click: end }, say('done'));
+const done = button(say('done'), '', end);
 
 /** @param {string} title */
 async function rename(title) {
@@ -147,12 +160,10 @@ async function rename(title) {
 
 /** Deletes the album at the second click: there is no way back, and its pictures may be somebody else's. @param {Event} event */
 function askToDelete({ currentTarget }) {
-  const button = /** @type {HTMLButtonElement} */ (currentTarget);
-  const sure = make('button', { type: 'button', class: 'danger' }, say('deleteForGood'));
-  // Neither the second half of a double click nor a key that is held down is an answer.
-  sure.addEventListener('click', ({ detail }) => detail < 2 && deleteAlbum());
+  // Nor is a key that is held down an answer.
+  const sure = button(say('deleteForGood'), 'danger', single(deleteAlbum));
   sure.addEventListener('keydown', (event) => event.repeat && event.preventDefault());
-  button.replaceWith(sure);
+  /** @type {HTMLButtonElement} */ (currentTarget).replaceWith(sure);
   sure.focus();
 }
 
@@ -206,7 +217,7 @@ function tileOf(picture, isGuests) {
       : make('span', { class: 'tile-blank' }),
     make('span', { class: 'handle', 'aria-hidden': 'true' }, '⠿'),
   );
-  const cover = chip(say('cover'), say('coverOf', { name }), () => void choose(item));
+  const cover = button(say('cover'), 'quiet small', () => void choose(item), say('coverOf', { name }));
   cover.dataset.cover = '';
   const item = make(
     'li',
@@ -218,20 +229,16 @@ function tileOf(picture, isGuests) {
       { class: 'chips' },
       ...(isShown ? [cover] : []),
       isGuests
-        ? chip(say('delete'), say('deleteOf', { name }), () => void remove(item, '?image=delete'))
-        : chip(say('remove'), say('removeOf', { name }), () => void remove(item, '')),
+        ? button(
+            say('delete'),
+            'quiet small',
+            () => void remove(item, '?image=delete'),
+            say('deleteOf', { name }),
+          )
+        : button(say('remove'), 'quiet small', () => void remove(item, ''), say('removeOf', { name })),
     ),
   );
   return item;
-}
-
-/**
- * @param {string} label
- * @param {string} spoken
- * @param {() => void} click
- */
-function chip(label, spoken, click) {
-  return make('button', { type: 'button', class: 'quiet small', 'aria-label': spoken, click }, label);
 }
 
 /** @param {HTMLElement} item */
@@ -245,8 +252,8 @@ async function choose(item) {
  * @param {string | undefined} cover
  */
 function showCover(list, cover) {
-  for (const button of list.querySelectorAll('[data-cover]')) {
-    button.setAttribute('aria-pressed', String(button.closest('li')?.dataset.id === cover));
+  for (const one of list.querySelectorAll('[data-cover]')) {
+    one.setAttribute('aria-pressed', String(one.closest('li')?.dataset.id === cover));
   }
 }
 
@@ -260,8 +267,7 @@ async function remove(item, query) {
   if (fault !== null && status !== 404) return;
   const next = item.nextElementSibling ?? item.previousElementSibling;
   item.remove();
-  const button = next?.querySelector('button') ?? byId('album-name', HTMLInputElement);
-  button.focus();
+  (next?.querySelector('button') ?? byId('album-name', HTMLInputElement)).focus();
   changeAlbum(id, { count: tools.querySelectorAll('.ordering > li').length });
 }
 
@@ -292,18 +298,17 @@ function showInvites(invites) {
       const { body, fault } = await send('DELETE', `/invites/${one.id}`);
       if (fault === null) showInvites(body.invites);
     };
-    const copy = { type: 'button', class: 'copy-link', 'data-copy': url ?? '' };
     return make(
       'li',
       {},
       make('span', {}, say('invited', { used: one.used, max: one.max, day })),
       ...(url
         ? [
-            make('button', copy, make('span', {}, say('copyInvite'))),
+            copyButton(say('copyInvite'), 'copy-link', url),
             make('a', { class: 'button quiet', href: url }, say('showCode')),
           ]
         : []),
-      make('button', { type: 'button', class: 'quiet danger', click: () => void revoke() }, say('revoke')),
+      button(say('revoke'), 'quiet danger', () => void revoke()),
     );
   });
   byId('invites', HTMLElement).replaceChildren(...items);

@@ -1,4 +1,5 @@
 // @ts-check
+import { copyButton } from './copy.js';
 import { ask, byId, make, say } from './dom.js';
 import { addAlbum, changeAlbum } from './mine.js';
 import { showAlbums } from './mine-list.js';
@@ -104,11 +105,7 @@ export function makeAlbum(button, form, images) {
  * @param {string} url
  */
 function showMade(place, name, url) {
-  const copy = make(
-    'button',
-    { type: 'button', class: 'copy-link', 'data-copy': url },
-    make('span', {}, say('copyAlbumLink')),
-  );
+  const copy = copyButton(say('copyAlbumLink'), 'copy-link', url);
   place.replaceChildren(
     make('p', { class: 'upload-name' }, name),
     make('p', { class: 'share-text' }, make('a', { href: url }, url)),

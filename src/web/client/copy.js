@@ -1,5 +1,5 @@
 // @ts-check
-import { announce, byId, say } from './dom.js';
+import { announce, byId, make, say } from './dom.js';
 
 const DONE_MS = 1600;
 
@@ -39,7 +39,7 @@ export async function copyLater(text) {
  */
 export async function copyBy(button, text) {
   try {
-    await copyText(await text);
+    await copyLater(Promise.resolve(text));
     showForAWhile(button, say('copied'), true);
     announce(say('copied'));
   } catch {
@@ -63,6 +63,18 @@ export function showForAWhile(button, words, done) {
     label.textContent = button.dataset.label ?? before;
     button.classList.remove('done');
   }, DONE_MS);
+}
+
+/**
+ * Creates a button that copies a text.
+ * @param {string} label
+ * @param {'copy' | 'copy-link'} style
+ * @param {string} text
+ * @param {Record<string, string>} [more] attributes
+ */
+export function copyButton(label, style, text, more) {
+  const attributes = { type: 'button', class: style, 'data-copy': text, ...more };
+  return make('button', attributes, make('span', {}, label));
 }
 
 document.addEventListener('click', ({ target }) => {

@@ -21,6 +21,18 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
+ * Creates a button.
+ * @param {string} label
+ * @param {string} style its classes
+ * @param {EventListener} click
+ * @param {string} [spoken] what screen readers say. Default: the label
+ */
+export function button(label, style, click, spoken) {
+  const more = spoken === undefined ? {} : { 'aria-label': spoken };
+  return make('button', { type: 'button', class: style, click, ...more }, label);
+}
+
+/**
  * Returns the element with that ID. Throws if the page does not have it.
  * @template {HTMLElement} T
  * @param {string} id
@@ -100,7 +112,9 @@ const STATUSES = {
  */
 export function faultIn(status, body) {
   const isKnown = typeof body === 'object' && body !== null && 'error' in body;
-  if (isKnown && language === 'en') return String(body.error);
+  // About a token, they speak to programs.
+  const isForToken = isKnown && 'code' in body && body.code === 'unauthorized';
+  if (isKnown && language === 'en' && !isForToken) return String(body.error);
   return say(STATUSES[status] ?? 'errorStatus', { status });
 }
 

@@ -19,6 +19,17 @@ finishPage();
 const deleted = document.querySelector('[data-deleted]');
 if (deleted instanceof HTMLElement) removeMine(deleted.dataset.deleted ?? '');
 
+/** The second half of a double click would use up another view, and perhaps find none. */
+const AGAIN_MS = 10_000;
+let asked = -AGAIN_MS;
+document.querySelector('form[action$="/view"]')?.addEventListener('submit', (event) => {
+  if (event.timeStamp < asked + AGAIN_MS) event.preventDefault();
+  else asked = event.timeStamp;
+});
+addEventListener('pageshow', () => {
+  asked = -AGAIN_MS;
+});
+
 /** @type {Record<string, string>} */
 const NEIGHBOURS = { ArrowLeft: 'prev', ArrowRight: 'next' };
 

@@ -3,7 +3,7 @@ import { changePicture } from './changing.js';
 import { byId, language, make, say } from './dom.js';
 import { fetchPage, replaceFrom } from './page-parts.js';
 import { shareRow } from './share.js';
-import { ASIDE, deleteSoon, GONE } from './undo.js';
+import { deleteSoon, onAside, onGone } from './undo.js';
 
 /** Parts of the page that a change of the picture affects. */
 const PARTS = ['picture-name', 'picture-facts', 'picture-share', 'picture-shown'];
@@ -24,17 +24,14 @@ export function manage(mine, link) {
     deleteSoon([mine]);
   });
   const page = document.querySelector('.picture-page');
-  document.addEventListener(ASIDE, (event) => {
-    const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+  onAside(({ id, aside, fault }) => {
     if (id !== mine.id) return;
     page?.classList.toggle('leaving', aside);
     if (fault !== null)
       byId('picture-name', HTMLElement).after(make('p', { class: 'fault', role: 'alert' }, fault));
   });
   const home = /** @type {HTMLAnchorElement} */ (document.querySelector('a.brand')).href;
-  document.addEventListener(GONE, (event) => {
-    if (/** @type {CustomEvent<string>} */ (event).detail === mine.id) location.replace(home);
-  });
+  onGone((id) => id === mine.id && location.replace(home));
   showPanel(mine);
 }
 
@@ -47,6 +44,7 @@ function showPanel(mine) {
   const form = /** @type {HTMLFormElement} */ (fold.querySelector('form'));
   const said = /** @type {HTMLElement} */ (form.querySelector('[role=status]'));
   const password = byId('edit-password', HTMLInputElement);
+  const visibility = byId('edit-visibility', HTMLSelectElement);
   if (location.hash === '#edit') {
     fold.open = true;
     fold.scrollIntoView({ block: 'center' });
@@ -60,13 +58,19 @@ function showPanel(mine) {
     if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) void save(target);
   });
 
+  /** @param {string} words @param {boolean} isBad */
+  function tell(words, isBad) {
+    said.textContent = words;
+    said.classList.toggle('warned', isBad);
+  }
+
   /** Changes are sent one after the other, in their order. */
   let last = Promise.resolve();
   /** @param {HTMLInputElement | HTMLSelectElement} field */
   function save(field) {
     const isProtected = field.name === 'visibility' && field.value === 'protected';
     password.required = isProtected;
-    if (isProtected && !password.reportValidity()) return;
+    if (isProtected && !password.reportValidity()) return tell(say('passwordMissing'), true);
     const isWithout = field instanceof HTMLSelectElement && field.value === WITHOUT;
     const change = isProtected
       ? { password: password.value }
@@ -79,11 +83,10 @@ function showPanel(mine) {
    * @param {Record<string, string | null>} change
    */
   async function send(field, change) {
-    said.textContent = say('saving');
-    said.classList.remove('warned');
-    const { fault } = await changePicture(mine, change);
-    said.textContent = fault ?? say('saved');
-    said.classList.toggle('warned', fault !== null);
+    tell(say('saving'), false);
+    const { body, fault } = await changePicture(mine, change);
+    const isOpen = visibility.value === 'protected' && body?.protected === false;
+    tell(fault ?? say(isOpen ? 'passwordMissing' : 'saved'), isOpen || fault !== null);
     // What could not be saved does not look as if it were.
     if (field instanceof HTMLSelectElement)
       for (const option of field.options) {

@@ -1,8 +1,9 @@
 // @ts-check
-import { byId, language, make, say } from './dom.js';
+import { copyButton } from './copy.js';
+import { button, byId, language, make, say } from './dom.js';
 import { findMine, forgetMine, readAlbums, readMine } from './mine.js';
 import { chooseIn, tickBox } from './ticks.js';
-import { ASIDE, CHANGED, checkPicture, deleteSoon, GONE, gone, takeOut } from './undo.js';
+import { checkPicture, deleteSoon, gone, onAside, onChanged, onGone, takeOut } from './undo.js';
 
 /** @typedef {import('./mine.js').Mine} Mine */
 
@@ -75,11 +76,7 @@ export function showAlbums() {
  * @param {string} name
  */
 function copyOf(url, name) {
-  return make(
-    'button',
-    { type: 'button', class: 'copy', 'data-copy': url, 'aria-label': say('copyLinkOf', { name }) },
-    make('span', {}, say('copyLink')),
-  );
+  return copyButton(say('copyLink'), 'copy', url, { 'aria-label': say('copyLinkOf', { name }) });
 }
 
 /**
@@ -127,10 +124,9 @@ function editOf({ url, filename, review, missing }) {
  */
 function removalOf(image) {
   const name = image.filename;
-  const [style, label, spoken, click] = image.missing
-    ? ['quiet small', say('takeOut'), say('takeOutOf', { name }), () => gone(image.id)]
-    : ['quiet danger small', say('delete'), say('deleteOf', { name }), () => deleteSoon([image])];
-  return make('button', { type: 'button', class: style, 'aria-label': spoken, click }, label);
+  return image.missing
+    ? button(say('takeOut'), 'quiet small', () => gone(image.id), say('takeOutOf', { name }))
+    : button(say('delete'), 'quiet danger small', () => deleteSoon([image]), say('deleteOf', { name }));
 }
 
 /** @param {Mine} image */
@@ -155,8 +151,7 @@ function itemWith(id) {
   return [...list.querySelectorAll('li')].find(({ dataset }) => dataset.id === id);
 }
 
-document.addEventListener(CHANGED, (event) => {
-  const { detail: id } = /** @type {CustomEvent<string>} */ (event);
+onChanged((id) => {
   const image = findMine(id);
   if (image) itemWith(id)?.replaceWith(itemOf(image));
 });
@@ -171,14 +166,12 @@ function putAway(item, forever) {
   section.hidden = isLast;
 }
 
-document.addEventListener(GONE, (event) => {
-  const { detail: id } = /** @type {CustomEvent<string>} */ (event);
+onGone((id) => {
   const item = itemWith(id);
   if (item) putAway(item, true);
 });
 
-document.addEventListener(ASIDE, (event) => {
-  const { id, aside, fault } = /** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail;
+onAside(({ id, aside, fault }) => {
   const item = itemWith(id);
   if (!item) return aside || showMine();
   if (aside) return putAway(item, false);

@@ -6,7 +6,7 @@ import { keep, keysWith, recall } from './kept.js';
  * orders the list. `review`: the operator reviews it. `missing`: the server did not find it when it was last asked.
  * `deleting`: when it will be deleted, in ms since 1970.
  * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
- * made?: number, expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number }} Mine
+ * made?: number, expires_at?: string | null, review?: boolean, missing?: boolean, deleting?: number | undefined }} Mine
  */
 
 /**
@@ -142,20 +142,11 @@ export function isOver({ expires_at }) {
  * Keeps a picture with its token. Returns false if the browser has no room for it.
  * @param {Mine & { max_views?: number | null }} uploaded
  */
-export function addMine({
-  id,
-  filename,
-  url,
-  raw_url,
-  protected: isProtected,
-  max_views,
-  delete_token,
-  expires_at,
-  review,
-}) {
+export function addMine(uploaded) {
+  const { id, filename, url, raw_url, delete_token, expires_at = null, max_views = null, review } = uploaded;
   // A picture with limited views has no thumbnail either.
-  const isHidden = isProtected || (max_views ?? null) !== null;
-  const one = {
+  const isHidden = uploaded.protected || max_views !== null;
+  const kept = {
     id,
     filename,
     url,
@@ -163,9 +154,9 @@ export function addMine({
     protected: isHidden,
     delete_token,
     made: Date.now(),
-    expires_at: expires_at ?? null,
-    ...(review && { review }),
+    expires_at,
   };
+  const one = { ...kept, ...(review && { review }) };
   return keepEntry(PICTURES, one);
 }
 

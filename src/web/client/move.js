@@ -1,6 +1,6 @@
 // @ts-check
-import { copyBy } from './copy.js';
-import { announce, ask, byId, make, say } from './dom.js';
+import { copyButton } from './copy.js';
+import { announce, ask, button, byId, make, say } from './dom.js';
 import { mergeMine, readAlbums, readMine } from './mine.js';
 import { showMine } from './mine-list.js';
 
@@ -157,11 +157,7 @@ async function makeLink() {
   const { body, fault } = await ask(handovers, { method: 'POST', body: base64Of(sealed) });
   if (fault !== null) return tell(fault);
   const url = `${home}#move=${body.id}.${base64Of(key)}`;
-  const copy = make(
-    'button',
-    { type: 'button', class: 'copy-link', click: () => void copyBy(copy, url) },
-    make('span', {}, say('copyLink')),
-  );
+  const copy = copyButton(say('copyLink'), 'copy-link', url);
   tell(make('p', {}, say('moveNote')), make('p', { class: 'share-text' }, url), copy);
   copy.focus();
 }
@@ -172,7 +168,7 @@ function offer() {
   if (id === '') return;
   // The key is a secret, which a screenshot or the history would show.
   history.replaceState(null, '', location.pathname);
-  const get = make('button', { type: 'button', click: fetchList }, say('getList'));
+  const get = button(say('getList'), '', fetchList);
   tell(make('p', {}, say('listOffered')), get);
   tools.scrollIntoView({ block: 'center' });
   get.focus();

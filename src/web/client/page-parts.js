@@ -17,7 +17,10 @@ export async function fetchPage(url, init) {
   };
   const answer = await fetch(url, { ...init, headers }).catch(lost);
   if (!answer.ok) throw new Error(faultIn(answer.status, await answer.json().catch(() => null)));
-  return new DOMParser().parseFromString(await answer.text().catch(lost), 'text/html');
+  const page = new DOMParser().parseFromString(await answer.text().catch(lost), 'text/html');
+  // A page that something between has sent, such as a login, is no answer, nor is the beginning of one.
+  if (page.getElementById('announcer') === null) throw new Error(faultIn(0, null));
+  return page;
 }
 
 /** Attributes by which an element is found again after its part was replaced. */

@@ -95,6 +95,7 @@ async function testNow(action, button) {
   try {
     const page = await fetchPage(action, { method: 'POST', body, headers: { accept: 'application/json' } });
     updateRows(page);
+    note('');
     const row = document.getElementById(`p-${button.value}`);
     announce(
       `${row?.querySelector('.address')?.textContent}: ${row?.querySelector('.latency')?.textContent}`,

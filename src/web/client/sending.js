@@ -1,4 +1,5 @@
 // @ts-check
+import { say } from './dom.js';
 import { faultOfAnswer } from './faults.js';
 import { findAlbum } from './mine.js';
 
@@ -58,11 +59,11 @@ export function sendFile(form, body, course) {
       const now = Date.parse(sending.getResponseHeader('date') ?? '') || Date.now();
       if (isGood && response?.success === true) return course.done({ ...response, now });
       // A page that something between has sent, such as a login, is no answer.
-      fail(isGood ? 0 : status, response);
+      void fail(isGood ? 0 : status, response);
     });
     const lost = () => {
       sending.abort();
-      if (!isFirst) return fail(0, null);
+      if (!isFirst) return void fail(0, null);
       course.lost();
       stopWaiting = whenBack(() => {
         request = post(false);
@@ -84,7 +85,10 @@ export function sendFile(form, body, course) {
    * @param {number} status
    * @param {unknown} answer
    */
-  function fail(status, answer) {
+  async function fail(status, answer) {
+    // A file that is no longer there breaks the connection off, or seems to be empty.
+    if (status === 0 && !(await isReadable(body.get('image'))))
+      return course.failed(say('unreadableFile'), false);
     const { words, mayWorkLater } = faultOfAnswer(status, answer, form);
     course.failed(words, mayWorkLater);
   }
@@ -93,6 +97,13 @@ export function sendFile(form, body, course) {
     stopWaiting();
     request.abort();
   };
+}
+
+/** @param {unknown} file anything but a file is readable */
+async function isReadable(file) {
+  if (!(file instanceof File)) return true;
+  const start = file.slice(0, 1).arrayBuffer();
+  return start.then(({ byteLength }) => byteLength > 0).catch(() => false);
 }
 
 /**

@@ -1,6 +1,6 @@
 // @ts-check
 import { copyBy } from './copy.js';
-import { make, say } from './dom.js';
+import { button, make, say } from './dom.js';
 import { chosenForm, formMenu, nameOf, textOf } from './link-forms.js';
 
 /**
@@ -17,11 +17,8 @@ import { chosenForm, formMenu, nameOf, textOf } from './link-forms.js';
 export function shareParts(image) {
   const text = make('p', { class: 'share-text' });
   const label = make('span', {});
-  const copy = make(
-    'button',
-    { type: 'button', class: 'copy-link', click: () => void copyBy(copy, shared()) },
-    label,
-  );
+  const copy = button('', 'copy-link', () => void copyBy(copy, shared()));
+  copy.append(label);
   const isEmbeddable = image.visibility !== 'protected';
   const form = () => chosenForm(isEmbeddable);
   const shared = () => textOf(image, form());
@@ -37,16 +34,13 @@ export function shareParts(image) {
   document.addEventListener('formchange', show);
   show();
   const send = () => void navigator.share({ title: image.filename, url: image.url }).catch(() => {});
-  const code = () => showQrCode(image);
   return {
     text,
     copy,
     others: [
       formMenu(say('copyAs'), isEmbeddable),
-      ...('share' in navigator
-        ? [make('button', { type: 'button', class: 'quiet small extra', click: send }, say('share'))]
-        : []),
-      make('button', { type: 'button', class: 'quiet small extra', click: code }, say('qrCode')),
+      ...('share' in navigator ? [button(say('share'), 'quiet small extra', send)] : []),
+      button(say('qrCode'), 'quiet small extra', () => showQrCode(image)),
     ],
   };
 }
@@ -67,11 +61,7 @@ export function shareRow(image) {
  * @param {...Node} content
  */
 export function popUp(label, ...content) {
-  const close = make(
-    'button',
-    { type: 'button', class: 'quiet', click: () => dialog.hidePopover() },
-    say('close'),
-  );
+  const close = button(say('close'), 'quiet', () => dialog.hidePopover());
   const dialog = make('dialog', { class: 'popup', popover: '', 'aria-label': label }, ...content, close);
   const opener = document.activeElement;
   dialog.addEventListener('toggle', ({ newState }) => {

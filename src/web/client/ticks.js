@@ -1,5 +1,5 @@
 // @ts-check
-import { make, say } from './dom.js';
+import { button, make, say } from './dom.js';
 
 /**
  * Returns a box that chooses the picture of a list's item.
@@ -55,7 +55,7 @@ export function chooseIn(list, bar, actions) {
       act(items);
       show();
     };
-    return make('button', { type: 'button', class: 'quiet small', click }, label);
+    return button(label, 'quiet small', click);
   });
   bar.replaceChildren(make('label', { class: 'check' }, all, count), ...buttons);
 }

@@ -1,5 +1,5 @@
 // @ts-check
-import { announce, ask, byId, make, say } from './dom.js';
+import { announce, ask, button, byId, make, say } from './dom.js';
 import { changeMine, findMine, isOver, onOthersChange, readMine, removeMine } from './mine.js';
 
 /**
@@ -7,17 +7,20 @@ import { changeMine, findMine, isOver, onOthersChange, readMine, removeMine } fr
  * @typedef {{ id: string, aside: boolean, fault: string | null }} Aside
  */
 
-/** Event on the document with the ID of a deleted picture, so that every part of the page removes it. */
-export const GONE = 'picturegone';
-/** Event on the document with an `Aside`: a picture that will be deleted is put out of sight, or comes back. */
-export const ASIDE = 'pictureaside';
+const [GONE, ASIDE, CHANGED] = ['picturegone', 'pictureaside', 'picturechanged'];
+/** Calls back with the ID of a deleted picture, so that every part of the page removes it. @param {(id: string) => void} then */
+export const onGone = (then) => listen(GONE, then);
+/** Calls back with a picture that will be deleted, to put it out of sight, or that comes back. @param {(change: Aside) => void} then */
+export const onAside = (then) => listen(ASIDE, then);
+/** Calls back with the ID of a picture about which something else was found out. @param {(id: string) => void} then */
+export const onChanged = (then) => listen(CHANGED, then);
 /** How long a deletion can be undone. */
 const UNDO_MS = 8000;
 /** A server that is busy, or counts requests, is asked again after this time, so many times. */
 const PAUSE_MS = 3000;
 const TRIES = 5;
 
-/** Pictures whose deletion can still be undone. @type {Mine[]} */
+/** Pictures whose deletion can still be undone, as this page has marked them. @type {Mine[]} */
 let pending = [];
 /** Those whose deletion was begun, by ID. @type {Map<string, Mine>} */
 const begun = new Map();
@@ -27,7 +30,7 @@ const bar = make(
   'div',
   { class: 'undo-bar', role: 'region', 'aria-label': say('undoBar'), hidden: true },
   make('span', {}),
-  make('button', { type: 'button', class: 'quiet', click: undo }, say('undo')),
+  button(say('undo'), 'quiet', undo),
 );
 byId('announcer', HTMLElement).before(bar);
 
@@ -38,23 +41,25 @@ byId('announcer', HTMLElement).before(bar);
 export function deleteSoon(images) {
   pending.push(...images.filter(({ id }) => pending.every((one) => one.id !== id)));
   const deleting = Date.now() + UNDO_MS;
-  for (const { id } of images) {
-    changeMine(id, { deleting });
-    tell({ id, aside: true, fault: null });
-  }
+  // Those before are put off with them, or another page would delete what comes back here.
+  pending = pending.map((image) => {
+    changeMine(image.id, { deleting });
+    return { ...image, deleting: findMine(image.id)?.deleting };
+  });
+  for (const { id } of images) tell(ASIDE, { id, aside: true, fault: null });
   const words = say('deletedMany', { count: pending.length });
   /** @type {HTMLElement} */ (bar.firstElementChild).textContent = words;
   bar.hidden = false;
   announce(say('deletedUndo', { words }));
   clearTimeout(timer);
-  timer = setTimeout(() => void deleteAll(close()), UNDO_MS);
+  timer = setTimeout(() => void deleteAll(closeDue()), UNDO_MS);
 }
 
 function undo() {
   const back = close();
   for (const { id } of back) {
     changeMine(id, { deleting: undefined });
-    tell({ id, aside: false, fault: null });
+    tell(ASIDE, { id, aside: false, fault: null });
   }
   announce(say('undone', { count: back.length }));
 }
@@ -65,6 +70,16 @@ function close() {
   const images = pending;
   pending = [];
   return images;
+}
+
+/** Leaves what another page has brought back, or put off, to that one. */
+function closeDue() {
+  return close().filter(({ id, deleting }) => {
+    const kept = findMine(id);
+    if (kept === null || kept.deleting === deleting) return true;
+    if (kept.deleting === undefined) tell(ASIDE, { id, aside: false, fault: null });
+    return false;
+  });
 }
 
 /**
@@ -98,7 +113,7 @@ async function deleteNow(image, isTakenOver) {
     if (!begun.has(image.id)) return;
     if (isTakenOver && (status === 0 || status === 429 || status >= 500)) return;
     changeMine(image.id, { deleting: undefined });
-    tell({ id: image.id, aside: false, fault });
+    tell(ASIDE, { id: image.id, aside: false, fault });
     return announce(fault);
   }
 }
@@ -109,12 +124,17 @@ async function deleteNow(image, isTakenOver) {
  */
 export function gone(id) {
   removeMine(id);
-  document.dispatchEvent(new CustomEvent(GONE, { detail: id }));
+  tell(GONE, id);
 }
 
-/** @param {Aside} detail */
-function tell(detail) {
-  document.dispatchEvent(new CustomEvent(ASIDE, { detail }));
+/** @param {string} event @param {string | Aside} detail */
+function tell(event, detail) {
+  document.dispatchEvent(new CustomEvent(event, { detail }));
+}
+
+/** @param {string} event @param {(detail: any) => void} then */
+function listen(event, then) {
+  document.addEventListener(event, (told) => then(/** @type {CustomEvent} */ (told).detail));
 }
 
 /**
@@ -130,8 +150,8 @@ function deletionOf({ id, url, delete_token }) {
 function finishOthers() {
   const now = Date.now();
   const marked = readMine().filter(({ deleting }) => deleting !== undefined);
-  // Nothing waits longer, unless the clock was ahead.
-  const isLater = ({ deleting = 0 }) => deleting > now && deleting <= now + UNDO_MS;
+  // Nothing waits longer, unless the clock was ahead; those of two pages may differ by some ms.
+  const isLater = ({ deleting = 0 }) => deleting > now && deleting <= now + 2 * UNDO_MS;
   void deleteAll(
     marked.filter((image) => !isLater(image)),
     true,
@@ -141,7 +161,7 @@ function finishOthers() {
 
 addEventListener('pagehide', () => {
   // The list keeps them until the server has confirmed it.
-  const images = [...begun.values(), ...close()];
+  const images = [...begun.values(), ...closeDue()];
   begun.clear();
   for (const image of images) {
     changeMine(image.id, { deleting: Date.now() });
@@ -156,9 +176,6 @@ addEventListener('keydown', (event) => {
 });
 onOthersChange(finishOthers);
 addEventListener('pageshow', finishOthers);
-
-/** Event on the document with the ID of a picture about which something else was found out. */
-export const CHANGED = 'picturechanged';
 
 /**
  * Checks whether a picture still exists, without counting a view. Its delete token is nowhere else, so only a clear
@@ -176,7 +193,7 @@ export async function checkPicture({ id, url, review, expires_at }) {
   const isThere = status === 200 || status === 401;
   if (!isThere && (![404, 410].includes(status) || review)) return;
   const change = isThere ? { review: undefined, missing: undefined } : { missing: true };
-  if (changeMine(id, change)) document.dispatchEvent(new CustomEvent(CHANGED, { detail: id }));
+  if (changeMine(id, change)) tell(CHANGED, id);
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 import { gallerySwitch } from './changing.js';
 import { showForAWhile } from './copy.js';
-import { announce, language, make, readableBytes, say, words } from './dom.js';
+import { announce, button, language, make, readableBytes, say, words } from './dom.js';
 import { timeOf } from './mine.js';
 import { shareParts } from './share.js';
 import { tickBox } from './ticks.js';
@@ -109,18 +109,12 @@ export class UploadCard {
     this.actions.before(text);
     const canBeListed =
       isListed && image.visibility !== 'protected' && image.max_views === null && !image.review;
+    const complain = (/** @type {string} */ fault) => this.complain(fault);
+    const listing = () => gallerySwitch(image, () => this.showAudience(), complain);
     this.actions.replaceChildren(
       copy,
       ...others,
-      ...(canBeListed
-        ? [
-            gallerySwitch(
-              image,
-              () => this.showAudience(),
-              (fault) => this.complain(fault),
-            ),
-          ]
-        : []),
+      ...(canBeListed ? [listing()] : []),
       button(say('delete'), 'quiet danger small', onDelete, say('deleteOf', { name: image.filename })),
     );
     this.element.prepend(tickBox(image.filename));
@@ -164,20 +158,6 @@ export class UploadCard {
     this.element.querySelector('.fault')?.remove();
     this.actions.after(make('p', { class: 'fault', role: 'alert' }, words));
   }
-}
-
-/**
- * @param {string} label
- * @param {string} style
- * @param {() => void} click
- * @param {string} [spoken]
- */
-function button(label, style, click, spoken) {
-  return make(
-    'button',
-    { type: 'button', class: style, click, ...(spoken !== undefined && { 'aria-label': spoken }) },
-    label,
-  );
 }
 
 /**

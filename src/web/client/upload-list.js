@@ -1,14 +1,14 @@
 // @ts-check
 import { makeAlbum } from './album.js';
 import { copyBy, copyLater } from './copy.js';
-import { announce, byId, make, say } from './dom.js';
+import { announce, button, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
 import { chosenForm, formMenu, textOf } from './link-forms.js';
 import { addMine, onOthersChange, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { bodyOf, keepReadable, LinkedFile, sendFile } from './sending.js';
 import { chooseIn } from './ticks.js';
-import { ASIDE, checkPicture, deleteSoon, GONE, takeOut } from './undo.js';
+import { checkPicture, deleteSoon, onAside, onGone, takeOut } from './undo.js';
 import { UploadCard } from './upload-card.js';
 
 /** Uploads at once, because the server has few cores. */
@@ -201,12 +201,8 @@ function putAside({ id, aside: goes, fault }) {
   show();
 }
 
-document.addEventListener(ASIDE, (event) =>
-  putAside(/** @type {CustomEvent<import('./undo.js').Aside>} */ (event).detail),
-);
-
-document.addEventListener(GONE, (event) => {
-  const { detail: id } = /** @type {CustomEvent<string>} */ (event);
+onAside(putAside);
+onGone((id) => {
   aside = aside.filter(({ card }) => card.image?.id !== id || card.element.remove());
   for (const upload of uploads) if (upload.card.image?.id === id) drop(upload);
 });
@@ -294,10 +290,8 @@ function failureOf(why, some) {
     make(
       'div',
       { class: 'chips' },
-      ...(some[0]?.retry
-        ? [make('button', { type: 'button', class: 'small', click: retry }, say('tryAgain'))]
-        : []),
-      make('button', { type: 'button', class: 'quiet small', click: dismiss }, say('dismiss')),
+      ...(some[0]?.retry ? [button(say('tryAgain'), 'small', retry)] : []),
+      button(say('dismiss'), 'quiet small', dismiss),
     ),
   );
 }
@@ -346,7 +340,7 @@ chooseIn(cards, byId('chosen-cards', HTMLElement), {
 
 /** Shows what this browser has uploaded before. */
 function showOthers() {
-  showMine(uploads.flatMap(({ card }) => card.image?.id ?? []));
+  showMine([...uploads, ...aside].flatMap(({ card }) => card.image?.id ?? []));
 }
 
 /** Checks whether another page has deleted pictures, or will. */

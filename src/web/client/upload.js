@@ -31,6 +31,8 @@ if (album) {
   const name = album.title || say('pictures', { count: album.count });
   const link = make('a', { href: album.url }, say('goesToAlbum', { name }));
   form.prepend(make('p', { class: 'banner' }, link));
+} else if (new URLSearchParams(location.search).has('album')) {
+  form.prepend(make('p', { class: 'banner bad' }, say('albumUnknown')));
 }
 
 /** Files that wait until the form is valid. */

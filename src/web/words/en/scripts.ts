@@ -64,6 +64,7 @@ export const scripts = {
   'image.js': {
     saving: 'Saving…',
     saved: 'Saved.',
+    passwordMissing: 'The picture is not protected until you enter a password.',
   },
   'album-edit.js': {
     edit: 'Edit album',
@@ -112,6 +113,7 @@ export const scripts = {
     albumTitle: 'Title of the album',
     createAlbum: 'Create album',
     goesToAlbum: 'What you upload here goes to your album {name}.',
+    albumUnknown: 'This browser cannot add pictures to that album. What you upload here does not go there.',
     delete: 'Delete',
     deleteOf: 'Delete {name}',
     forgetQuestion:
@@ -152,6 +154,8 @@ export const scripts = {
     inReview: 'The operator reviews it first. Its links work once it is approved.',
     changedBy: '{words} {from} to {to}.',
     emptyFile: 'This file is empty.',
+    unreadableFile:
+      'This cannot be read. If the file was moved or changed, choose it again. Folders cannot be uploaded.',
     tooLarge: 'This file is {size}. The limit is {most}.',
     tooLargeForServer: 'This file is too large. The limit is {most}.',
     notAPicture: 'This is not a picture in a supported format: {accepted}.',

@@ -60,6 +60,7 @@ export const scripts: Words['scripts'] = {
   'image.js': {
     saving: '正在保存…',
     saved: '已保存。',
+    passwordMissing: '输入密码后，图片才会受到保护。',
   },
   'album-edit.js': {
     edit: '编辑相册',
@@ -106,6 +107,7 @@ export const scripts: Words['scripts'] = {
     albumTitle: '相册标题',
     createAlbum: '创建相册',
     goesToAlbum: '在此上传的图片会放入您的相册：{name}。',
+    albumUnknown: '此浏览器不能向该相册添加图片，在此上传的图片不会放入其中。',
     delete: '删除',
     deleteOf: '删除 {name}',
     forgetQuestion: '要清空此列表吗？图片和相册仍会保留在网上，但此后无法再从此浏览器删除或修改。',
@@ -142,6 +144,7 @@ export const scripts: Words['scripts'] = {
     inReview: '需经管理员审核，通过后链接才能打开。',
     changedBy: '{words}{from} → {to}。',
     emptyFile: '此文件是空的。',
+    unreadableFile: '无法读取。如果文件已被更改或移动，请重新选择。不能上传文件夹。',
     tooLarge: '此文件大小为 {size}，上限为 {most}。',
     tooLargeForServer: '此文件过大，上限为 {most}。',
     notAPicture: '这不是支持的图片格式：{accepted}。',
