@@ -296,15 +296,22 @@ describe('a smaller version', () => {
     await full.stop();
   });
 
-  test.each(['rate_limited', 'busy', 'image_limit', 'undecodable_image'] as const)(
-    'gives way to the image where it cannot be made: %s',
-    async (code) => {
+  test.each([
+    ['rate_limited', 5],
+    ['busy', 5],
+    ['image_limit', 4],
+    ['undecodable_image', 4],
+    ['conversion_timeout', 4],
+  ] as const)(
+    'gives way to the image where it cannot be made: %s, and is not tried for each viewer if the picture is why',
+    async (code, tries) => {
+      let tried = 0;
       const refusing = await hosts.start({
         change: ({ codec }) => ({
           codec: {
             ...codec,
             convert: (job, options) =>
-              options?.purpose === 'version'
+              options?.purpose === 'version' && ++tried
                 ? Promise.reject(new AppError(code, inEnglish('Not now.')))
                 : codec.convert(job, options),
           },
@@ -316,6 +323,10 @@ describe('a smaller version', () => {
         expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
         expect((await bodyOf(answer)).length).toBe(large.size);
       }
+      await refusing.send(`${pathOf(large.raw_url)}?w=320`);
+      refusing.clock.ms += 3_600_000;
+      await refusing.send(`${pathOf(large.raw_url)}?w=320`);
+      expect(tried).toBe(tries);
       await refusing.stop();
     },
   );

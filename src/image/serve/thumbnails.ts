@@ -3,9 +3,10 @@ import { rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Codec } from '../../codec/codec.ts';
 import { MEDIA_TYPES } from '../../codec/format.ts';
-import { AppError, invalidField, message } from '../../errors.ts';
+import { AppError, type ErrorCode, invalidField, message } from '../../errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
 import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
@@ -15,6 +16,10 @@ import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
+/** How the conversion of a picture fails every time. */
+const LASTING: readonly ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout'];
+/** How long such a version is not tried again: each try may cost a viewer 30 s of computing time. */
+const RETRY_MS = 3_600_000;
 
 /** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
@@ -49,6 +54,8 @@ interface ThumbnailOptions {
   quota?: Pick<Quota, 'reserve'> | undefined;
   /** Counts the bytes of versions. */
   bytes: Pick<VersionBytes, 'add'>;
+  /** Ms since 1970. */
+  now: () => number;
 }
 
 export function createThumbnails({
@@ -58,10 +65,13 @@ export function createThumbnails({
   folder,
   quota,
   bytes,
+  now,
 }: ThumbnailOptions): Thumbnails {
   /** Bytes by key; 0 if the stored file replaces the version. The store marks that with an empty file. */
   const sizes = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
   const making = new Map<string, Promise<number>>();
+  /** When the conversion failed, by key. */
+  const failed = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
 
   async function make(
     image: ImageRecord,
@@ -111,6 +121,7 @@ export function createThumbnails({
       const key = shapeKey(image, shape);
       const known = sizes.get(key);
       if (known !== undefined) return known === 0 ? asStored : { ...shape, size: known };
+      if (elapsedSince(failed.get(key) ?? null, now(), 0) < RETRY_MS) return { ...asStored, isStopgap: true };
       const running = making.get(key) ?? make(image, shape, key, client).finally(() => making.delete(key));
       making.set(key, running);
       try {
@@ -119,7 +130,9 @@ export function createThumbnails({
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
         // A client that may see the picture gets one, also where the worker has failed, which the codec has logged.
-        if (error instanceof AppError && error.code === 'not_found') throw error;
+        const code = error instanceof AppError ? error.code : 'internal';
+        if (code === 'not_found') throw error;
+        if (LASTING.includes(code)) failed.set(key, now());
         return { ...asStored, isStopgap: true };
       }
     },
