@@ -53,7 +53,7 @@ interface ThumbnailOptions {
   /** Keeps versions from filling the storage. */
   quota?: Pick<Quota, 'reserve'> | undefined;
   /** Counts the bytes of versions. */
-  bytes: Pick<VersionBytes, 'add'>;
+  bytes: Pick<ReturnType<typeof createVersionBytes>, 'add'>;
   /** Ms since 1970. */
   now: () => number;
 }
@@ -167,24 +167,18 @@ const KEY = 'image-version-bytes';
  * Counts the bytes of the smaller versions. Each sweep recounts them, because concurrent additions by several copies
  * of the server may be missed.
  */
-interface VersionBytes {
-  total(): Promise<number>;
-  /** Adds bytes; a negative number subtracts. Never rejects. */
-  add(bytes: number): Promise<void>;
-  /** Replaces the count. */
-  recount(bytes: number): Promise<void>;
-}
-
-export function createVersionBytes(state: Pick<StateStore, 'get' | 'set'>): VersionBytes {
+export function createVersionBytes(state: Pick<StateStore, 'get' | 'set'>) {
   let last = Promise.resolve();
   const total = async () => Number((await state.get(KEY)) ?? 0);
   const set = (bytes: number) => state.set(KEY, String(Math.max(0, Math.round(bytes))));
   return {
     total,
-    add(bytes) {
+    /** Adds bytes; a negative number subtracts. Never rejects. */
+    add(bytes: number): Promise<void> {
       if (bytes !== 0) last = last.then(async () => set((await total()) + bytes)).catch(() => {});
       return last;
     },
+    /** Replaces the count. */
     recount: set,
   };
 }
