@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
+import { ignoreGone } from '../image/records/missing.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
@@ -22,7 +23,6 @@ import {
   type Visit,
   verdictButton,
 } from './desk.ts';
-import { ignoreGone } from './pictures.ts';
 
 export interface ReportParts {
   cases: Cases;
