@@ -97,7 +97,7 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
           if (!isSecret(visit.session.form)(body.get('form'))) throw outOfDate();
           return answered(visit, await work(visit, body));
         },
-        // Or the moderator who blocks a network of his own could not unblock it.
+        // A session proves more than an address.
         { evenBlocked: true },
       ),
   };
