@@ -16,8 +16,8 @@ import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
-/** How the conversion of a picture fails every time. */
-const LASTING: readonly ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout'];
+/** Why a version cannot be made for any viewer. A store that is full takes some files, but not this one. */
+const LASTING: ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout', 'storage_full'];
 /** How long such a version is not tried again: each try may cost a viewer 30 s of computing time. */
 const RETRY_MS = 3_600_000;
 
@@ -130,9 +130,8 @@ export function createThumbnails({
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
         // A client that may see the picture gets one, also where the worker has failed, which the codec has logged.
-        const code = error instanceof AppError ? error.code : 'internal';
-        if (code === 'not_found') throw error;
-        if (LASTING.includes(code)) failed.set(key, now());
+        if (error instanceof AppError && error.code === 'not_found') throw error;
+        if (error instanceof AppError && LASTING.includes(error.code)) failed.set(key, now());
         return { ...asStored, isStopgap: true };
       }
     },
