@@ -172,7 +172,7 @@ export const settings = {
     'false',
     'Ask clients for a login even if none is needed: browsers send options only then.',
   ),
-  GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
+  GATEWAY_TRIES: integer('12', 'Maximum number of proxies tried per request that can be connected.', 1, 100),
   GATEWAY_TIMEOUT: timer(
     '10s',
     'Time for a response to a GET or a TLS handshake; others have `GATEWAY_IDLE`.',

@@ -91,6 +91,10 @@ export class Attempt implements TcpListener {
     } else this.#socket = tcp.dial(upstream.ip, upstream.port, this, upstream);
   }
 
+  get isConnecting(): boolean {
+    return this.#phase === 'connecting';
+  }
+
   /** Hands over the connection, of which the member stays busy, with everything received that was not part of asking for it. */
   release(): { socket: TcpSocket; received: Buffer } {
     this.#phase = 'over';

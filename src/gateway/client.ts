@@ -55,8 +55,6 @@ export const NOTHING: Served = { received() {}, drained() {}, ended() {}, left()
 /** Where clients connect. */
 export interface Host extends Desk {
   serve(job: Job): void;
-  /** Counts a connection as one of a user, who has logged in, or no more at all. */
-  noStranger(network: string): void;
   /** Forgets a client whose connection is over. */
   gone(client: Client): void;
 }
@@ -64,9 +62,10 @@ export interface Host extends Desk {
 interface ClientOptions {
   socket: TcpSocket;
   host: Host;
-  /** Its address, and the network of which that is one. */
+  /** Its address. */
   peer: string;
-  network: string;
+  /** Called once its user has logged in, or it is over. */
+  onKnown: () => void;
   /** Options of the port, which take precedence. */
   fixed: string | undefined;
 }
@@ -135,7 +134,7 @@ export class Client implements TcpListener {
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
-    if (this.#account === null) this.#options.host.noStranger(this.#options.network);
+    if (this.#account === null) this.#options.onKnown();
     else this.#account.leave();
     this.#options.host.gone(this);
   }
@@ -265,7 +264,7 @@ export class Client implements TcpListener {
   }
 
   #begin(admission: Admission, { target, request, voice }: Work): void {
-    const { host, network } = this.#options;
+    const { host, onKnown } = this.#options;
     const kind = request ? 'plain' : 'tunnel';
     const refusal = refusedTarget(target, host.options.rules);
     if (refusal !== null) throw new GatewayFault('target_refused', refusal);
@@ -273,7 +272,7 @@ export class Client implements TcpListener {
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;
-      host.noStranger(network);
+      onKnown();
     }
     this.#admission = admission;
     const serve = () => {

@@ -80,10 +80,10 @@ export class Desk {
    * Resolves once an upstream suits, or none is about to be found, or the client has left; `null` if there is nothing to
    * wait for.
    */
-  filled(kind: Kind, { account, suits, session }: Admission, hasLeft: () => boolean): Promise<void> | null {
+  filled(kind: Kind, admission: Admission, hasLeft: () => boolean): Promise<void> | null {
     const { monotonic, timeoutMs, filling } = this.options;
     const until = monotonic() + timeoutMs;
-    const has = () => this.engine.laneOf(kind, account).has(suits, session?.pinned);
+    const has = () => this.engine.laneOf(kind, admission.account).has(admission);
     const isWaiting = () => filling?.() === true && !hasLeft() && monotonic() < until && !has();
     const wait = async () => {
       while (isWaiting()) await pause(WAKE_MS);

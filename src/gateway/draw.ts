@@ -1,3 +1,6 @@
+/** Items after which a rank below 1 is low enough. */
+const LOOKED = 500;
+
 /** Things with a key, from which random ones can be drawn in constant time. */
 export class Draw<T extends { readonly key: string }> {
   readonly #items: T[] = [];
@@ -37,14 +40,15 @@ export class Draw<T extends { readonly key: string }> {
 
   /**
    * Returns up to `most` items, from a random one on, of the lowest rank that any has. `rankOf`: 0 or more, or
-   * `undefined` for what is left out. It looks no further once there are enough of rank 0.
+   * `undefined` for what is left out. It stops at enough of rank 0, or, after some hundred items, of one below 1.
    */
   some(most: number, rankOf: (item: T) => number | undefined): T[] {
     let found: T[] = [];
     let lowest = Number.POSITIVE_INFINITY;
     const { length } = this.#items;
     const start = Math.floor(this.#random() * length);
-    for (let n = 0; n < length && (lowest > 0 || found.length < most); n++) {
+    const isEnough = (n: number) => found.length === most && lowest < (n < LOOKED ? Number.MIN_VALUE : 1);
+    for (let n = 0; n < length && !isEnough(n); n++) {
       const item = this.#items[(start + n) % length];
       const rank = item && rankOf(item);
       if (item === undefined || rank === undefined || rank > lowest) continue;
@@ -58,4 +62,14 @@ export class Draw<T extends { readonly key: string }> {
   [Symbol.iterator](): Iterator<T> {
     return this.#items[Symbol.iterator]();
   }
+}
+
+/** Returns the first of those with the least value. */
+export function leastOf<T>(items: readonly T[], worthOf: (item: T) => number): T | undefined {
+  let [best, least] = [items[0], Number.POSITIVE_INFINITY];
+  for (const item of items) {
+    const value = worthOf(item);
+    if (value < least) [best, least] = [item, value];
+  }
+  return best;
 }

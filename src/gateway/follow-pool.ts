@@ -12,6 +12,8 @@ interface FollowPoolOptions {
   report: (id: number) => Promise<unknown>;
   /** The upstreams that the operator pays for, and how to have one checked that failed. */
   paid: { alive(): Paid[]; version(): number; doubt(key: string): void };
+  /** Reports whether the first refresh is about to run, or running. */
+  filling: () => Promise<boolean>;
   monotonic: () => number;
   onError: (error: unknown) => void;
 }
@@ -33,11 +35,12 @@ const REPORT_GAP_MS = 60_000;
 const NOTHING = { tunnel: false, plain: false };
 
 /** Keeps the gateway's upstreams in step with the pool. */
-export function followPool({ store, engine, report, paid, monotonic, onError }: FollowPoolOptions) {
+export function followPool({ store, engine, report, paid, filling, monotonic, onError }: FollowPoolOptions) {
   let known: Followed = new Map();
   let seenVersion: string | null = null;
   const reported = new BoundedMap<number, number>(MOST_UPSTREAMS);
   let repetition: Repetition | null = null;
+  let isFilling = true;
   let first: Promise<void> = Promise.resolve();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -65,11 +68,16 @@ export function followPool({ store, engine, report, paid, monotonic, onError }: 
       repetition = every(
         EMPTY_LOOK_MS,
         async () => {
+          const isStillFilling = isFilling && (await filling().catch(() => true));
           if (known.size === 0 || monotonic() - lookedAt >= LOOK_MS) await look();
+          isFilling = isStillFilling;
         },
         onError,
       );
     },
+
+    /** Reports whether the pool is being filled for the first time, which it is once. */
+    isFilling: () => isFilling,
 
     failed({ key }: Upstream, failure: Failure): void {
       // That says more about the target than about the proxy.

@@ -1,4 +1,5 @@
 import { canonicalAddress, clientNetwork } from '../lib/address.ts';
+import { OwnedMap } from '../lib/owned-map.ts';
 import { NOBODY, type TcpListener, type TcpServer, type TcpSocket } from '../runtime/tcp.ts';
 import { Client, type Host, type Job } from './client.ts';
 import { Desk, type GatewayOptions } from './desk.ts';
@@ -8,8 +9,8 @@ import { Tunnel } from './tunnel.ts';
 const SWEEP_MS = 1_000;
 /** How often it is looked whether the tokens of connections were revoked. */
 const REVOKED_MS = 2_000;
-/** Maximum number of connections of a network whose users are not known yet. */
-const MOST_STRANGERS = 1_024;
+/** Share of all connections whose users may be unknown. Above it, the network with most of these loses its oldest. */
+const STRANGERS = 1 / 2;
 
 /** Starts listening. Rejects if an address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
@@ -26,8 +27,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 /** One proxy in front of many: a single port for HTTP, CONNECT and SOCKS5. */
 export class Gateway extends Desk implements Host {
   readonly #clients = new Set<Client>();
-  /** Connections of which no user is known, by network. */
-  readonly #strangers = new Map<string, number>();
+  /** Those of which no user is known, by network and number. */
+  readonly #strangers: OwnedMap<Client>;
+  #count = 0;
   readonly #timers: ReturnType<typeof setInterval>[];
   /** The first is the one that others are told of. */
   #servers: TcpServer[] = [];
@@ -35,6 +37,7 @@ export class Gateway extends Desk implements Host {
 
   constructor(options: GatewayOptions) {
     super(options);
+    this.#strangers = new OwnedMap(options.connections * STRANGERS, (_, { socket }) => socket.destroy());
     this.#timers = [
       setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.idleMs)),
       setInterval(() => this.#dropRevoked(), REVOKED_MS),
@@ -77,12 +80,6 @@ export class Gateway extends Desk implements Host {
     else new Tunnel(job).begin();
   }
 
-  noStranger(network: string): void {
-    const left = (this.#strangers.get(network) ?? 0) - 1;
-    if (left > 0) this.#strangers.set(network, left);
-    else this.#strangers.delete(network);
-  }
-
   gone(client: Client): void {
     this.#clients.delete(client);
     this.meter.closed();
@@ -91,14 +88,14 @@ export class Gateway extends Desk implements Host {
   #accept(socket: TcpSocket, fixed: string | undefined): TcpListener {
     // Behind an address of IPv6, those of IPv4 are spelled `::ffff:203.0.113.9`.
     const peer = canonicalAddress(socket.peer) ?? socket.peer;
-    const network = clientNetwork(peer);
-    const alike = this.#strangers.get(network) ?? 0;
-    if (this.#clients.size >= this.options.connections || alike >= MOST_STRANGERS) {
+    if (this.#clients.size >= this.options.connections) {
       socket.destroy();
       return NOBODY;
     }
-    const client = new Client({ socket, host: this, peer, network, fixed });
-    this.#strangers.set(network, alike + 1);
+    const [network, number] = [clientNetwork(peer), `${this.#count++}`];
+    const onKnown = () => this.#strangers.delete(network, number);
+    const client = new Client({ socket, host: this, peer, onKnown, fixed });
+    this.#strangers.set(network, number, client);
     this.#clients.add(client);
     this.meter.opened();
     return client;

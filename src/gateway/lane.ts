@@ -2,8 +2,9 @@ import type { OwnedMap } from '../lib/owned-map.ts';
 import type { Bans } from '../proxy/targets/bans.ts';
 import type { Agreement, Testimony, Witness } from '../proxy/targets/testimony.ts';
 import { Distrust } from './distrust.ts';
-import { Draw } from './draw.ts';
+import { Draw, leastOf } from './draw.ts';
 import { Hedges } from './hedges.ts';
+import type { Session } from './sessions.ts';
 import { exitOf, type Failure, type Kind, type Upstream } from './upstream.ts';
 import { NEVER_SEEN, type Visits } from './visits.ts';
 
@@ -69,6 +70,8 @@ const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
 /** A trusted upstream is ejected after this many failures in a row, because fewer may be bad luck. */
 const PATIENCE = 3;
+/** The results of an upstream that has none. */
+const NEW = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 } as const;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Failures after which another try cannot help. */
 const HOPELESS: ReadonlySet<Failure> = new Set(['auth_required', 'page', 'distrusted']);
@@ -131,10 +134,11 @@ export class Lane {
     return this.#trusted.size > 0;
   }
 
-  /** Reports whether any upstream is suitable, in whatever state. `own`: the key of that of the session. */
-  has(suits: Suits, own: string | null = null): boolean {
-    const rankOf: Rank = (upstream) => (suits(upstream, upstream.key === own) ? 0 : undefined);
-    return this.#common.roster.some(1, rankOf).length > 0;
+  /** Reports whether any upstream may serve a request, in whatever state. */
+  has({ suits, session }: { suits: Suits; session: Session | null }): boolean {
+    const [own, only] = [session?.pinned, session?.only];
+    const isFit = (one: Upstream) => (only ?? one.key) === one.key && suits(one, one.key === own);
+    return this.#common.roster.some(1, (one) => (isFit(one) ? 0 : undefined)).length > 0;
   }
 
   /** Reports whether an upstream has worked recently. */
@@ -157,7 +161,9 @@ export class Lane {
 
   /** Returns an upstream as a member, whatever is known about it. */
   take(upstream: Upstream): Member {
-    return this.#remember(this.#memberFor(upstream));
+    const member = this.#memberFor(upstream);
+    this.#common.known.set(this.#witness.id, member.key, member);
+    return member;
   }
 
   /**
@@ -170,32 +176,26 @@ export class Lane {
     unknown: 'last' | 'first' | 'only' = 'last',
   ): Member | undefined {
     const { avoid, taken, careful, visits } = leaning;
-    const { roster } = this.#common;
     const rankOf: Rank = (one) => {
       if (!suits(one)) return undefined;
       return avoid?.(exitOf(one)) ? 2 : taken?.(exitOf(one)) ? 1 : 0;
     };
     const checked: Rank = (one) => (one.proven ? rankOf(one) : undefined);
     const first = () => this.#drawUntried(careful ? checked : rankOf, leaning);
-    const others = [() => this.#drawTrusted(rankOf, leaning), () => this.#drawUntried(rankOf, leaning, true)];
+    const known = () => this.#drawTrusted(rankOf, leaning);
+    const others = () => this.#drawUntried(rankOf, leaning, true, !found);
+    const draws = { first: [first, known, others], last: [known, others], only: [first] };
     let found: Member | undefined;
     let least = Number.POSITIVE_INFINITY;
-    for (const draw of [...(unknown === 'last' ? [] : [first]), ...(unknown === 'only' ? [] : others)]) {
+    for (const draw of draws[unknown]) {
       const member = least > 0 ? draw() : undefined;
       const rank = (member && rankOf(member.upstream)) ?? Number.POSITIVE_INFINITY;
       if (rank < least) found = member;
       least = Math.min(least, rank);
     }
-    if (unknown !== 'only') {
-      const isSuitable: Rank = (one) => (suits(one) ? 0 : undefined);
-      found ??= this.#bestOf(
-        roster.some(RACED, isSuitable).map((one) => this.#memberFor(one)),
-        leaning,
-      );
-    }
     if (found === undefined) return undefined;
     visits?.note(exitOf(found.upstream));
-    return this.#remember(found);
+    return this.take(found.upstream);
   }
 
   /** Returns what a choice for a site considers. `rated`: the site whose results decide. */
@@ -233,11 +233,12 @@ export class Lane {
   /** Has an upstream checked that has failed, and blames it, unless the fault is another's. */
   failed(member: Member, why: Failure, isBlamed = true): void {
     this.#common.onFailure(member.upstream, why);
+    // One that has not worked comes after those that have not failed, although the fault may be another's.
+    if (isBlamed || !this.trusts(member.upstream)) member.failures++;
     if (!isBlamed) return;
     this.#agree(member, false);
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
-    member.failures++;
     const mayBeLuck = this.trusts(member.upstream) && !HOPELESS.has(why);
     if (mayBeLuck) {
       if (member.failures < PATIENCE && this.score(member) > 0.5) return;
@@ -292,7 +293,7 @@ export class Lane {
       ? Array.from({ length: RACED }, () => this.#trusted.some(1, rankOfMember)).flat()
       : this.#trusted.some(COMPARED, rankOfMember);
     for (const { key } of gone) this.forget(key);
-    if (isFast) return this.#bestOf(members, leaning);
+    if (isFast) return leastOf(members, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
     // The best quarter, because a single one that is much faster than all others must not get all requests.
     const costs = Float64Array.from(members, (member) => this.#cost(member)).sort();
     const most = FIT * (costs[costs.length >> 2] ?? 0);
@@ -307,26 +308,23 @@ export class Lane {
     }
   }
 
-  #bestOf(members: readonly Member[], { chance }: Leaning): Member | undefined {
-    return leastOf(members, (member) => this.#cost(member, chance?.(member)) * (1 + member.busy));
-  }
-
   /**
    * Returns one of the untried that nobody else is trying: a bad one that answers faster than all others must not win
-   * several races before the first has failed. `shared`: if there is none, one that the fewest are trying.
+   * several races before the first has failed. `shared`: or one that the fewest are trying. `last`: or one left out.
    */
-  #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false): Member | undefined {
+  #drawUntried(rankOf: Rank, { chance }: Leaning, shared = false, last = false): Member | undefined {
     const { roster, known, agreed, monotonic } = this.#common;
     if (this.#trusted.size >= roster.size) return undefined;
     const now = monotonic();
+    const own = known.of(this.#witness.id);
     const busyRank = (upstream: Upstream) => {
-      const { ejectedUntil = 0, busy = 0 } = known.get(this.#witness.id, upstream.key) ?? {};
-      const rank =
-        this.trusts(upstream) || ejectedUntil > now || (busy > 0 && !shared) ? undefined : rankOf(upstream);
+      if (this.trusts(upstream)) return undefined;
+      const { busy, ejectedUntil, failures, ejections } = own?.get(upstream.key) ?? NEW;
+      const isOut = ejectedUntil > now;
+      const rank = (isOut && !last) || (busy > 0 && !shared) ? undefined : rankOf(upstream);
       // Others may be wrong about those, and several requests may need the same one.
-      return rank === undefined
-        ? undefined
-        : 3 * rank + (busy > 0 ? 2 : agreed.opinion(upstream.key) === 'bad' ? 1 : 0);
+      const isDoubtful = failures + ejections > 0 || agreed.opinion(upstream.key) === 'bad';
+      return rank === undefined ? undefined : rank + (isOut ? 0.9 : busy > 0 ? 0.8 : isDoubtful ? 0.5 : 0);
     };
     const draw = (most: number) => roster.some(most, busyRank).map((upstream) => this.#memberFor(upstream));
     const idle = draw(2).filter(({ busy }) => busy === 0);
@@ -344,13 +342,7 @@ export class Lane {
     const known = this.#common.known.get(this.#witness.id, upstream.key);
     if (known) known.upstream = upstream;
     const latencyMs = upstream.latencyMs ?? UNKNOWN_LATENCY_MS;
-    const results = { good: 0, bad: 0, busy: 0, unproven: 0, failures: 0, ejections: 0, ejectedUntil: 0 };
-    return known ?? { key: upstream.key, upstream, latencyMs, ...results };
-  }
-
-  #remember(member: Member): Member {
-    this.#common.known.set(this.#witness.id, member.key, member);
-    return member;
+    return known ?? { key: upstream.key, upstream, latencyMs, ...NEW };
   }
 
   /** Returns the expected time to an answer with all the tries that it takes, roughly. */
@@ -383,17 +375,4 @@ export class Lane {
     member.ejectedUntil = this.#common.monotonic() + restMs;
     if (this.#trusted.get(key) === member) this.#trusted.delete(key);
   }
-}
-
-/** Returns the first of those with the least value. */
-function leastOf<T>(items: readonly T[], worthOf: (item: T) => number): T | undefined {
-  let best: T | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const item of items) {
-    const value = worthOf(item);
-    if (best !== undefined && value >= least) continue;
-    best = item;
-    least = value;
-  }
-  return best;
 }

@@ -40,10 +40,12 @@ const COLD_WIDTH = 3;
 /** Share of the time limit after which another exit is looked for, although the session's may still answer. */
 const PATIENCE = 0.5;
 /**
- * Number of upstreams with the same doubtful answer, one of them known to work, or of failing exits that are all known
- * to work, after which it is put down to the target.
+ * Number of upstreams with the same doubtful answer, one of which has worked, or of failing exits that are all known to
+ * work, after which it is put down to the target. Of doubtful answers, one more if none has worked yet.
  */
 const ALIKE = 2;
+/** Share of a try that an upstream gives back if it cannot be connected, because no target has heard of the request. */
+const GIVEN_BACK = 7 / 8;
 /** Number of exits with the same refusal after which it counts as the site's answer to everyone. */
 const REFUSED_ALIKE = 3;
 
@@ -157,6 +159,7 @@ export class Race {
       this.#start(member, { ...plan, idle: undefined });
       return;
     }
+    if (failure === 'unreachable') this.#left += GIVEN_BACK;
     this.#blame(member, failure);
     if (member.key === this.#pinned) {
       // What comes in its place gets the usual time.
@@ -213,9 +216,15 @@ export class Race {
     if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle(false);
   }
 
+  /** Whether one more may be tried. */
+  get #isLeft(): boolean {
+    const connecting = [...this.#running].filter(({ isConnecting }) => isConnecting).length;
+    return this.#left + connecting * GIVEN_BACK > 0;
+  }
+
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
     const { planFor, admission } = this.#wish;
-    const member = this.#left > 0 ? this.#next(unknown) : undefined;
+    const member = this.#isLeft ? this.#next(unknown) : undefined;
     if (!member) return undefined;
     const { upstream } = member;
     this.#left--;
@@ -281,9 +290,10 @@ export class Race {
       this.#settle(true);
       return;
     }
-    if (this.#left > 0 && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
+    const width = this.#wish.wide && !this.#lane.learned ? COLD_WIDTH : 1;
+    if (this.#isLeft && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
       this.#mayMove = false;
-      this.#try('last');
+      for (let place = 0; place < width; place++) this.#try('last');
     }
     this.#wait(this.#hedgeMs);
   }
@@ -308,7 +318,8 @@ export class Race {
   #isTargets(alike: readonly Attempt[], refusal: boolean): boolean {
     const upstreams = alike.map(({ member }) => member.upstream);
     if (refusal) return new Set(upstreams.map(exitOf)).size >= REFUSED_ALIKE;
-    return upstreams.length >= ALIKE && upstreams.some((upstream) => this.#lane.knows(upstream));
+    if (upstreams.some((upstream) => this.#lane.trusts(upstream))) return upstreams.length >= ALIKE;
+    return upstreams.length > ALIKE && upstreams.some((upstream) => this.#lane.knows(upstream));
   }
 
   /** `isLast`: nothing else can be delivered. */
@@ -331,7 +342,8 @@ export class Race {
       if (refusal) this.#lane.refused(this.#site, other.member.upstream);
       else this.#blame(other.member, 'declined');
     }
-    this.#conclude(!doubtful);
+    // Anyone can send a prepared ServerHello.
+    this.#conclude(!doubtful && this.#lane.trusts(member.upstream));
     // Those that have not answered after this time had enough of it.
     const enough = this.#options.monotonic() - this.#hedgeMs;
     const slower = [...this.#running].filter(({ startedAt }) => startedAt <= enough);

@@ -32,6 +32,11 @@ export class Session {
     return this.expiresAt >= this.#all.monotonic();
   }
 
+  /** The key of the only upstream that its requests may use; `null` if it may take any. */
+  get only(): string | null {
+    return this.locked ? this.pinned : null;
+  }
+
   /** Returns response headers that describe the session. */
   headers(): string[] {
     const state = this.#state;
@@ -44,7 +49,7 @@ export class Session {
    * tries to find one, or `null` if both were tried.
    */
   next(tried: ReadonlySet<string>): string | null {
-    const other = this.locked && this.pinned !== null ? null : this.#tried;
+    const other = this.only ? null : this.#tried;
     return [this.pinned, other].find((key) => key !== null && !tried.has(key)) ?? null;
   }
 

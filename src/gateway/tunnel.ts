@@ -45,8 +45,8 @@ export class Tunnel implements Served {
       return;
     }
     // A hopeless request is refused while its client can still be told why.
-    if (!this.#lane.has(admission.suits, admission.session?.pinned)) {
-      client.refuse(voice, desk.unanswered(this.#job, 0));
+    if (!this.#lane.has(admission)) {
+      client.refuse(voice, desk.unanswered(this.#job, 0, Boolean(admission.session?.only)));
       return;
     }
     client.socket.write(voice.yes(admission.session?.headers() ?? []));

@@ -49,7 +49,7 @@ export function coerce(schema: TObject, raw: Raw, url = ''): void {
     delete raw[name];
   }
   for (const [name, property] of Object.entries(schema.properties)) {
-    if (property[SEVERAL] === true && name in raw && url.includes(`&${name}=`))
+    if (property[SEVERAL] === true && name in raw && url.includes('&'))
       raw[name] = new URL(url).searchParams.getAll(name).filter(Boolean).join();
     const value = raw[name];
     if (typeof value !== 'string') continue;

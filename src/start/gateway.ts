@@ -9,7 +9,6 @@ import { takeReports } from '../gateway/reports.ts';
 import type { GatewayDoor } from '../gateway/routes.ts';
 import { Sessions } from '../gateway/sessions.ts';
 import type { TargetRules } from '../gateway/target.ts';
-import type { Failure, Upstream } from '../gateway/upstream.ts';
 import { readUser } from '../gateway/user-options.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import type { Metrics } from '../lib/metrics.ts';
@@ -17,7 +16,6 @@ import { every } from '../lib/schedule.ts';
 import { lazySecureContext } from '../proxy/check/exchange.ts';
 import { isRefused } from '../proxy/check/policy.ts';
 import type { GatewayPanel } from '../proxy/pages/use-it.ts';
-import type { ProxyService } from '../proxy/service.ts';
 import { sourcesByWord } from '../proxy/sources/load.ts';
 import { sitesByName } from '../proxy/targets/ask.ts';
 import type { Testimony } from '../proxy/targets/testimony.ts';
@@ -38,8 +36,6 @@ const monotonic = () => performance.now();
 const LOOPBACK = '127.0.0.1';
 /** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
-/** How often it is looked whether the pool has been filled. */
-const FILLING_LOOK_MS = 500;
 /** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
@@ -64,8 +60,7 @@ export async function startServerGateway(
   const names = { sites: sitesByName(config.PROXY_TARGETS ?? []), sources: sourcesByWord(sources) };
   requireOptions(config, (text) => readUser('', names, text));
   const sessions = new Sessions(monotonic);
-  const pool = watchFilling(service);
-  let failed: (upstream: Upstream, failure: Failure) => void = () => {};
+  let follower: ReturnType<typeof followPool> | null = null;
   const gateway: Gateway = await startGateway({
     tcp: dialByName(await runtime.tcp(), {
       isRefused: (place) => isRefused(place, rules),
@@ -79,13 +74,13 @@ export async function startServerGateway(
     random: Math.random,
     monotonic,
     meter,
-    filling: pool.isFilling,
+    filling: () => follower?.isFilling() ?? true,
     onSettled({ at: _, account, ...facts }) {
       if (closed) usage.note(account, { requests: 1 });
       if (config.GATEWAY_LOG)
         log('info', 'gateway request', { ...facts, [closed ? 'token' : 'peer']: account });
     },
-    onFailure: (upstream, failure) => failed(upstream, failure),
+    onFailure: (upstream, failure) => follower?.failed(upstream, failure),
     admit: createAdmit({
       isOpen: () => !closed,
       asks: config.GATEWAY_ASK,
@@ -98,15 +93,15 @@ export async function startServerGateway(
       names,
     }),
   });
-  const follower = followPool({
+  follower = followPool({
     store: stores.proxies,
+    filling: async () => ['starting', 'filling'].includes((await service.status()).condition),
     engine: gateway.engine,
     report: (id) => service.report(id, { ok: false }),
     paid,
     monotonic,
     onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
-  failed = follower.failed;
   countExits(gateway, metrics);
   paid.start();
   follower.start();
@@ -139,7 +134,7 @@ export async function startServerGateway(
         void service.report(id, { ok, target, error }).catch(() => {}),
     }),
     async stop() {
-      await Promise.all([looking.stop(), pool.stop()]);
+      await looking.stop();
       gateway.stop();
       await Promise.all([follower.stop(), usage.stop(), paid.stop()]);
     },
@@ -183,19 +178,6 @@ function countExits({ engine, journal }: Gateway, metrics: Metrics): void {
     help: 'Exits that have served a request in the last five minutes.',
     read: () => [{ labels: [], value: journal.exitsUsed() }],
   });
-}
-
-/** Follows whether the pool is being filled for the first time, which it is once. */
-function watchFilling(service: ProxyService): { isFilling: () => boolean; stop(): Promise<void> } {
-  let isFilling = true;
-  const looking = every(
-    FILLING_LOOK_MS,
-    async () => {
-      isFilling &&= ['starting', 'filling'].includes((await service.status()).condition);
-    },
-    () => {},
-  );
-  return { isFilling: () => isFilling, stop: looking.stop };
 }
 
 /** Returns what the page of the pool says of the gateway. */

@@ -98,6 +98,7 @@ describe('GET /api/v1/proxies', () => {
     ['min_score=0.75', ['192.0.2.1', '192.0.2.2']],
     ['protocol=http, SOCKS5', ['192.0.2.1', '192.0.2.2']],
     ['protocol=http&protocol=SOCKS5&protocol=', ['192.0.2.1', '192.0.2.2']],
+    ['protocol=http&%70rotocol=socks5', ['192.0.2.1', '192.0.2.2']],
     ['country=de,us&exclude_country=fr,us', ['192.0.2.1', '192.0.2.3']],
     ['port=443,1080', ['192.0.2.2', '192.0.2.3']],
     ['tampering=none', []],

@@ -1,14 +1,16 @@
 import { expect, test } from 'bun:test';
 import type { Account } from '../../src/gateway/account.ts';
+import type { Plan } from '../../src/gateway/attempt.ts';
 import { Engine } from '../../src/gateway/engine.ts';
 import { Hedges } from '../../src/gateway/hedges.ts';
 import type { Lane } from '../../src/gateway/lane.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createTestimony } from '../../src/proxy/targets/testimony.ts';
-import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
+import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { credit, startLane } from '../support/gateway/lane.ts';
 import { createRandom } from '../support/random.ts';
+import { until } from '../support/stores/services.ts';
 
 test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
@@ -45,7 +47,9 @@ const silent: TcpSocket = {
   destroy() {},
 };
 
-function startEngine(more: Partial<ConstructorParameters<typeof Engine>[0]> = {}) {
+type Options = Partial<ConstructorParameters<typeof Engine>[0]>;
+
+function startEngine(more: Options = {}) {
   const monotonic = () => performance.now();
   return new Engine({
     tcp: { dial: () => silent },
@@ -75,24 +79,106 @@ test('what accounts know is bounded over all of them, and the one that knows mos
   expect(known).toEqual([true, false, true]);
 });
 
+const account = { id: 'me', speaksForAll: true } as Account;
+const target = { host: 'a.example', address: null, port: 443 };
+const admission = { account, suits: () => true, session: null, site: null, rotation: 'spread' } as const;
+const DOUBT = { look: '502', mayBeOwn: false, refusal: false };
+
+/** An engine with proxies that have passed a check; a test answers or ends each connection to one. */
+function startRaces(count: number, more: Options = {}) {
+  const dials: { ip: string; listener: TcpListener }[] = [];
+  const dial: Tcp['dial'] = (ip, _port, listener) => {
+    dials.push({ ip, listener });
+    return { ...silent };
+  };
+  const engine = startEngine({ tcp: { dial }, ...more });
+  const lane = engine.laneOf('tunnel', account);
+  const proxies = Array.from({ length: count }, (_, n) => {
+    const proxy = unknownUpstream({ protocol: 'http', ip: `127.0.0.${n + 1}`, port: 1 });
+    engine.set({ ...proxy, proven: true });
+    return proxy;
+  });
+  const ended: { exit: string | undefined; tries: number }[] = [];
+  const start = ({ doubt, wide = false }: { doubt?: Plan['doubt']; wide?: boolean } = {}) => {
+    const planFor = () => ({ tunnel: true, payload: null, doubt, judge: () => 'more' as const });
+    engine.find({ kind: 'tunnel', target, admission, planFor, wide }, (result, tries) =>
+      ended.push({ exit: result?.attempt.member.upstream.ip, tries }),
+    );
+  };
+  /** Ends what is pending; returns its addresses. */
+  const end = (answers: boolean) =>
+    dials.splice(0).map(({ ip, listener }) => {
+      if (answers) listener.opened();
+      if (answers) listener.received(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'));
+      else listener.closed('ECONNREFUSED');
+      return ip;
+    });
+  const fail = () => end(false);
+  const answer = () => end(true);
+  return { lane, proxies, dials, ended, start, fail, answer };
+}
+
+test('one that cannot be connected takes an eighth of a try, and is not left out, but comes after those that have not failed', () => {
+  const { lane, proxies, ended, start, fail } = startRaces(40);
+  const failed: string[] = [];
+  for (const most of [1, 2]) {
+    start();
+    while (ended.length < most) failed.push(...fail());
+  }
+  expect(ended).toEqual(Array(2).fill({ exit: undefined, tries: 16 }));
+  expect(new Set(failed).size).toBe(32);
+  expect(proxies.map((proxy) => lane.take(proxy).ejectedUntil)).toEqual(Array(40).fill(0));
+});
+
+test('until a proxy is known to work, three more are tried each time', async () => {
+  const { lane, dials, ended, start, answer } = startRaces(9);
+  for (let n = 0; n < 100; n++) lane.hedges.observe(target.host, 1);
+  start({ wide: true });
+  await until(() => dials.length === 6);
+  answer();
+  expect(ended).toEqual([{ exit: expect.any(String), tries: 6 }]);
+});
+
+test('an answer that may be the proxy itself is put down to the target after two exits if one has worked, otherwise three', () => {
+  for (const [worked, tries] of [
+    [true, 2],
+    [false, 3],
+  ] as const) {
+    const { lane, proxies, ended, start, answer } = startRaces(9, { tries: 8 });
+    for (const proxy of worked ? proxies : []) credit(lane, lane.take(proxy), 100);
+    start({ doubt: DOUBT });
+    while (ended.length === 0) answer();
+    expect(ended).toEqual([{ exit: expect.any(String), tries }]);
+  }
+});
+
+test('what fails is blamed if one that has worked before answers, and not for the answer of any other', () => {
+  for (const worked of [true, false]) {
+    const { lane, proxies, ended, start, fail, answer } = startRaces(3, { tries: 8, random: () => 0.9 });
+    for (const proxy of proxies.slice(worked ? 0 : 1)) credit(lane, lane.take(proxy), 100);
+    start();
+    const failed = [...fail(), ...fail()];
+    const [last] = answer();
+    expect(ended).toEqual([{ exit: last, tries: 3 }]);
+    const blamed = proxies.filter(({ ip }) => failed.includes(ip)).map((proxy) => lane.take(proxy).failures);
+    expect(blamed).toEqual(worked ? [1, 1] : [0, 0]);
+  }
+});
+
 test('a request that may try no further proxy uses up no attempts of others', async () => {
   // Each look at the clock moves it, so that a slow machine changes nothing.
   let now = 0;
   const monotonic = () => (now += 5);
-  const engine = startEngine({ monotonic });
-  for (let n = 1; n <= 5; n++) engine.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
-  const account = { id: 'me', speaksForAll: true } as Account;
-  const hedges = engine.laneOf('tunnel', account).hedges;
-  for (let n = 0; n < 100; n++) hedges.observe('a.example', 1);
+  const { lane, dials, ended, start } = startRaces(5, { monotonic });
+  for (let n = 0; n < 100; n++) lane.hedges.observe(target.host, 1);
   let taken = 0;
-  hedges.take = () => ++taken > 0;
-  const tries = await new Promise<number>((resolve) => {
-    const target = { host: 'a.example', address: null, port: 443 };
-    const planFor = () => ({ tunnel: true, payload: null, judge: () => 'more' as const });
-    const admission = { account, suits: () => true, session: null, site: null, rotation: 'spread' } as const;
-    engine.find({ kind: 'tunnel', target, admission, planFor, wide: false }, (_, tried) => resolve(tried));
+  lane.hedges.take = () => ++taken > 0;
+  start();
+  await until(() => {
+    for (const { listener } of dials.splice(0)) listener.opened();
+    return ended.length > 0;
   });
-  expect([tries, taken]).toEqual([2, 1]);
+  expect([ended[0]?.tries, taken]).toEqual([2, 1]);
 });
 
 test('a site whose answers take long gets no second request sooner than they take, and others do as before', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { Draw } from '../../src/gateway/draw.ts';
 import type { Lane, Leaning, Member } from '../../src/gateway/lane.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createVisits, NEVER_SEEN } from '../../src/gateway/visits.ts';
@@ -124,6 +125,8 @@ test('those to avoid come after the untried, those that others hold after the re
   expect(lane.choose(anybody, { avoid })).toBe(untried);
   expect(lane.choose(anybody, { avoid, taken: exits(untried) })).toBe(untried);
   expect(chosen(lane, 9, { avoid: () => true }).size).toBe(2);
+  lane.failed(untried, 'unreachable');
+  expect(chosen(lane, 9, { avoid }).has(untried)).toBe(false);
 });
 
 test('one with tunnels that have proven nothing yet waits for its proof while others have none', () => {
@@ -240,6 +243,19 @@ test('when all trusted proxies fail at once, none loses its trust', () => {
     for (const member of members) lane.failed(member, 'unreachable');
   }
   expect(members.filter(({ upstream }) => lane.trusts(upstream)).length).toBeGreaterThanOrEqual(20);
+});
+
+test('a choice looks at some hundred that have failed, but at all before it takes one that is shut out', () => {
+  const draw = new Draw<{ key: string }>(createRandom(1));
+  for (let n = 0; n < 9_000; n++) draw.set({ key: `${n}` });
+  let looks = 0;
+  const rankOf = (rank: number, { key }: { key: string }) => {
+    looks++;
+    return key === '4000' ? 0 : rank;
+  };
+  draw.some(2, (one) => rankOf(0.5, one));
+  expect(looks).toBeLessThan(1_000);
+  expect(draw.some(2, (one) => rankOf(1, one))).toEqual([{ key: '4000' }]);
 });
 
 test('only suitable proxies are chosen', () => {

@@ -1,11 +1,14 @@
 import { afterEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { badRequest, refusalAnswer } from '../../src/gateway/fault.ts';
-import { unknownUpstream } from '../../src/gateway/upstream.ts';
+import { followPool } from '../../src/gateway/follow-pool.ts';
+import { type Upstream, unknownUpstream } from '../../src/gateway/upstream.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
+import { draft } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
 const closers: (() => void)[] = [];
@@ -66,6 +69,33 @@ test('a request waits for the first proxy while the pool is being filled', async
   );
 });
 
+test('the pool counts as being filled until the gateway knows what it was filled with', async () => {
+  let isFilled = false;
+  const found: Upstream[] = [];
+  const follower = followPool({
+    store: {
+      version: async () => `${isFilled}`,
+      async *stream() {
+        await Bun.sleep(100);
+        if (isFilled) yield [{ ...draft(), id: 1 } as ProxyRecord];
+      },
+    },
+    engine: { set: (upstream) => void found.push(upstream) },
+    report: async () => {},
+    paid: { alive: () => [], version: () => 0, doubt() {} },
+    async filling() {
+      isFilled = true;
+      return false;
+    },
+    monotonic: () => performance.now(),
+    onError() {},
+  });
+  follower.start();
+  await until(() => !follower.isFilling());
+  expect(found).toHaveLength(1);
+  await follower.stop();
+});
+
 test('nobody looks for the first proxy of a client that has left', async () => {
   let looks = 0;
   const { gateway } = await startWorld({ limits: { filling: () => ++looks > 0 } });
@@ -118,6 +148,21 @@ test.each(['country-de', 'source-empty'])(
     );
   },
 );
+
+test('a tunnel is refused, not opened, if the exit that its session is locked to opens none, or has left', async () => {
+  const { gateway, ask, first } = await startWorld();
+  const exit = { ...unknownUpstream(first), proven: true };
+  gateway.engine.set(exit);
+  const user = 'user-session-a-sesslock';
+  expect(statusLine(await ask(undefined, user))).toBe('HTTP/1.1 200 OK');
+  gateway.engine.set({ ...unknownUpstream({ ...first, port: 9, ip: '127.0.0.1' }), proven: true });
+  for (const plain of [true, false]) {
+    gateway.engine.set({ ...exit, carries: { tunnel: false, plain } });
+    expect(statusLine(await ask('CONNECT a.example:443 HTTP/1.1', user))).toContain(
+      '502 The exit of this session no longer works or fits',
+    );
+  }
+});
 
 test('a few blank lines before a request are skipped, and many are refused at once', async () => {
   const { ask, gateway } = await startWorld();

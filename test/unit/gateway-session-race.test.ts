@@ -155,7 +155,7 @@ test('exits that all fail are not blamed, but checked', () => {
   start();
   for (const dial of dials) dial.fail();
   expect(doubted.sort()).toEqual([A, B]);
-  expect([A, B].map((ip) => evidence().take(add(ip)).failures)).toEqual([0, 0]);
+  expect([A, B].map((ip) => evidence().take(add(ip)).bad)).toEqual([0, 0]);
 });
 
 test('a locked session whose exit fails or has left fails, and tries no other', () => {

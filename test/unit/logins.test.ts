@@ -102,6 +102,7 @@ async function followed(pool: Awaited<ReturnType<typeof createPool>>): Promise<M
     engine: { set: (upstream) => void upstreams.set(upstream.key, upstream) },
     report: async () => {},
     paid: { alive: () => [], version: () => 0, doubt() {} },
+    filling: async () => false,
     monotonic: () => 0,
     onError(error) {
       throw error;
