@@ -232,7 +232,7 @@ function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
     },
 
     refuseBlocked({ context }: Exchange): undefined | Promise<undefined> {
-      if (!mayWrite || context.admin) return;
+      if (!mayWrite || context.moderates) return;
       return mayWrite(context.peer).then(() => undefined);
     },
   };

@@ -197,6 +197,20 @@ describe('an invitation', () => {
     expect(await usedOf(album)).toEqual([]);
   });
 
+  test('is good again after the clock was ahead for a while, in which another was made', async () => {
+    const album = await makeAlbum();
+    const link = await invited(album);
+    host.clock.ms += 30 * DAY_MS;
+    const later = await invited(album);
+    expect([(await add(link)).status, await usedOf(album)]).toEqual([403, [0]]);
+    host.clock.ms -= 30 * DAY_MS;
+    expect([(await add(link)).status, (await add(later)).status, await usedOf(album)]).toEqual([
+      201,
+      201,
+      [1, 1],
+    ]);
+  });
+
   test('is refused beyond 20 of an album, for odd wishes and without its token', async () => {
     const album = await makeAlbum();
     const statuses: number[] = [];

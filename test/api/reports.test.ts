@@ -274,22 +274,34 @@ test('a picture that stays is told so, and can be reported again', async () => {
   await decide({ subject: `image ${image.id}`, verdict: 'keep' });
 });
 
-test('an album is reported, and removed with its pictures', async () => {
-  const image = await upload();
-  const made = await server.post('/api/albums', { title: 'Quay' });
+test.each([
+  ['and removed with its pictures', '', []],
+  ['and loses also what its owner has taken out', '/images/0', [0]],
+  ['and its pictures are removed though its owner has deleted it', '?', [0, 1]],
+] as const)('an album is reported, %s', async (_what, path, taken) => {
+  const images = [await upload(), await upload()];
+  const made = await server.post('/api/albums', {
+    title: 'Quay',
+    images: images.map(({ id, delete_token }) => ({ id, delete_token })),
+  });
   const { id, token } = (await made.json()) as { id: string; token: string };
-  const added = await server.post(
-    `/api/albums/${id}/images`,
-    { images: [{ id: image.id, delete_token: image.delete_token }] },
-    { 'x-album-token': token },
-  );
-  expect(added.status).toBe(200);
   const receipt = await receiptOf(await report({ album: id, reason: 'illegal' }, '192.0.2.40'));
-  const { decide } = await moderator();
+  const at = path.replace('0', images[0]?.id ?? '');
+  if (at) {
+    const headers = { 'x-album-token': token };
+    expect((await server.send(`/api/albums/${id}${at}`, { method: 'DELETE', headers })).status).toBe(200);
+  }
+  const { page, decide } = await moderator();
+  const shown = await page();
+  for (const [index, image] of images.entries())
+    expect([index, shown.includes(`/admin/picture/${image.id}`)]).toEqual([
+      index,
+      taken.includes(index as never),
+    ]);
   await decide({ subject: `album ${id}`, verdict: 'delete', reason: 'illegal', statement: '' });
   expect(await stateOf(receipt)).toBe('delete');
-  expect((await server.send(`/a/${id}`)).status).toBe(404);
-  expect((await server.send(`/api/info/${image.id}`)).status).toBe(404);
+  for (const gone of [`/a/${id}`, ...images.map((image) => `/api/info/${image.id}`)])
+    expect([gone, (await server.send(gone)).status]).toEqual([gone, 404]);
 });
 
 test('the webhook tells of each case once, without what strangers wrote', async () => {
