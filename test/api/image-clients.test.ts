@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { json as read } from '../support/json.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { PNG, runServer, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({ SERVICES: 'image' });
-});
-afterAll(() => server.stop());
+const server = shared(() => runServer({ SERVICES: 'image' }));
 
 /** The parts of the answers of all these services that are looked at. */
 interface Told {

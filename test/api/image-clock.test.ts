@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createServiceTime } from '../../src/image/maintenance/service-time.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
@@ -7,11 +7,7 @@ import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const hosts = imageHosts();
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  png = new Uint8Array(await quarters(40, 30).png().toBuffer());
-});
+const png = new Uint8Array(await quarters(40, 30).png().toBuffer());
 
 const TOKEN = 'a-token-of-the-administrator';
 const withHost = (work: (host: ImageHost) => Promise<void>) => hosts.use(work, { adminToken: TOKEN });

@@ -1,19 +1,15 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
-import { type ImageHost, MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { animation, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  host = await hosts.start();
-  png = new Uint8Array(await quarters().png().toBuffer());
-});
+const png = new Uint8Array(await quarters().png().toBuffer());
+const host = shared(() => hosts.start());
 
 function form(fields: Record<string, string>, file: Uint8Array<ArrayBuffer> = png, name = 'photo.png') {
   const body = new FormData();

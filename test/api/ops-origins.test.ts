@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({
+const server = shared(() =>
+  runServer({
     CORS_ORIGINS: 'https://app.example',
     PUBLIC_URL: 'https://img.example',
     ADMIN_TOKEN: 'the-token-of-the-administrator',
-  });
-});
-afterAll(() => server.stop());
+  }),
+);
 
 const from = (origin: string) => ({ headers: { origin } });
 const preflight = (origin: string) => ({

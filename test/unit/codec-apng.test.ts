@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
-import { type CodecBench, type Result, startCodec } from '../support/codec/codec.ts';
+import { type Result, startCodec } from '../support/codec/codec.ts';
 import { apng } from '../support/images/apng-files.ts';
 import { photo } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
 
 type Colour = [number, number, number, number];
 const RED: Colour = [255, 0, 0, 255];

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { privatePhoto } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 
 /** The quarters of `images.ts`, and three frames in the first three of their colours; both lossless, made by libjxl. */
 const still = await readFile('test/fixtures/quarters.jxl');
 const moving = await readFile('test/fixtures/moving.jxl');
 const heic = await readFile('test/fixtures/display-p3.heic');
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require', workers: 1 });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require', workers: 1 }));
 
 describe('a JPEG XL picture', () => {
   test('keeps its EXIF on request', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -6,17 +6,14 @@ import { bareFile, keptFile } from '../../src/codec/convert/kept.ts';
 import { triesFor } from '../../src/codec/convert/quality.ts';
 import { writeChunk } from '../../src/codec/decoders/png-chunks.ts';
 import { bareIcc } from '../../src/codec/kept/icc.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { gifOfFrames } from '../support/images/hostile-images.ts';
 import { animation, photo, quarters } from '../support/images/images.ts';
 import { behindPixels, mutant } from '../support/images/mutants.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
 
 const smallPhoto = async () => sharp(await photo(320, 240));
 /** Files that any new encoding would make larger. */

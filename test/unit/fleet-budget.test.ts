@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import type { Database } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
 import { createFleetBudget } from '../../src/proxy/check/fleet-budget.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const PER_HOUR = 100_000;
 let database: Database;
@@ -13,7 +13,7 @@ let state: StateStore;
 const clock = createFakeClock();
 
 beforeEach(async () => {
-  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  database = await memoryDatabase();
   state = createSqliteState(database);
 });
 afterEach(() => database.close());

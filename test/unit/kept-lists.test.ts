@@ -1,17 +1,16 @@
 import { expect, test } from 'bun:test';
 import { withKeptLists } from '../../adapters/postgres/kept-lists.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createRecordCache } from '../../src/image/records/records.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { image } from '../support/stores/records.ts';
 
 const FIRST = { offset: 0, limit: 5 };
 
 /** A real store that counts its questions, and may fail at the next ones. */
 async function openCounted() {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const store = createSqliteImages(database);
   const seen = { asked: 0, fails: false };
   const counted =

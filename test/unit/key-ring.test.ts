@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { ADOPTION_MS, openKeyRing, rotateKeys } from '../../src/lib/key-ring.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 async function createFleet() {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const clock = { ms: 1_000_000 };
   const options = {
     state: createSqliteState(database),

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createPaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
-import { type Certificates, createCertificates } from '../support/certificates.ts';
+import { createCertificates } from '../support/certificates.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { type Farm, farmAddress, type RoleName, startFarm } from '../support/farm/farm.ts';
 import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
@@ -14,11 +14,10 @@ import { createPoolServer } from '../support/pool/server.ts';
 import { until } from '../support/stores/services.ts';
 
 const SECRET = 'shared by checker and judge';
-let certificates: Certificates;
+const certificates = await createCertificates();
 let farm: Farm;
 let judges: Record<'http' | 'https', JudgeServer>;
 beforeAll(async () => {
-  certificates = await createCertificates();
   farm = await startFarm(certificates);
   judges = {
     http: await startJudge({ secret: SECRET }),

@@ -1,13 +1,12 @@
 import { expect, test } from 'bun:test';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createEchoedRecall } from '../../src/proxy/recheck/recheck.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft } from '../support/stores/records.ts';
 
 test('once a witness is back, echoed proxies are checked first, once', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const store = createSqliteProxies(database, { random: Math.random });
   const later = Date.now() + 3_600_000;
   const [echoed, relayed, dead] = await store.save([

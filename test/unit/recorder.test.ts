@@ -1,10 +1,9 @@
 import { expect, test } from 'bun:test';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { WriteRight } from '../../src/proxy/refresh/recorder.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recorderOf } from '../support/pool/pool.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 async function withRecorder(
   work: (parts: {
@@ -13,7 +12,7 @@ async function withRecorder(
     total: () => Promise<number>;
   }) => Promise<void>,
 ): Promise<void> {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const store = createSqliteProxies(database);
   const recorder = recorderOf({ store, clock: createFakeClock() });
   try {
