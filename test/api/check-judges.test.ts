@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { CheckerOptions } from '../../src/proxy/check/checker.ts';
 import type { Endpoint } from '../../src/proxy/proxy.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { type Farm, startFarm } from '../support/farm/farm.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
+import { afterEachTest, shared } from '../support/shared.ts';
 
 const JUDGE_DOWN = { verdict: 'unknown', error: 'judge_down' } as const;
 
@@ -13,15 +14,19 @@ const US = '9.9.9.9';
 const PROXY: Endpoint = { protocol: 'http', ip: '8.8.4.4', port: 8080 };
 const JUDGE = '1.1.1.1';
 
-let farm: Farm;
-beforeAll(async () => {
-  farm = await startFarm();
-});
-afterAll(() => farm.stop());
+const farm = shared(() => startFarm());
+const closers = afterEachTest();
+
+/** Starts a judge, and a checker that asks it. */
+async function judged(about: Parameters<typeof startJudge>[0] = {}, options: Partial<CheckerOptions> = {}) {
+  const judge = await startJudge(about);
+  const checker = localChecker({ judges: [judge.url], ...options });
+  closers.push(checker.close, judge.stop);
+  return { judge, checker };
+}
 
 test('while no judge answers, nothing is said about any proxy', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { judge, checker } = await judged();
   expect(checker.judges().state).toBe('unknown');
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
   expect(checker.judges()).toMatchObject({
@@ -36,18 +41,15 @@ test('while no judge answers, nothing is said about any proxy', async () => {
     state: 'down',
     judges: [{ up: false, error: expect.any(String) }],
   });
-  checker.close();
 });
 
 test('of many checks under way when the judge goes down, none fails', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { judge, checker } = await judged();
   await checker.probe();
   const running = Array.from({ length: 200 }, (_, n) => checker.check(farm.endpoint('http', n)));
   await Promise.race(running);
   const [results] = await Promise.all([Promise.all(running), judge.stop()]);
   expect(results.filter(({ verdict }) => verdict === 'dead')).toEqual([]);
-  checker.close();
 });
 
 test('a judge that comes back is used again', async () => {
@@ -87,39 +89,29 @@ test('judges take turns', async () => {
 });
 
 test('many failing checks share the questions to the judge', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { judge, checker } = await judged();
   const endpoints = Array.from({ length: 100 }, (_, n) => farm.endpoint('wrong token', n));
   const results = await Promise.all(endpoints.map((endpoint) => checker.check(endpoint)));
   expect(results).toEqual(endpoints.map(() => ({ verdict: 'dead', error: 'bad_answer' })));
   expect(judge.answered()).toBeLessThan(10);
-  checker.close();
-  await judge.stop();
 });
 
 test('an HTTPS proxy is not checked with a judge without TLS, SOCKS is checked with either', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { checker } = await judged();
   expect(await checker.check(farm.endpoint('https'))).toEqual(JUDGE_DOWN);
   expect(await checker.check(farm.endpoint('socks4'))).toMatchObject({ verdict: 'alive' });
-  checker.close();
-  await judge.stop();
 });
 
 test('a judge that does not echo the request is not believed', async () => {
-  const judge = await startJudge({ seenAs: () => 'somewhere' });
-  const checker = localChecker({ judges: [judge.url] });
+  const { checker } = await judged({ seenAs: () => 'somewhere' });
   expect((await checker.probe()).judges).toMatchObject([
     { up: false, error: 'does not show the address of its client' },
   ]);
-  checker.close();
-  await judge.stop();
 });
 
 for (const format of ['httpbin', 'azenv'] as const) {
   test(`a public echo service in the form of ${format} serves as a judge`, async () => {
-    const judge = await startJudge({ format });
-    const checker = localChecker({ judges: [judge.url] });
+    const { checker } = await judged({ format });
     const check = (role: Parameters<Farm['endpoint']>[0]) => checker.check(farm.endpoint(role));
     expect(await check('http')).toMatchObject({
       anonymity: 'elite',
@@ -132,20 +124,15 @@ for (const format of ['httpbin', 'azenv'] as const) {
     expect(await check('injected script')).toEqual({ verdict: 'dead', error: 'bad_answer' });
     expect(await check('captive portal')).toEqual({ verdict: 'dead', error: 'bad_answer' });
     expect(await check('forged answer')).toEqual({ verdict: 'dead', error: 'bad_answer' });
-    checker.close();
-    await judge.stop();
   });
 }
 
 test('headers that a balancer adds before the judge are not held against the proxy', async () => {
   let requests = 0;
-  const judge = await startJudge({
+  const { checker } = await judged({
     balancer: (peer) => ({ 'x-real-ip': peer, 'x-request-id': `${++requests}`, 'x-forwarded-proto': 'http' }),
   });
-  const checker = localChecker({ judges: [judge.url] });
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ anonymity: 'elite', tampering: [] });
-  checker.close();
-  await judge.stop();
 });
 
 /** A checker that believes itself on the public internet, while all it dials is the farm and a judge. */

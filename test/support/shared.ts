@@ -22,6 +22,18 @@ export function afterEachTest(): (() => unknown)[] {
   return closers;
 }
 
+/** Returns a function that opens the same, and closes or stops it after each test. */
+export function endedAfterEach<Args extends unknown[], T extends { close(): unknown } | { stop(): unknown }>(
+  open: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
+  const closers = afterEachTest();
+  return async (...args) => {
+    const opened = await open(...args);
+    closers.push(() => ('close' in opened ? opened.close() : opened.stop()));
+    return opened;
+  };
+}
+
 /** Makes a folder for the tests of a file, which is removed after them. */
 export async function sharedFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-test-'));

@@ -3,14 +3,17 @@ import { withKeptLists } from '../../adapters/postgres/kept-lists.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createRecordCache } from '../../src/image/records/records.ts';
 import type { ImageStore } from '../../src/image/store.ts';
+import { endedAfterEach } from '../support/shared.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
 import { image } from '../support/stores/records.ts';
 
 const FIRST = { offset: 0, limit: 5 };
 
+const openDatabase = endedAfterEach(memoryDatabase);
+
 /** A real store that counts its questions, and may fail at the next ones. */
 async function openCounted() {
-  const database = await memoryDatabase();
+  const database = await openDatabase();
   const store = createSqliteImages(database);
   const seen = { asked: 0, fails: false };
   const counted =
@@ -21,11 +24,11 @@ async function openCounted() {
       return ask(...args);
     };
   const images: ImageStore = { ...store, list: counted(store.list), get: counted(store.get) };
-  return { images, seen, close: () => database.close() };
+  return { images, seen };
 }
 
 test('a popular page is read once a second, and again after each write of this copy', async () => {
-  const { images, seen, close } = await openCounted();
+  const { images, seen } = await openCounted();
   let now = 0;
   const kept = withKeptLists(images, () => now);
   const totals = async () =>
@@ -45,21 +48,19 @@ test('a popular page is read once a second, and again after each write of this c
   expect((await kept.list({ ...FIRST, text: 'another' })).total).toBe(1);
   expect((await kept.list({ ...FIRST, after: { createdAt: 0, id: '' } })).items).toEqual([]);
   expect(seen.asked).toBe(6);
-  await close();
 });
 
 test('a page that could not be read is read again', async () => {
-  const { images, seen, close } = await openCounted();
+  const { images, seen } = await openCounted();
   const kept = withKeptLists(images, () => 0);
   seen.fails = true;
   await expect(kept.list(FIRST)).rejects.toThrow('away');
   seen.fails = false;
   expect((await kept.list(FIRST)).total).toBe(0);
-  await close();
 });
 
 test('concurrent requests for an image read it once, but never as it was before a change', async () => {
-  const { images, seen, close } = await openCounted();
+  const { images, seen } = await openCounted();
   await images.insert(image({ id: 'hot', filename: 'before.png' }));
   const records = createRecordCache(images, () => 0);
   const names = async (count: number) =>
@@ -81,5 +82,4 @@ test('concurrent requests for an image read it once, but never as it was before 
   await expect(records.get('hot')).rejects.toThrow('away');
   seen.fails = false;
   expect(await names(1)).toEqual(new Set(['after.png']));
-  await close();
 });
