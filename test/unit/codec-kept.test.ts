@@ -238,12 +238,6 @@ test('colours without a pixel are black in a kept GIF', async () => {
   expect(local?.includes('a secret')).toBe(false);
 });
 
-test('a small animation in GIF is kept with its frames', async () => {
-  const file = (await bench.convert(await animation('gif'), { format: 'gif' })).bytes;
-  const { bytes, frames, original } = await bench.convert(file, { format: 'auto' });
-  expect([frames, original.kept, bytes.length <= file.length]).toEqual([3, true, true]);
-});
-
 test('a picture of more than 50 megapixels is encoded, and an animation of more than that looked at in parts', async () => {
   const path = join(bench.folder, 'large');
   const isKept = (format: 'jpeg' | 'gif', frames: number, pixels: number) =>
