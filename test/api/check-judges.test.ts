@@ -53,16 +53,14 @@ test('of many checks under way when the judge goes down, none fails', async () =
 });
 
 test('a judge that comes back is used again', async () => {
-  const first = await startJudge();
-  const checker = localChecker({ judges: [first.url], questionGapMs: 0 });
+  const { judge: first, checker } = await judged({}, { questionGapMs: 0 });
   await checker.probe();
   await first.stop();
   expect(await checker.check(farm.endpoint('http'))).toEqual(JUDGE_DOWN);
   const second = await startJudge({ port: first.port });
+  closers.push(second.stop);
   expect((await checker.probe()).state).toBe('up');
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
-  checker.close();
-  await second.stop();
 });
 
 test('with a second judge the first may fail', async () => {
@@ -150,15 +148,12 @@ async function publicChecker(seenAs: (peer: string) => string, options: Partial<
     },
     ...options,
   });
-  const stop = async () => {
-    checker.close();
-    await judge.stop();
-  };
-  return { checker, dialled, stop };
+  closers.push(checker.close, judge.stop);
+  return { checker, dialled };
 }
 
 test('our own address, as a judge shows it, is not dialled', async () => {
-  const { checker, dialled, stop } = await publicChecker(() => US);
+  const { checker, dialled } = await publicChecker(() => US);
   await checker.probe();
   dialled.length = 0;
   for (const protocol of ['http', 'https', 'socks4', 'socks5'] as const) {
@@ -166,11 +161,10 @@ test('our own address, as a judge shows it, is not dialled', async () => {
     expect(result).toEqual({ verdict: 'dead', error: 'refused_address' });
   }
   expect(dialled).toEqual([]);
-  await stop();
 });
 
 test('a judge on a private address is not dialled', async () => {
-  const { checker, dialled, stop } = await publicChecker(() => US, {
+  const { checker, dialled } = await publicChecker(() => US, {
     resolve: async () => ['10.0.0.1', '::1'],
   });
   expect((await checker.probe()).judges).toMatchObject([
@@ -178,7 +172,6 @@ test('a judge on a private address is not dialled', async () => {
   ]);
   expect(await checker.check(PROXY)).toEqual(JUDGE_DOWN);
   expect(dialled).toEqual([]);
-  await stop();
 });
 
 test('a judge is resolved once', async () => {
@@ -187,20 +180,18 @@ test('a judge is resolved once', async () => {
     resolved++;
     return [JUDGE];
   };
-  const { checker, stop } = await publicChecker(() => US, { resolve });
+  const { checker } = await publicChecker(() => US, { resolve });
   await checker.probe();
   await checker.probe();
   await checker.check(PROXY);
   expect(resolved).toBe(1);
-  await stop();
 });
 
 test('a public proxy that leaves us at our own address, or at a private one, is none', async () => {
   const results = [];
   for (const exit of ['8.8.4.4', US, '192.168.1.1']) {
-    const { checker, stop } = await publicChecker((peer) => (peer === '127.0.0.1' ? US : exit));
+    const { checker } = await publicChecker((peer) => (peer === '127.0.0.1' ? US : exit));
     results.push(await checker.check(PROXY));
-    await stop();
   }
   expect(results).toMatchObject([
     { verdict: 'alive', exitIp: '8.8.4.4' },
@@ -211,20 +202,15 @@ test('a public proxy that leaves us at our own address, or at a private one, is 
 
 for (const code of ['EMFILE', 'ECONNREFUSED', 'ENETUNREACH']) {
   test(`when every connection fails with ${code}, nothing is said about the proxy`, async () => {
-    const judge = await startJudge();
     let working = true;
-    const checker = localChecker({
-      judges: [judge.url],
-      dial: (host, port) => {
-        const socket = connect({ host, port });
-        if (!working) socket.destroy(Object.assign(new Error(code), { code }));
-        return socket;
-      },
-    });
+    const dial = (host: string, port: number) => {
+      const socket = connect({ host, port });
+      if (!working) socket.destroy(Object.assign(new Error(code), { code }));
+      return socket;
+    };
+    const { checker } = await judged({}, { dial });
     expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
     working = false;
     expect(await checker.check(farm.endpoint('http'))).toEqual(JUDGE_DOWN);
-    checker.close();
-    await judge.stop();
   });
 }

@@ -179,7 +179,6 @@ test('an address can delete only for as long as the operator allows, and the but
   expect((await remove()).status).toBe(403);
   expect((await bounded.send(`/i/${image.id}/delete`)).status).toBe(403);
   expect((await remove(`?token=${image.delete_token}`)).status).toBe(200);
-  await bounded.stop();
 });
 
 test('of many answers to a decision at once, one is recorded', async () => {

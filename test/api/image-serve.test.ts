@@ -302,7 +302,6 @@ describe('a smaller version', () => {
       'no-store',
       'no-store',
     ]);
-    await full.stop();
   });
 
   test.each([
@@ -336,7 +335,6 @@ describe('a smaller version', () => {
       refusing.clock.ms += 3_600_000;
       await refusing.send(`${pathOf(large.raw_url)}?w=320`);
       expect(tried).toBe(tries);
-      await refusing.stop();
     },
   );
 

@@ -45,7 +45,7 @@ async function withHost(
 ): Promise<void> {
   const events: string[] = [];
   let lose: World['lose'] = () => {};
-  const host = await hosts.start({
+  await hosts.use((host) => work({ host, events, lose }), {
     change(parts) {
       const store = losing(parts.images);
       lose = store.lose;
@@ -53,11 +53,6 @@ async function withHost(
       return { onEvent, images: store.images, ...change({ ...parts, images: store.images }) };
     },
   });
-  try {
-    await work({ host, events, lose });
-  } finally {
-    await host.stop();
-  }
 }
 
 const listed = async (host: ImageHost) =>

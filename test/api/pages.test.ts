@@ -61,7 +61,6 @@ describe('an error', () => {
     const home = await away.send('/', { headers: PERSON });
     expect(home.status).toBe(200);
     expect(await home.text()).toContain('The record store does not respond.');
-    await away.stop();
   });
 
   test('speaks of the labels of a page, and not of the names of fields', async () => {

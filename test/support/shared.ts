@@ -5,12 +5,12 @@ import { join } from 'node:path';
 
 /** Starts what all tests of a file or block use before them, and stops it after them. */
 export function shared<T extends { stop(): unknown }>(start: () => Promise<T>): T {
-  let started: T;
+  let started: T | undefined;
   beforeAll(async () => {
     started = await start();
   });
-  afterAll(() => started.stop());
-  return new Proxy({} as T, { get: (_, name) => Reflect.get(started, name) });
+  afterAll(() => started?.stop());
+  return new Proxy({} as T, { get: (_, name) => started && Reflect.get(started, name) });
 }
 
 /** Returns a list of what to call after each test. */

@@ -86,13 +86,15 @@ test.each(JUMPS)('the clock jumps %s: what another copy deleted is soon gone', a
 
 test.each(JUMPS)('the clock jumps %s: what another copy blocked is soon known', async (_, ms) => {
   let now = 10 * HOUR_MS;
-  const database = await memoryDatabase();
-  const parts = { state: createSqliteState(database), locks: createLocalLocks(), now: () => now };
+  const parts = {
+    state: createSqliteState(await memoryDatabase()),
+    locks: createLocalLocks(),
+    now: () => now,
+  };
   const here = createBlocks(parts);
   const elsewhere = createBlocks(parts);
   await here.mayWrite('192.0.2.1');
   await elsewhere.add({ network: '192.0.2.0/24' }, '');
   now += ms;
   expect(here.mayWrite('192.0.2.1')).rejects.toMatchObject({ code: 'forbidden' });
-  database.close();
 });

@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
-import type { Database } from '../../adapters/sqlite/database.ts';
+import { beforeEach, expect, test } from 'bun:test';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
@@ -8,15 +7,12 @@ import { createFakeClock } from '../support/fake-clock.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
 
 const PER_HOUR = 100_000;
-let database: Database;
 let state: StateStore;
 const clock = createFakeClock();
 
 beforeEach(async () => {
-  database = await memoryDatabase();
-  state = createSqliteState(database);
+  state = createSqliteState(await memoryDatabase());
 });
-afterEach(() => database.close());
 
 function open(copy: string, isRechecking: boolean) {
   const budget = createCheckBudget(clock, PER_HOUR);

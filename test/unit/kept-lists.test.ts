@@ -3,18 +3,14 @@ import { withKeptLists } from '../../adapters/postgres/kept-lists.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createRecordCache } from '../../src/image/records/records.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { endedAfterEach } from '../support/shared.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
 import { image } from '../support/stores/records.ts';
 
 const FIRST = { offset: 0, limit: 5 };
 
-const openDatabase = endedAfterEach(memoryDatabase);
-
 /** A real store that counts its questions, and may fail at the next ones. */
 async function openCounted() {
-  const database = await openDatabase();
-  const store = createSqliteImages(database);
+  const store = createSqliteImages(await memoryDatabase());
   const seen = { asked: 0, fails: false };
   const counted =
     <Args extends unknown[], T>(ask: (...args: Args) => Promise<T>) =>

@@ -2,16 +2,12 @@ import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { ADOPTION_MS, openKeyRing, rotateKeys } from '../../src/lib/key-ring.ts';
-import { endedAfterEach } from '../support/shared.ts';
 import { memoryDatabase } from '../support/stores/memory.ts';
 
-const openDatabase = endedAfterEach(memoryDatabase);
-
 async function createFleet() {
-  const database = await openDatabase();
   const clock = { ms: 1_000_000 };
   const options = {
-    state: createSqliteState(database),
+    state: createSqliteState(await memoryDatabase()),
     name: 'cookie-secret',
     random: randomBytes,
     now: () => clock.ms,

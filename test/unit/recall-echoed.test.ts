@@ -6,8 +6,7 @@ import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft } from '../support/stores/records.ts';
 
 test('once a witness is back, echoed proxies are checked first, once', async () => {
-  const database = await memoryDatabase();
-  const store = createSqliteProxies(database, { random: Math.random });
+  const store = createSqliteProxies(await memoryDatabase(), { random: Math.random });
   const later = Date.now() + 3_600_000;
   const [echoed, relayed, dead] = await store.save([
     draft({ port: 1001, proof: 'echoed', nextCheck: later }),
@@ -34,5 +33,4 @@ test('once a witness is back, echoed proxies are checked first, once', async () 
   state = 'up';
   await recall();
   expect(await next()).toEqual([0, later, later]);
-  database.close();
 });

@@ -37,5 +37,4 @@ test('the tokens of a database count on from the largest that it has seen, of an
     expect(await state.setFenced('job', 'of this version', lease?.token ?? 0)).toBe(true);
   }
   expect(tokens).toEqual([1_804_000_000_000_001, 1_804_000_000_000_002]);
-  database.close();
 });
