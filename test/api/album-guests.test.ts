@@ -228,6 +228,10 @@ describe('an invitation', () => {
     expect((await invite({ ...album, token: 'A'.repeat(32) })).status).toBe(403);
     for (let number = 0; number < 20; number++) await invited(album);
     expect((await invite(album)).status).toBe(409);
+    host.clock.ms += 30 * DAY_MS;
+    const last = await invited(album);
+    host.clock.ms -= 30 * DAY_MS;
+    expect([(await add(last)).status, (await usedOf(album)).length]).toEqual([201, 20]);
   });
 
   test('brings pictures that the guest deletes with his token, and the album with its own, but no others', async () => {
