@@ -162,6 +162,11 @@ describe('a blocked network', () => {
       expect((await server.send(`/i/${id}.webp`, { method: 'POST', body, headers: by })).status).toBe(status);
     expect((await unblock(`hash=${hash}`)).status).toBe(200);
     expect((await server.upload()).status).toBe(403);
+    const guess = { authorization: 'Bearer wrong', 'x-forwarded-for': '198.51.100.9' };
+    const guesses = await Promise.all(
+      Array.from({ length: 11 }, () => server.post('/api/admin/blocks', { hash }, guess)),
+    );
+    expect(guesses.map(({ status }) => status).sort()).toEqual([...Array(10).fill(401), 429]);
     expect((await unblock('network=0.0.0.0/0')).status).toBe(200);
   });
 
