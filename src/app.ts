@@ -179,8 +179,9 @@ function createPlanner(options: AppOptions, rights: Rights, router: Router): (ro
       !reading && gates.refuseForeignPages,
       !found && gates.refuseUnknown,
       rights.recognise,
-      !reading && !route.evenBlocked && gates.refuseBlocked,
+      // First, so that wrong tokens are counted.
       rights.guardOf(route),
+      !reading && !route.evenBlocked && gates.refuseBlocked,
       dispatch,
     ].filter((step) => typeof step === 'function');
     return { route, steps, count: meter?.(route) ?? null };
@@ -232,7 +233,7 @@ function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
     },
 
     refuseBlocked({ context }: Exchange): undefined | Promise<undefined> {
-      if (!mayWrite || context.admin) return;
+      if (!mayWrite || context.moderates) return;
       return mayWrite(context.peer).then(() => undefined);
     },
   };

@@ -1,5 +1,6 @@
 import type { Audit } from '../audit/audit.ts';
 import { AppError } from '../errors.ts';
+import { MOST_PICTURES } from '../image/albums/album.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -27,6 +28,8 @@ export interface Case {
   count: number;
   /** SHA-256 of each receipt. */
   receipts: string[];
+  /** Pictures of the album when it was reported: its owner may take them out, or delete it and keep them. */
+  pictures?: string[];
 }
 
 export type Verdict = 'keep' | 'delete';
@@ -41,13 +44,13 @@ interface Decision {
 /** Reports by strangers. One case for each subject, whatever the number of reports. */
 export interface Cases {
   /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
-  report(subject: string, report: Report, peer: string): Promise<string>;
+  report(subject: string, report: Report, peer: string, pictures?: readonly string[]): Promise<string>;
   /** Returns what a receipt leads to. Rejects with `not_found` if it is unknown or too old. */
   stateOf(receipt: string): Promise<'open' | Verdict>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
   /** Carries out a verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
-  decide(decision: Decision, carryOut: () => Promise<void>): Promise<void>;
+  decide(decision: Decision, carryOut: (pictures: readonly string[]) => Promise<void>): Promise<void>;
 }
 
 interface CasesOptions {
@@ -63,7 +66,7 @@ interface CasesOptions {
 
 const KEY = 'report ';
 const DECIDE = 'report.decide';
-/** With texts of the maximum length, some 12 MB in all. */
+/** With texts and albums of the maximum length, some 20 MB in all. */
 const MOST_CASES = 500;
 const MOST_TEXTS = 5;
 const MOST_RECEIPTS = 200;
@@ -105,7 +108,7 @@ export function createCases(options: CasesOptions): Cases {
   );
 
   return {
-    async report(subject, report, peer) {
+    async report(subject, report, peer, pictures = []) {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
       const secret = Buffer.from(random(16)).toString('base64url');
@@ -117,6 +120,8 @@ export function createCases(options: CasesOptions): Cases {
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
         one.receipts.push(sha256(secret));
+        const all = new Set([...pictures, ...(one.pictures ?? [])]);
+        if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
         if (one.reports.length < MOST_TEXTS)
           one.reports.push({ ...report, text: cutText(report.text, MAX_TEXT) });
         await write(one, demandHeld());
@@ -150,8 +155,8 @@ export function createCases(options: CasesOptions): Cases {
       locked(async (demandHeld) => {
         const known = await read(subject);
         if (known === null) throw unknown();
-        const { receipts, reports } = known;
-        await carryOut();
+        const { receipts, reports, pictures = [] } = known;
+        await carryOut(pictures);
         demandHeld();
         await audit.act({
           what: DECIDE,

@@ -87,16 +87,19 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
       work: (visit: Visit, body: URLSearchParams) => Promise<Answer>,
       role?: 'admin',
     ): Route =>
-      route(`POST /admin${at}`, async (call) => {
-        const visit = await enter(call, role);
-        if (visit instanceof Response) return visit;
-        demandOwnPage(call);
-        const body = await readForm(call.request);
-        if (!isSecret(visit.session.form)(body.get('form'))) {
-          throw new AppError('forbidden', 'The form is out of date. Open the page again.');
-        }
-        return answered(visit, await work(visit, body));
-      }),
+      route(
+        `POST /admin${at}`,
+        async (call) => {
+          const visit = await enter(call, role);
+          if (visit instanceof Response) return visit;
+          demandOwnPage(call);
+          const body = await readForm(call.request);
+          if (!isSecret(visit.session.form)(body.get('form'))) throw outOfDate();
+          return answered(visit, await work(visit, body));
+        },
+        // A session proves more than an address.
+        { evenBlocked: true },
+      ),
   };
   /** Login, logout. */
   const routes = [
@@ -112,7 +115,7 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
           return loginPage(siteOf(request), home, true);
         }
       },
-      { body: form },
+      { body: form, evenBlocked: true },
     ),
     desk.act('/logout', async ({ session, context }, body) => {
       await sessions.close(session, body.has('everywhere'));
@@ -129,8 +132,10 @@ function demandOwnPage({ request: { headers }, context }: Call): void {
   const own = [context.reachedAt, context.origin].map((one) => new URL(one).host);
   const site = headers.get('sec-fetch-site') ?? 'same-origin';
   if (host !== null && own.includes(host) && site === 'same-origin') return;
-  throw new AppError('forbidden', 'The form is out of date. Open the page again.');
+  throw outOfDate();
 }
+
+const outOfDate = () => new AppError('forbidden', 'The form is out of date. Open the page again.');
 
 /** The hidden field that each form must have. */
 export const formField = ({ form }: Session) => html`<input type="hidden" name="form" value="${form}">`;

@@ -4,9 +4,9 @@ import type { Audit } from '../audit/audit.ts';
 import { inEnglish, invalidParameter } from '../errors.ts';
 import type { Finding, FindingSource } from '../findings/finding.ts';
 import type { Route } from '../http/route.ts';
+import { ignoreGone } from '../image/records/missing.ts';
 import { html } from '../web/html.ts';
 import { type createDesk, formField, type Visit } from './desk.ts';
-import { ignoreGone } from './pictures.ts';
 import type { Issuer } from './token-routes.ts';
 
 export interface HouseDesk {

@@ -10,6 +10,7 @@ import { THUMBNAIL_WIDTHS } from '../image/records/blob-keys.ts';
 import { formatAccessCursor, parseAccessCursor } from '../image/records/cursor.ts';
 import { ID_PATTERN } from '../image/records/ids.ts';
 import type { LookIndex } from '../image/records/look-index.ts';
+import { ignoreGone } from '../image/records/missing.ts';
 import type { Reviews } from '../image/review/reviews.ts';
 import { privateFile } from '../image/serve/serve.ts';
 import type { ImageService } from '../image/service.ts';
@@ -166,12 +167,6 @@ async function chosen({ service }: PictureDesk, body: URLSearchParams) {
 }
 
 type Chosen = Awaited<ReturnType<typeof chosen>>;
-
-/** Resolves with `null` for what somebody else has removed. */
-export function ignoreGone(error: unknown): null {
-  if (error instanceof AppError && ['not_found', 'gone'].includes(error.code)) return null;
-  throw error;
-}
 
 /** Returns the subjects of the blocks, as the audit log names them. */
 function targetsOf(images: readonly ImageRecord[], block: Block): string[] {

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import type { Description } from '../http/describe.ts';
 import { type Call, form, json, type Route, route } from '../http/route.ts';
+import { ignoreGone } from '../image/records/missing.ts';
 import { cutText } from '../image/upload/filename.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
@@ -22,14 +23,17 @@ import {
   type Visit,
   verdictButton,
 } from './desk.ts';
-import { ignoreGone } from './pictures.ts';
 
 export interface ReportParts {
   cases: Cases;
-  /** Reports whether there is such a picture or album. */
-  exists: (kind: 'image' | 'album', id: string) => Promise<boolean>;
-  /** Removes it for a moderator, with all pictures of an album. */
-  remove: (subject: string, log: By & { why: string; statement: string }) => Promise<void>;
+  /** Returns the pictures of an album, none for a picture; `null` if it does not exist. */
+  find: (kind: string | undefined, id: string) => Promise<readonly string[] | null>;
+  /** Removes it for a moderator, with all pictures of an album, and those that it had. */
+  remove: (
+    subject: string,
+    pictures: readonly string[],
+    log: By & { why: string; statement: string },
+  ) => Promise<void>;
   siteOf: SiteOf;
   /** Path of the server, of the image host, and of `/admin`. */
   path: string;
@@ -67,6 +71,7 @@ const openCase = Type.Object({
   subject,
   since: Type.String({ description: 'When it was first reported: `YYYY-MM-DD HH:MM:SS`, UTC.' }),
   count: Type.Integer({ description: 'Number of reports.' }),
+  images: Type.Array(id, { description: 'What the album had when it was reported. Deleted with it.' }),
   reports: Type.Array(Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }), {
     description: 'The first five.',
   }),
@@ -76,7 +81,7 @@ const casesExample = {
   success: true,
   cases: [
     {
-      ...{ subject: 'image aZ3kP9qLm2Xw', since: '2026-01-31 08:05:09', count: 1 },
+      ...{ subject: 'image aZ3kP9qLm2Xw', since: '2026-01-31 08:05:09', count: 1, images: [] },
       reports: [{ reason: 'privacy', text: 'That is me.', contact: '' }],
     },
   ],
@@ -155,16 +160,16 @@ export function reportRoutes(at: ReportParts): Route[] {
 }
 
 async function record(
-  { cases, exists }: ReportParts,
+  { cases, find }: ReportParts,
   { peer }: Call['context'],
   body: Static<typeof reportBody>,
 ) {
   const { image, album, reason, text = '', contact = '' } = body;
   const kind = image === undefined ? 'album' : 'image';
   const id = image ?? album;
-  if (id === undefined || !(await exists(kind, id)))
-    throw new AppError('not_found', 'There is no such image.');
-  return cases.report(`${kind} ${id}`, { reason, text, contact }, peer);
+  const pictures = id === undefined ? null : await find(kind, id);
+  if (pictures === null) throw new AppError('not_found', 'There is no such image.');
+  return cases.report(`${kind} ${id}`, { reason, text, contact }, peer, pictures);
 }
 
 async function reportByApi(at: ReportParts, { body, context }: Call<{ body: typeof reportBody }>) {
@@ -181,13 +186,13 @@ async function reportByForm(at: ReportParts, { body, context }: Call<{ body: URL
   return seeOther(`${at.path}/report/${receipt}`);
 }
 
-async function askReport({ siteOf, path, exists }: ReportParts, { request }: Call): Promise<Response> {
+async function askReport({ siteOf, path, find }: ReportParts, { request }: Call): Promise<Response> {
   const site = siteOf(request);
   const { reports, admin } = site.words;
   const query = new URL(request.url).searchParams;
   const kind = query.has('album') ? 'album' : 'image';
   const id = query.get(kind) ?? '';
-  if (!(await exists(kind, id))) throw new AppError('not_found', 'There is no such image.');
+  if ((await find(kind, id)) === null) throw new AppError('not_found', 'There is no such image.');
   const title = kind === 'album' ? reports.albumTitle : reports.title;
   const content = html`<p>${reports.lead}</p>
 <form method="post" action="${path}/report" class="stack">
@@ -209,8 +214,8 @@ async function showState(at: ReportParts, { request, params }: Call<{ params: { 
 }
 
 async function listCases({ cases }: ReportParts): Promise<Response> {
-  const open = (await cases.list()).map(({ subject, since, count, reports }) => ({
-    ...{ subject, since: formatTimestamp(since), count, reports },
+  const open = (await cases.list()).map(({ subject, since, count, pictures = [], reports }) => ({
+    ...{ subject, since: formatTimestamp(since), count, images: pictures, reports },
   }));
   return Response.json({ success: true, cases: open }, NO_STORE);
 }
@@ -229,8 +234,8 @@ async function decide(
   { subject, verdict, ...reasons }: { subject: string; verdict: Verdict; why: string; statement: string },
   by: By,
 ): Promise<void> {
-  await at.cases.decide({ subject, verdict, by }, async () => {
-    if (verdict === 'delete') await at.remove(subject, { ...by, ...reasons });
+  await at.cases.decide({ subject, verdict, by }, async (pictures) => {
+    if (verdict === 'delete') await at.remove(subject, pictures, { ...by, ...reasons });
   });
 }
 
@@ -257,12 +262,14 @@ async function showCases(at: ReportParts, { site, session, request }: Visit) {
   const shown = cases.find(({ subject }) => subject === wanted) ?? cases[0];
   if (shown === undefined) return { title, content: html`<p class="empty">${admin.nothing}</p>` };
   const [kind = '', id = ''] = shown.subject.split(' ');
-  const isThere = await at.exists(kind === 'album' ? 'album' : 'image', id);
+  const present = await at.find(kind, id);
   const picture = html`<figure class="admin-review"><img src="${at.home}/picture/${id}" alt=""></figure>`;
   const album = html`<p><a href="${at.basePath}/a/${id}">${shown.subject}</a></p>`;
+  const left = shown.pictures?.filter((one) => !present?.includes(one)) ?? [];
   const others = cases.filter((one) => one !== shown);
   const content = html`<p class="muted">${reports.count(shown.count)}. ${reports.since(site.formats.dateTime(shown.since))}</p>
-${!isThere ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
+${present === null ? html`<p>${reports.gone}</p>` : kind === 'image' ? picture : album}
+${left.length > 0 && html`<p>${reports.left}</p><ul class="small">${left.map((one) => html`<li><a href="${at.home}/picture/${one}">${one}</a></li>`)}</ul>`}
 <ul>${shown.reports.map((one) => html`<li><b>${admin.reasons[one.reason]}</b> <span class="wrap">${one.text}</span> <span class="small muted wrap">${one.contact}</span></li>`)}</ul>
 <form class="stack" method="post" action="${at.home}/reports">${formField(session)}<input type="hidden" name="subject" value="${shown.subject}">
 ${reasonField(site, shown.reports[0]?.reason)}

@@ -28,13 +28,6 @@ export interface Matched {
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
-interface RouteTable<T> {
-  /** Finds the place of an absolute URL. */
-  at(url: string): Place<T>;
-  /** For requests without a valid host: a place without routes. */
-  readonly nowhere: Place<T>;
-}
-
 /** A path, with what was made for its routes. */
 export class Place<T> {
   readonly path: string;
@@ -73,7 +66,7 @@ interface Segment<T> {
  * Compiles the rules of all routes, and for each what `make` returns. A trailing slash is ignored, as in
  * Elysia.
  */
-export function createRouteTable<T>(declared: readonly Route[], make: (route: Matched) => T): RouteTable<T> {
+export function createRouteTable<T>(declared: readonly Route[], make: (route: Matched) => T) {
   const root = newSegment<T>();
   const plain = new Map<string, Methods<T>>();
   const methodsOf = (name: string, routes: ReadonlyMap<string, Route>): Methods<T> =>
@@ -95,7 +88,12 @@ export function createRouteTable<T>(declared: readonly Route[], make: (route: Ma
     return new Place(path, plain.get(path) ?? find(root, path, 1) ?? unknown);
   }
 
-  return { at: remember(MAX_PLACES, place, MAX_URL_LENGTH), nowhere: new Place('', unknown) };
+  return {
+    /** Finds the place of an absolute URL. */
+    at: remember(MAX_PLACES, place, MAX_URL_LENGTH),
+    /** For requests without a valid host: a place without routes. */
+    nowhere: new Place('', unknown),
+  };
 }
 
 /**

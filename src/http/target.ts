@@ -18,22 +18,18 @@ const isAuthority = remember(
 );
 
 /** Normalises requests to a form that every later step can rely on. */
-interface Targets {
-  /**
-   * Returns the request with an absolute URL and a valid host, or `null` if it names none. The runtimes pass on any
-   * `Host`, and create URLs from it that cannot be parsed, or whose path partly came from it. A request of HTTP/1.0
-   * does not have to name a host.
-   */
-  withAuthority(request: Request): Request | null;
-}
-
-export function createTargets(): Targets {
+export function createTargets() {
   /** From the last request, which most others resemble: comparing characters costs less than parsing a URL. */
   let lastHost: string | null = null;
   let lastStart = ' ';
 
   return {
-    withAuthority(request) {
+    /**
+     * Returns the request with an absolute URL and a valid host, or `null` if it names none. The runtimes pass on any
+     * `Host`, and create URLs from it that cannot be parsed, or whose path partly came from it. A request of HTTP/1.0
+     * does not have to name a host.
+     */
+    withAuthority(request: Request): Request | null {
       const { url } = request;
       const host = request.headers.get('host');
       if (host === lastHost && url.startsWith(lastStart)) return request;

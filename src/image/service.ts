@@ -114,7 +114,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const rights = createDeletionRights(limits.deleteByAddressMs, now);
   const records = createRecordCache(images, now);
   const bytes = createVersionBytes(state);
-  const thumbnails = createThumbnails({ blobs, images, codec, folder, quota, bytes });
+  const thumbnails = createThumbnails({ blobs, images, codec, folder, quota, bytes, now });
   const files = createImageFiles({ images, blobs, thumbnails, log });
 
   /** Must be called when the record is gone. */

@@ -5,16 +5,6 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import { breathe, every, type Repetition } from '../lib/schedule.ts';
 
-/** Hashes of files, some 34 bytes of memory each. */
-export interface HashList {
-  /** How many there are. */
-  readonly size: number;
-  /** Whether any of them may be an MD5. */
-  readonly hasMd5: boolean;
-  /** Reports whether it has a SHA-256 or MD5 in hexadecimal, in microseconds. */
-  has(hash: string): boolean;
-}
-
 /** SHA-256 or MD5, as `sha256sum` and `md5sum` also write them, perhaps after a byte order mark. */
 const LINE = /^(?:\xef\xbb\xbf|\\)?([0-9a-f]{64}|[0-9a-f]{32})(?:[\s,;]|$)/i;
 /** Of each hash, its first 128 bits are kept: nobody can make two files that share them. */
@@ -25,8 +15,11 @@ const MD5_LENGTH = 32;
 const LONGEST = 80;
 const LOOK_MS = 10_000;
 
-/** Reads hashes, one on each line. Other lines are skipped. Rejects for a file that has only other lines. */
-export async function readHashList(path: string): Promise<HashList> {
+/**
+ * Reads hashes of files, one on each line, which take some 34 bytes of memory each. Other lines are skipped. Rejects
+ * for a file that has only other lines. `hasMd5`: whether any of them may be an MD5.
+ */
+export async function readHashList(path: string) {
   let lines = 0;
   let hasMd5 = false;
   for await (const hashes of hashesIn(path)) {
@@ -64,7 +57,11 @@ export async function readHashList(path: string): Promise<HashList> {
   }
   if (size === 0 && (await stat(path)).size > 0)
     throw new Error(`${path} has no SHA-256 or MD5 at the start of a line`);
-  return { size, hasMd5, has: (hash) => LINE.test(hash) && placeOf(hash) >= 0 };
+  return {
+    ...{ size, hasMd5 },
+    /** Reports whether it has a SHA-256 or MD5 in hexadecimal, in microseconds. */
+    has: (hash: string) => LINE.test(hash) && placeOf(hash) >= 0,
+  };
 }
 
 /** Returns the hashes of a file piece by piece. */

@@ -44,29 +44,11 @@ const listExample = {
   phashes: [],
 };
 
+const answers = { 200: { description: 'The current blocks.', schema: listAnswer, example: listExample } };
 const about = {
-  list: {
-    id: 'listBlocks',
-    tag,
-    summary: 'List blocks',
-    answers: {
-      200: { description: 'The blocked clients and files.', schema: listAnswer, example: listExample },
-    },
-  },
-  block: {
-    id: 'block',
-    tag,
-    summary: 'Block a client or file',
-    answers: { 200: { description: 'The current blocks.', schema: listAnswer, example: listExample } },
-    errors: [400, 409, 413],
-  },
-  unblock: {
-    id: 'unblock',
-    tag,
-    summary: 'Remove a block',
-    answers: { 200: { description: 'The current blocks.', schema: listAnswer, example: listExample } },
-    errors: [400, 404, 409],
-  },
+  list: { id: 'listBlocks', tag, summary: 'List blocks', answers },
+  block: { id: 'block', tag, summary: 'Block a client or file', answers, errors: [400, 409, 413] },
+  unblock: { id: 'unblock', tag, summary: 'Remove a block', answers, errors: [400, 404, 409] },
 } satisfies Record<string, Description>;
 
 /** The routes for blocks, for the administrator only. Without `ADMIN_TOKEN` there is no access. */

@@ -5,16 +5,22 @@ import { readUsage } from '../access/usage.ts';
 import { createCases } from '../admin/cases.ts';
 import { createDesk } from '../admin/desk.ts';
 import { houseRoutes } from '../admin/house.ts';
-import { ignoreGone, type ModeratedPictures, pictureRoutes, queueRoutes } from '../admin/pictures.ts';
+import { type ModeratedPictures, pictureRoutes, queueRoutes } from '../admin/pictures.ts';
 import { caseRoutes, type ReportParts, reportRoutes } from '../admin/report-routes.ts';
 import { createIssuer, tokenRoutes } from '../admin/token-routes.ts';
 import type { Config } from '../config.ts';
 import type { FindingSource } from '../findings/finding.ts';
 import type { Route } from '../http/route.ts';
+import { picturesOf } from '../image/albums/album.ts';
+import { ignoreGone } from '../image/records/missing.ts';
 import { systemClock } from '../lib/clock.ts';
+import { forEachBounded } from '../lib/for-each-bounded.ts';
 import type { RunningFeature } from './feature.ts';
 import type { Operations } from './operations.ts';
 import type { Web } from './web.ts';
+
+/** Number of reported pictures that are removed concurrently. */
+const AT_ONCE = 8;
 
 interface AdminParts {
   config: Pick<Config, 'ADMIN_TOKEN'>;
@@ -78,13 +84,20 @@ function openReports(
   });
   return {
     ...{ cases, siteOf: web.siteOf, path: web.path, basePath, home },
-    exists: async (kind, id) =>
-      (await (kind === 'image' ? service.find(id) : albums.find(id)).catch(ignoreGone)) !== null,
-    async remove(subject, log) {
+    async find(kind, id) {
+      const found = await (kind === 'image' ? service.find(id) : albums.find(id)).catch(ignoreGone);
+      return found && ('pictures' in found ? picturesOf(found) : []);
+    },
+    async remove(subject, pictures, log) {
       const [kind, id = ''] = subject.split(' ');
       const by = { peer: null, token: null, admin: true, log };
-      if (kind === 'image') await service.remove(id, by).catch(ignoreGone);
-      else await albums.remove(id, by, by).catch(ignoreGone);
+      const removed = kind === 'image' ? [id] : pictures;
+      await forEachBounded(
+        removed,
+        AT_ONCE,
+        async (one) => void (await service.remove(one, by).catch(ignoreGone)),
+      );
+      if (kind === 'album') await albums.remove(id, by, by).catch(ignoreGone);
     },
   };
 }

@@ -272,20 +272,28 @@ describe('a smaller version', () => {
   });
 
   test('gives way to the image while the storage is full', async () => {
+    let tried = 0;
+    let room = Number.POSITIVE_INFINITY;
     const full = await hosts.start({
-      change: () => ({
+      change: ({ codec }) => ({
+        codec: { ...codec, convert: (job, order) => codec.convert(job, order).finally(() => tried++) },
         quota: {
           admit: async () => {},
           reserve: async (bytes) => {
-            if (bytes < 1000) throw new AppError('storage_full', inEnglish('Full.'));
+            if (bytes > room) throw new AppError('storage_full', inEnglish('Full.'));
             return () => {};
           },
         },
       }),
     });
     const large = await full.upload(new Uint8Array(await photo(700, 500)));
+    // There is room for a little, as usual.
+    for (room of [0, 1, 1, 1]) {
+      const seen = await full.send(`${pathOf(large.raw_url)}?w=320`);
+      expect([seen.status, (await bodyOf(seen)).length]).toEqual([200, large.size]);
+    }
+    expect(tried).toBe(2);
     const answer = await full.send(`${pathOf(large.raw_url)}?w=320`);
-    expect([answer.status, (await bodyOf(answer)).length]).toEqual([200, large.size]);
     expect(await full.files()).toEqual([`${large.id}.webp`]);
     // A cache must not keep what stands in for a version.
     const auto = await full.send(`${pathOf(large.url)}?auto`, { headers: { accept: 'image/jpeg' } });
@@ -293,18 +301,28 @@ describe('a smaller version', () => {
       'no-store',
       'no-store',
     ]);
+    room = Number.POSITIVE_INFINITY;
+    const made = await full.send(`${pathOf(large.raw_url)}?w=320`);
+    expect((await bodyOf(made)).length).toBeLessThan(large.size);
     await full.stop();
   });
 
-  test.each(['rate_limited', 'busy', 'image_limit', 'undecodable_image'] as const)(
-    'gives way to the image where it cannot be made: %s',
-    async (code) => {
+  test.each([
+    ['rate_limited', 5],
+    ['busy', 5],
+    ['image_limit', 4],
+    ['undecodable_image', 4],
+    ['conversion_timeout', 4],
+  ] as const)(
+    'gives way to the image where it cannot be made: %s, and is not tried for each viewer if the picture is why',
+    async (code, tries) => {
+      let tried = 0;
       const refusing = await hosts.start({
         change: ({ codec }) => ({
           codec: {
             ...codec,
             convert: (job, options) =>
-              options?.purpose === 'version'
+              options?.purpose === 'version' && ++tried
                 ? Promise.reject(new AppError(code, inEnglish('Not now.')))
                 : codec.convert(job, options),
           },
@@ -316,6 +334,10 @@ describe('a smaller version', () => {
         expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
         expect((await bodyOf(answer)).length).toBe(large.size);
       }
+      await refusing.send(`${pathOf(large.raw_url)}?w=320`);
+      refusing.clock.ms += 3_600_000;
+      await refusing.send(`${pathOf(large.raw_url)}?w=320`);
+      expect(tried).toBe(tries);
       await refusing.stop();
     },
   );

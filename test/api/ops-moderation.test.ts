@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import type { Sharp } from 'sharp';
-import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
@@ -141,9 +141,32 @@ describe('a blocked network', () => {
     expect((await server.upload('', '198.51.100.5')).status).toBe(201);
   });
 
-  test('does not shut the administrator out', async () => {
+  test('does not shut administrators and moderators out, with a token or at their pages', async () => {
+    const made = await server.post('/api/admin/tokens', { name: 'mod', role: 'moderator' }, ADMIN);
+    const { token } = (await made.json()) as { token: string };
+    const browser = adminBrowser(server);
+    await browser.login(ADMIN_TOKEN);
+    const form = await browser.form();
+    const { id } = await json(await server.upload());
     await block({ network: '0.0.0.0/0' });
+    const act = () => browser.post('/admin/tokens', { form, name: 'other', role: 'upload' });
+    expect([(await act()).status, (await browser.login(token)).status]).toEqual([200, 303]);
+    const headers = { authorization: `Bearer ${token}` };
+    const hash = 'a'.repeat(64);
+    expect((await server.post('/api/admin/blocks', { hash }, headers)).status).toBe(200);
+    const body = new URLSearchParams({ token: 'x', delete: '' });
+    for (const [by, status] of [
+      [{}, 403],
+      [headers, 200],
+    ] as const)
+      expect((await server.send(`/i/${id}.webp`, { method: 'POST', body, headers: by })).status).toBe(status);
+    expect((await unblock(`hash=${hash}`)).status).toBe(200);
     expect((await server.upload()).status).toBe(403);
+    const guess = { authorization: 'Bearer wrong', 'x-forwarded-for': '198.51.100.9' };
+    const guesses = await Promise.all(
+      Array.from({ length: 11 }, () => server.post('/api/admin/blocks', { hash }, guess)),
+    );
+    expect(guesses.map(({ status }) => status).sort()).toEqual([...Array(10).fill(401), 429]);
     expect((await unblock('network=0.0.0.0/0')).status).toBe(200);
   });
 

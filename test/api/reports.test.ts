@@ -226,6 +226,14 @@ test('a report that comes while its case is being decided is a case of its own, 
   expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
 });
 
+test('a case names at most 1,000 pictures, first of all those of the last report', async () => {
+  const cases = await casesWith(() => ({}));
+  const fillers = Array.from({ length: 1000 }, (_, number) => String(number));
+  for (const pictures of [fillers, ['last', '7']]) await cases.report(SUBJECT, one, '192.0.2.1', pictures);
+  const [{ pictures = [] } = {}] = await cases.list();
+  expect([pictures.length, ...pictures.slice(0, 3)]).toEqual([1000, 'last', '7', '0']);
+});
+
 test('a decision is found behind many later acts on the same picture', async () => {
   let later: (act: Act) => Promise<void> = async () => {};
   const cases = await casesWith(({ audit }) => {
@@ -274,22 +282,42 @@ test('a picture that stays is told so, and can be reported again', async () => {
   await decide({ subject: `image ${image.id}`, verdict: 'keep' });
 });
 
-test('an album is reported, and removed with its pictures', async () => {
-  const image = await upload();
-  const made = await server.post('/api/albums', { title: 'Quay' });
+test.each([
+  ['and removed with its pictures', '', []],
+  ['and loses also what its owner has taken out', '/images/0', [0]],
+  ['and its pictures are removed though its owner has deleted it', '?', [0, 1, 2]],
+] as const)('an album is reported, %s', async (_what, path, taken) => {
+  const images = [await upload(), await upload(), await upload()];
+  const made = await server.post('/api/albums', {
+    title: 'Quay',
+    images: images.map(({ id, delete_token }) => ({ id, delete_token })),
+  });
   const { id, token } = (await made.json()) as { id: string; token: string };
-  const added = await server.post(
-    `/api/albums/${id}/images`,
-    { images: [{ id: image.id, delete_token: image.delete_token }] },
-    { 'x-album-token': token },
-  );
-  expect(added.status).toBe(200);
   const receipt = await receiptOf(await report({ album: id, reason: 'illegal' }, '192.0.2.40'));
-  const { decide } = await moderator();
+  const at = path.replace('0', images[0]?.id ?? '');
+  if (at) {
+    const headers = { 'x-album-token': token };
+    expect((await server.send(`/api/albums/${id}${at}`, { method: 'DELETE', headers })).status).toBe(200);
+    // Perhaps by its owner, whom this does not help.
+    await report({ album: id, reason: 'spam' }, '192.0.2.41');
+  }
+  const [, , { id: gone, delete_token } = { id: '', delete_token: '' }] = images;
+  await server.send(`/api/delete/${gone}?token=${delete_token}`, { method: 'DELETE' });
+  const listed = await server.send('/api/admin/reports', { headers: ADMIN });
+  expect((await listed.json()) as object).toMatchObject({
+    cases: [{ images: expect.arrayContaining(images.map(({ id }) => id)) }],
+  });
+  const { page, decide } = await moderator();
+  const shown = await page();
+  for (const [index, image] of images.entries())
+    expect([index, shown.includes(`/admin/picture/${image.id}`)]).toEqual([
+      index,
+      taken.includes(index as never),
+    ]);
   await decide({ subject: `album ${id}`, verdict: 'delete', reason: 'illegal', statement: '' });
   expect(await stateOf(receipt)).toBe('delete');
-  expect((await server.send(`/a/${id}`)).status).toBe(404);
-  expect((await server.send(`/api/info/${image.id}`)).status).toBe(404);
+  for (const gone of [`/a/${id}`, ...images.map((image) => `/api/info/${image.id}`)])
+    expect([gone, (await server.send(gone)).status]).toEqual([gone, 404]);
 });
 
 test('the webhook tells of each case once, without what strangers wrote', async () => {

@@ -38,7 +38,7 @@ function createGuard() {
     peer: string,
     { of = image, cookie = null as string | null } = {},
   ) =>
-    guard.open(of, { passwords: password === null ? [] : [password], cookie }, peer).then(
+    guard.open(of, { password, cookie }, peer).then(
       ({ byPassword }) => (byPassword ? 'open by password' : 'open'),
       (error) => String(error.code),
     );

@@ -1,21 +1,16 @@
 /** The credentials of a request for a protected image. */
 export interface Credentials {
-  /** Passwords in the order of precedence: header, query. */
-  passwords: string[];
+  password: string | null;
   /** The `Cookie` header. */
   cookie: string | null;
 }
 
-/** Reads the credentials of a request: `X-Image-Password`, `?password=`, a cookie. */
+/** Reads the credentials of a request: `X-Image-Password` before `?password=`, and a cookie. */
 export function credentialsOf(request: Request): Credentials {
   const { headers } = request;
   const header = headers.get('x-image-password');
   const query = request.url.includes('?') ? new URL(request.url).searchParams.get('password') : null;
-  const passwords = [header === null ? null : decodeHeader(header), query];
-  return {
-    passwords: passwords.filter((password): password is string => password !== null && password !== ''),
-    cookie: headers.get('cookie'),
-  };
+  return { password: (header && decodeHeader(header)) || query || null, cookie: headers.get('cookie') };
 }
 
 /** Headers arrive with one character per byte, but what people type into `curl -H` is UTF-8. */

@@ -55,15 +55,6 @@ export function createGuessLimits({
 }: GuessLimitsOptions): GuessLimits {
   let delayed = 0;
 
-  /**
-   * Charges a failure in advance, so that concurrent tries cannot exceed a limit on any copy. Returns how long to
-   * wait, in ms, if there is no room.
-   */
-  async function hold({ key, bucket }: Account): Promise<number> {
-    const { allowed, retryAfterMs } = await limiter.take(key, bucket);
-    return allowed ? 0 : Math.max(1, retryAfterMs);
-  }
-
   async function delay({ key, bucket }: Account): Promise<void> {
     if (delayed >= MAX_DELAYED) {
       throw new AppError('busy', 'Too many passwords are being checked; try again in a moment.', {
@@ -92,10 +83,14 @@ export function createGuessLimits({
       const quiet = account(`password-quiet ${image}`, PER_QUIET_NETWORK);
       const beyond = { key: `password-beyond ${image}`, bucket: BEYOND };
       const held: Account[] = [];
+      /**
+       * Charges failures in advance, so that concurrent tries cannot exceed a limit on any copy. Returns how long to
+       * wait, in ms, if there is no room.
+       */
       const holdAll = async (accounts: readonly Account[]) => {
         for (const one of accounts) {
-          const retryAfterMs = await hold(one);
-          if (retryAfterMs > 0) return retryAfterMs;
+          const { allowed, retryAfterMs } = await limiter.take(one.key, one.bucket);
+          if (!allowed) return Math.max(1, retryAfterMs);
           held.push(one);
         }
         return 0;

@@ -65,12 +65,11 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
   }
 
   return {
-    async open(image, { passwords, cookie }, peer) {
+    async open(image, { password, cookie }, peer) {
       const { passwordHash } = image;
       if (passwordHash === null) return { byPassword: false };
       if (cookies.opener(cookie)(image)) return { byPassword: false };
-      const [password] = passwords;
-      if (password === undefined) {
+      if (password === null) {
         throw new AppError('password_required', 'This image needs a password.');
       }
       const visit = `${clientNetwork(peer)} ${image.id}`;

@@ -8,6 +8,7 @@ import type { Deleter } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
 import { type AudienceRules, isOver } from '../records/audience.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts';
+import { ignoreGone } from '../records/missing.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, type AlbumStore, picturesOf } from './album.ts';
@@ -269,12 +270,7 @@ async function removePictures(
   let removed = 0;
   await forEachBounded(pictures, AT_ONCE, async (picture) => {
     // A picture that no longer exists counts as deleted.
-    await service.remove(picture, by).then(
-      () => removed++,
-      (error: unknown) => {
-        if (!(error instanceof AppError && error.code === 'not_found')) throw error;
-      },
-    );
+    await service.remove(picture, by).then(() => removed++, ignoreGone);
   });
   return removed;
 }

@@ -4,6 +4,7 @@ import { createShares } from '../../lib/shares.ts';
 import { timedStream } from '../../lib/timed-stream.ts';
 import { type ZipEntry, zipOf } from '../../lib/zip.ts';
 import type { ImageRecord } from '../image.ts';
+import { ignoreGone } from '../records/missing.ts';
 import { contentDisposition, storedName } from '../serve/disposition.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
@@ -53,9 +54,9 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
     const digits = Math.max(2, String(pictures.length).length);
     for (const [index, { id }] of pictures.entries()) {
       // It may have been deleted or protected since the ZIP was started.
-      const image = await service.find(id).catch(passOver);
+      const image = await service.find(id).catch(ignoreGone);
       if (image === null || isHidden(image)) continue;
-      const file = await service.read(image, { width: null, format: image.format }).catch(passOver);
+      const file = await service.read(image, { width: null, format: image.format }).catch(ignoreGone);
       if (file === null) continue;
       service.accessed(image);
       yield {
@@ -138,9 +139,4 @@ function cut(text: string, bytes: number): string {
     kept += character;
   }
   return kept;
-}
-
-function passOver(error: unknown): null {
-  if (error instanceof AppError && (error.code === 'not_found' || error.code === 'gone')) return null;
-  throw error;
 }

@@ -27,6 +27,8 @@ export interface Invite {
 /** Invitations of an album that have not expired, and the pictures in it that came by any. */
 interface Guests {
   invites: Invite[];
+  /** Those that have expired, which stay while there is room: the clock may be ahead. */
+  lapsed: Invite[];
   pictures: string[];
 }
 
@@ -40,11 +42,12 @@ const MAX_TAKEN_BACK = 10_000;
 export const guestsIn = (album: AlbumRecord): string[] => read(album, 0).pictures;
 
 function read(album: Pick<AlbumRecord, 'guests' | 'pictures'>, now: number): Guests {
-  if (album.guests === '') return { invites: [], pictures: [] };
-  const { invites, pictures }: Guests = JSON.parse(album.guests);
+  if (album.guests === '') return { invites: [], lapsed: [], pictures: [] };
+  const { invites, pictures }: Omit<Guests, 'lapsed'> = JSON.parse(album.guests);
   const present = new Set(picturesOf(album));
   return {
     invites: invites.filter(({ expiresAt }) => expiresAt > now),
+    lapsed: invites.filter(({ expiresAt }) => expiresAt <= now),
     pictures: pictures.filter((id) => present.has(id)),
   };
 }
@@ -92,12 +95,12 @@ export function createInvites(options: InvitesOptions): Invites {
   const takenBack = new BoundedMap<string, string>(MAX_TAKEN_BACK);
 
   function guestsOf(album: AlbumRecord): Guests {
-    const { invites, pictures } = read(album, clock.now());
+    const { invites, lapsed, pictures } = read(album, clock.now());
     for (const one of pictures) {
       const invite = invites.find(({ hash }) => hash === takenBack.get(one));
       if (invite) invite.used--;
     }
-    return { invites, pictures: pictures.filter((one) => !takenBack.has(one)) };
+    return { invites, lapsed, pictures: pictures.filter((one) => !takenBack.has(one)) };
   }
 
   /** Returns the invitation of the key among those of the album. */
@@ -108,9 +111,9 @@ export function createInvites(options: InvitesOptions): Invites {
     throw new AppError('forbidden', 'This invitation is not valid. It may have expired, or was revoked.');
   }
 
-  const withGuests = ({ invites, pictures }: Guests, present: readonly string[]) => ({
+  const withGuests = ({ invites, lapsed, pictures }: Guests, present: readonly string[]) => ({
     pictures: present.join(' '),
-    guests: JSON.stringify({ invites, pictures }),
+    guests: JSON.stringify({ invites: [...lapsed, ...invites].slice(-MOST_INVITES), pictures }),
   });
 
   const roomIn = ({ max, used }: Invite, { length }: readonly string[]) =>
@@ -182,12 +185,11 @@ export function createInvites(options: InvitesOptions): Invites {
       let isFound = false;
       const remove = (album: AlbumRecord) => {
         const guests = guestsOf(album);
-        const left = guests.invites.filter((one) => one.id !== invite);
-        isFound ||= left.length < guests.invites.length;
-        if (!isFound) {
-          throw new AppError('not_found', 'There is no such invitation.');
-        }
-        return withGuests({ ...guests, invites: left }, picturesOf(album));
+        const leave = (all: Invite[]) => all.filter(({ id }) => id !== invite);
+        isFound ||= [...guests.invites, ...guests.lapsed].some(({ id }) => id === invite);
+        if (!isFound) throw new AppError('not_found', 'There is no such invitation.');
+        const left = { ...guests, invites: leave(guests.invites), lapsed: leave(guests.lapsed) };
+        return withGuests(left, picturesOf(album));
       };
       return guestsOf(await act('album.change', id, by, () => update(id, remove)));
     },

@@ -50,7 +50,7 @@ export function createHost({ service, intake, basePath, mayWrite }: HostOptions)
   const remove: Host['remove'] = async ({ request, context }, named, token = null) => {
     const [, id = '', ownToken] = NAMED.exec(named) ?? [];
     const deleter = deleterOf(request, context);
-    if (!context.admin) await mayWrite?.(context.peer);
+    if (!context.moderates) await mayWrite?.(context.peer);
     // Any page that shows a picture can send a GET, so only the token in it counts.
     const peer = request.method === 'GET' ? null : deleter.peer;
     await service.remove(id, { ...deleter, peer, token: ownToken ?? token ?? deleter.token });

@@ -28,11 +28,7 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
     ): Promise<Response> {
       const image = await service.find(id);
       try {
-        await service.open(
-          image,
-          { passwords: password === '' ? [] : [password], cookie: null },
-          context.peer,
-        );
+        await service.open(image, { password: password || null, cookie: null }, context.peer);
       } catch (error) {
         return formAgain(error, siteOf(request), basePath, id, context.id, album);
       }

@@ -100,18 +100,14 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
 /** Number of files remembered. The sweep finds the others by their tombstones. */
 const MAX_REMEMBERED = 10_000;
 
-/** Removes the files of images whose record is gone, and remembers those that could not be removed. */
-interface Removals {
-  /** Returns false if the file could not be removed, so that it will be retried. Never rejects. */
-  remove(key: string): Promise<boolean>;
-  /** Retries the failed ones until one fails again. Never rejects. */
-  retry(): Promise<void>;
-}
-
-/** After a restart, failed removals are left to the sweep. */
-export function createRemovals(blobs: Pick<BlobStore, 'remove'>, log: Log): Removals {
+/**
+ * Removes the files of images whose record is gone, and remembers those that could not be removed. After a restart,
+ * these are left to the sweep.
+ */
+export function createRemovals(blobs: Pick<BlobStore, 'remove'>, log: Log) {
   const failed = new Set<string>();
 
+  /** Returns false if the file could not be removed, so that it will be retried. Never rejects. */
   async function remove(key: string): Promise<boolean> {
     try {
       await blobs.remove(key);
@@ -125,7 +121,8 @@ export function createRemovals(blobs: Pick<BlobStore, 'remove'>, log: Log): Remo
 
   return {
     remove,
-    async retry() {
+    /** Retries the failed ones until one fails again. Never rejects. */
+    async retry(): Promise<void> {
       for (const key of [...failed]) {
         // One that fails again goes to the end.
         failed.delete(key);

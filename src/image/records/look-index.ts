@@ -27,7 +27,7 @@ export interface LookIndex {
 }
 
 export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: () => number): LookIndex {
-  async function read(): Promise<Table> {
+  async function read() {
     const table = createTable();
     for await (const batch of images.looks()) for (const [id, phash] of batch) table.add(id, phash);
     return table;
@@ -49,20 +49,8 @@ export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: 
   };
 }
 
-interface Near {
-  id: string;
-  distance: number;
-}
-
 /** Perceptual hashes in typed arrays: a million are searched in some milliseconds. */
-interface Table {
-  /** `id`: twelve letters and digits. */
-  add(id: string, phash: string): void;
-  /** Returns the IDs of images that differ in at most `mostBits` bits, the nearest first. */
-  near(phash: string, mostBits: number, limit: number): Near[];
-}
-
-export function createTable(): Table {
+export function createTable() {
   let count = 0;
   let high = new Uint32Array(FIRST_CAPACITY);
   let low = new Uint32Array(FIRST_CAPACITY);
@@ -79,7 +67,8 @@ export function createTable(): Table {
   }
 
   return {
-    add(id, phash) {
+    /** `id`: twelve letters and digits. */
+    add(id: string, phash: string): void {
       if (count === high.length) grow();
       const [above, below] = halvesOf(phash);
       high[count] = above;
@@ -88,9 +77,10 @@ export function createTable(): Table {
       count++;
     },
 
-    near(phash, mostBits, limit) {
+    /** Returns the IDs of images that differ in at most `mostBits` bits, the nearest first. */
+    near(phash: string, mostBits: number, limit: number) {
       const [above, below] = halvesOf(phash);
-      const found: Near[] = [];
+      const found: { id: string; distance: number }[] = [];
       for (let place = 0; place < count; place++) {
         const distance = countBits((high[place] ?? 0) ^ above) + countBits((low[place] ?? 0) ^ below);
         if (distance > mostBits) continue;

@@ -11,20 +11,13 @@ const MAX_SEEN = 10_000;
 type Body = Blob | ReadableStream<Uint8Array>;
 
 /** Caches small files that are read repeatedly in memory: sending one from there costs half as much as opening it. */
-interface SmallFiles {
-  get(key: string): Blob | undefined;
-  /** Returns what to send instead of a whole file that was just read from the store. Rejects if it cannot be read. */
-  offer(key: string, size: number, body: Body): Promise<Body>;
-  /** Must be called when the file is removed. */
-  forget(key: string): void;
-}
-
-export function createSmallFiles(): SmallFiles {
+export function createSmallFiles() {
   /** In order of use, the least recent first. */
   const kept = new Map<string, Blob>();
   const seen = new Set<string>();
   let total = 0;
 
+  /** Must be called when the file is removed. */
   function forget(key: string): void {
     total -= kept.get(key)?.size ?? 0;
     kept.delete(key);
@@ -42,7 +35,7 @@ export function createSmallFiles(): SmallFiles {
   }
 
   return {
-    get(key) {
+    get(key: string): Blob | undefined {
       const blob = kept.get(key);
       if (blob) {
         kept.delete(key);
@@ -51,7 +44,8 @@ export function createSmallFiles(): SmallFiles {
       return blob;
     },
 
-    async offer(key, size, body) {
+    /** Returns what to send instead of a whole file that was just read from the store. Rejects if it cannot be read. */
+    async offer(key: string, size: number, body: Body): Promise<Body> {
       if (size > MAX_FILE_BYTES) return body;
       if (!seen.has(key)) {
         if (seen.size >= MAX_SEEN) seen.clear();

@@ -3,9 +3,10 @@ import { rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Codec } from '../../codec/codec.ts';
 import { MEDIA_TYPES } from '../../codec/format.ts';
-import { AppError, invalidField, message } from '../../errors.ts';
+import { AppError, type ErrorCode, invalidField, message } from '../../errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { StateStore } from '../../lib/state.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import type { ImageRecord } from '../image.ts';
 import { readPlaced } from '../maintenance/files.ts';
 import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS } from '../records/blob-keys.ts';
@@ -15,6 +16,10 @@ import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
+/** Why a version cannot be made for any viewer. */
+const LASTING: ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout'];
+/** How long such a version is not tried again: each try may cost a viewer 30 s of computing time. */
+const RETRY_MS = 3_600_000;
 
 /** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
@@ -48,7 +53,9 @@ interface ThumbnailOptions {
   /** Keeps versions from filling the storage. */
   quota?: Pick<Quota, 'reserve'> | undefined;
   /** Counts the bytes of versions. */
-  bytes: Pick<VersionBytes, 'add'>;
+  bytes: Pick<ReturnType<typeof createVersionBytes>, 'add'>;
+  /** Ms since 1970. */
+  now: () => number;
 }
 
 export function createThumbnails({
@@ -58,10 +65,15 @@ export function createThumbnails({
   folder,
   quota,
   bytes,
+  now,
 }: ThumbnailOptions): Thumbnails {
   /** Bytes by key; 0 if the stored file replaces the version. The store marks that with an empty file. */
   const sizes = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
   const making = new Map<string, Promise<number>>();
+  /** When the conversion failed, by key. */
+  const failed = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
+  /** Bytes of what has been converted, by key: a full store takes some files, but not this one. */
+  const needed = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
 
   async function make(
     image: ImageRecord,
@@ -72,7 +84,7 @@ export function createThumbnails({
     const stored = await blobs.stat(key);
     if (stored) return stored.size;
     // Checked before the conversion, which would otherwise be wasted.
-    (await quota?.reserve(1))?.();
+    (await quota?.reserve(needed.get(key) ?? 1))?.();
     const source = await readPlaced(blobs, originalKey(image));
     if (source === null) throw notFound();
     const name = randomUUID();
@@ -86,6 +98,7 @@ export function createThumbnails({
       );
       const isWanted = converted.size < image.size || (format === 'jpeg' && format !== image.format);
       const size = isWanted ? converted.size : 0;
+      needed.set(key, size);
       const release = await quota?.reserve(size);
       try {
         if (size === 0) await truncate(output);
@@ -111,6 +124,7 @@ export function createThumbnails({
       const key = shapeKey(image, shape);
       const known = sizes.get(key);
       if (known !== undefined) return known === 0 ? asStored : { ...shape, size: known };
+      if (elapsedSince(failed.get(key) ?? null, now(), 0) < RETRY_MS) return { ...asStored, isStopgap: true };
       const running = making.get(key) ?? make(image, shape, key, client).finally(() => making.delete(key));
       making.set(key, running);
       try {
@@ -120,6 +134,7 @@ export function createThumbnails({
       } catch (error) {
         // A client that may see the picture gets one, also where the worker has failed, which the codec has logged.
         if (error instanceof AppError && error.code === 'not_found') throw error;
+        if (error instanceof AppError && LASTING.includes(error.code)) failed.set(key, now());
         return { ...asStored, isStopgap: true };
       }
     },
@@ -154,24 +169,18 @@ const KEY = 'image-version-bytes';
  * Counts the bytes of the smaller versions. Each sweep recounts them, because concurrent additions by several copies
  * of the server may be missed.
  */
-interface VersionBytes {
-  total(): Promise<number>;
-  /** Adds bytes; a negative number subtracts. Never rejects. */
-  add(bytes: number): Promise<void>;
-  /** Replaces the count. */
-  recount(bytes: number): Promise<void>;
-}
-
-export function createVersionBytes(state: Pick<StateStore, 'get' | 'set'>): VersionBytes {
+export function createVersionBytes(state: Pick<StateStore, 'get' | 'set'>) {
   let last = Promise.resolve();
   const total = async () => Number((await state.get(KEY)) ?? 0);
   const set = (bytes: number) => state.set(KEY, String(Math.max(0, Math.round(bytes))));
   return {
     total,
-    add(bytes) {
+    /** Adds bytes; a negative number subtracts. Never rejects. */
+    add(bytes: number): Promise<void> {
       if (bytes !== 0) last = last.then(async () => set((await total()) + bytes)).catch(() => {});
       return last;
     },
+    /** Replaces the count. */
     recount: set,
   };
 }

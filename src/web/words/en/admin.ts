@@ -94,6 +94,7 @@ export const reports = {
   count: (count: number) => formats.plural(count, { one: '# report', other: '# reports' }),
   decide: { keep: 'Keep', delete: 'Delete' },
   gone: 'It is already gone.',
+  left: 'These pictures were in it when it was reported. They are deleted with it.',
   removed: 'A moderator removed this picture',
   answer: 'Your answer',
   answerHint: 'You can answer once. A moderator reads it.',

@@ -92,6 +92,7 @@ export const reports: Words['reports'] = {
   count: (count) => `${count} 次举报`,
   decide: { keep: '保留', delete: '删除' },
   gone: '内容已不存在。',
+  left: '以下图片在被举报时位于该相册中，将一并删除。',
   removed: '版主移除了此图片',
   answer: '你的回复',
   answerHint: '只能回复一次，版主会阅读。',
