@@ -18,8 +18,8 @@ import { writeTemporary } from '../upload/temporary-file.ts';
 const MAX_KNOWN_SIZES = 20_000;
 /** Why a version cannot be made for any viewer. */
 const LASTING: ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout'];
-/** How long such a version is not tried again: each try may cost a viewer 30 s of computing time. */
-const RETRY_MS = 3_600_000;
+/** How long such a version is not tried again: each try may cost a viewer 30 s of computing time, but a busy machine may have been the cause. */
+const RETRY_MS = 600_000;
 
 /** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
