@@ -103,7 +103,7 @@ interface OpenLimiter {
 }
 
 /** The result of a repair. */
-interface Repaired {
+export interface Repaired {
   /** Number of readable entries, by kind. */
   rows: Record<string, number>;
   /** Kinds of which some or all entries could not be read. */

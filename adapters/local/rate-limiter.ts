@@ -1,3 +1,4 @@
+import { withFallback } from '../../src/lib/fallback-limiter.ts';
 import { type RateLimiter, ROUNDING, verdictOn } from '../../src/lib/rate-limiter.ts';
 
 /** Maximum number of buckets remembered, about 20 MB. */
@@ -62,3 +63,7 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
     },
   };
 }
+
+/** A server's limiter that this process replaces while it is away; see `withFallback`. */
+export const withLocalFallback = (limiter: RateLimiter, onAway?: (cause: unknown) => void) =>
+  withFallback(limiter, createLocalRateLimiter({ now: Date.now }), undefined, onAway);

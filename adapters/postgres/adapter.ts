@@ -23,8 +23,7 @@ export const postgres: RecordsAdapter = {
     const { createPostgresState } = await import('./state.ts');
     const { createPostgresLocks } = await import('./locks.ts');
     const { createPostgresRateLimiter } = await import('./rate-limiter.ts');
-    const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
-    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const { withLocalFallback } = await import('../local/rate-limiter.ts');
     const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
     const connection = await openPostgres(url);
     await migrate(connection, undefined, undefined, log).catch(async (error: unknown) => {
@@ -41,7 +40,7 @@ export const postgres: RecordsAdapter = {
       audit: createPostgresAudit(connection),
       state: createPostgresState(connection),
       locks: createPostgresLocks(connection),
-      limiter: withFallback(createPostgresRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),
+      limiter: withLocalFallback(createPostgresRateLimiter(connection)),
       condition: () => ({
         unreadable: { proxy: 0, image: 0 },
         lagMs: { proxy: proxies.lagMs(), image: 0 },

@@ -1,9 +1,10 @@
+import { slices } from '../../src/lib/batches.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { Fence } from '../../src/lib/locks.ts';
 import { endpointKey, requireWhole } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import { MOST_WAIT_MS, type ProxyStore } from '../../src/proxy/store.ts';
-import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
+import { type ProxyReplica, readsOf } from '../replicas.ts';
 import { unavailable } from '../server-errors.ts';
 import { type Ask, arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { createFences } from './locks.ts';
@@ -12,22 +13,19 @@ import { createProxyRows, RECORD } from './proxy-rows.ts';
 
 /** Records in one statement, which take some milliseconds on the server. */
 const BATCH = 1000;
-
-interface PostgresProxies extends ProxyStore {
-  /** Returns how outdated the replica is if it could not read from the server, in ms. */
-  lagMs(): number;
-}
+/** Finding what to remove takes a second for millions of proxies. */
+const LIMIT_MS = 60_000;
 
 /**
  * A `ProxyStore` over Postgres. The server holds the records. Lists, samples, exports and statistics are answered by
  * a replica in the process, which checks for newer versions when it is queried: it is less than a second old, and
- * keeps its last state while the server is unavailable. Everything else is exact.
+ * keeps its last state while the server is unavailable. Everything else is exact. `lagMs`: of the replica.
  */
 export function createPostgresProxies(
   connection: PostgresConnection,
   openReplica: () => Promise<ProxyReplica>,
   { batch = BATCH }: { batch?: number } = {},
-): PostgresProxies {
+): ProxyStore & { lagMs(): number } {
   const { table, ask, transaction } = connection;
   const proxies = table('proxies');
   const log = createProxyLog(connection);
@@ -60,15 +58,7 @@ export function createPostgresProxies(
 
     async lookup(endpoints) {
       if (endpoints.length === 0) return [];
-      const text = `SELECT ${RECORD} FROM ${proxies} p
-        JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS u (protocol, ip, port)
-          ON p.ip = u.ip AND p.port = u.port AND p.protocol = u.protocol`;
-      const found = await ask<ProxyRecord>('safe', text, [
-        arrayOf(endpoints.map(({ protocol }) => protocol)),
-        arrayOf(endpoints.map(({ ip }) => ip)),
-        arrayOf(endpoints.map(({ port }) => port)),
-      ]);
-      return [...new Map(found.map((record) => [record.id, record])).values()];
+      return [...(await rows.lookup((text, values) => ask('safe', text, values), endpoints)).values()];
     },
 
     async save(drafts, fence) {
@@ -78,11 +68,12 @@ export function createPostgresProxies(
       const ids = await transaction('safe', async (ask) => {
         await checkFence(ask, fence);
         const version = await versions.next(ask);
-        const known = await rows.idsOf(ask, [...latest.values()]);
+        const known = await rows.lookup(ask, [...latest.values()]);
         const missing = [...latest].flatMap(([key, draft]) => (known.has(key) ? [] : draft));
-        const there = [...known].flatMap(([key, id]) => ({ ...(latest.get(key) ?? []), id }) as ProxyRecord);
+        const there = [...known].map(([key, record]) => ({ ...record, ...latest.get(key) }));
         await rows.replace(ask, there, version);
-        return new Map([...known, ...(await rows.insert(ask, missing, version))]);
+        const added = await rows.insert(ask, missing, version);
+        return new Map([...there.map((record) => [endpointKey(record), record.id] as const), ...added]);
       });
       await follower.catchUp();
       return drafts.map((draft) => {
@@ -137,51 +128,54 @@ interface ProxyRemovalOptions {
 
 /** Removes what the pool does not keep, one transaction at a time. */
 export function createProxyRemoval(
-  { table, transaction }: PostgresConnection,
+  { table, ask, transaction }: PostgresConnection,
   { versions, checkFence, batch, catchUp }: ProxyRemovalOptions,
 ): Pick<ProxyStore, 'removeDead' | 'evict'> {
   const proxies = table('proxies');
 
-  /**
-   * Removes what the statement returns, at most a batch in one transaction, until it returns nothing. `$1` is the
-   * limit.
-   */
-  async function removeInSteps(
-    named: string,
+  /** Removes those of the proxies that still meet the condition, a batch in each transaction. `$1` are the IDs. */
+  async function remove(
+    ids: readonly { id: number }[],
+    condition: string,
     values: readonly Value[],
     fence: Fence | undefined,
   ): Promise<number> {
-    const text = `DELETE FROM ${proxies} WHERE id IN (${named}) RETURNING id`;
-    for (let removed = 0; ; ) {
-      const step = await transaction('never', async (ask) => {
+    const text = `DELETE FROM ${proxies} WHERE id = ANY($1::bigint[]) AND ${condition} RETURNING id`;
+    let removed = 0;
+    for (const some of slices(ids, batch)) {
+      removed += await transaction('never', async (ask) => {
         await checkFence(ask, fence);
         await versions.lock(ask);
-        const gone = await ask<{ id: number }>(text, [batch, ...values]);
+        const gone = await ask<{ id: number }>(text, [arrayOf(some.map(({ id }) => id)), ...values]);
         if (gone.length > 0) await versions.bury(ask, arrayOf(gone.map(({ id }) => id)));
         return gone.length;
       });
-      removed += step;
-      if (step === batch) continue;
-      if (removed > 0) await catchUp();
-      return removed;
     }
+    if (removed > 0) await catchUp();
+    return removed;
   }
 
+  /** Reads the whole table, once and without the lock: for each batch that would hold up all writes. */
+  const find = (text: string, value: number) =>
+    ask<{ id: number }>('safe', `SELECT id FROM ${proxies} ${text}`, [value], LIMIT_MS);
+  const isGone = (place: string) => `status = 'dead' AND coalesce(last_alive, first_seen) < ${place}`;
+
   return {
-    removeDead: (before, fence) =>
-      removeInSteps(
-        `SELECT id FROM ${proxies} WHERE status = 'dead' AND coalesce(last_alive, first_seen) < $2 LIMIT $1`,
-        [before],
-        fence,
-      ),
+    async removeDead(before, fence) {
+      return remove(await find(`WHERE ${isGone('$1')}`, before), isGone('$2'), [before], fence);
+    },
 
     // Worst first: dead proxies, then the last ones of the list.
-    evict: (keep, fence) =>
-      removeInSteps(
-        `SELECT id FROM ${proxies} ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
-         LIMIT least($1::bigint, greatest(0, (SELECT count(*) FROM ${proxies}) - $2::bigint))`,
-        [keep],
-        fence,
-      ),
+    async evict(keep, fence) {
+      const worst = `ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
+        LIMIT greatest(0, (SELECT count(*) FROM ${proxies}) - $1::bigint)`;
+      const [seen] = await ask<{ version: number | null }>(
+        'safe',
+        `SELECT max(version) AS version FROM ${proxies}`,
+        [],
+      );
+      // What is checked meanwhile may be among the best now.
+      return remove(await find(worst, keep), 'version <= $2', [seen?.version ?? 0], fence);
+    },
   };
 }

@@ -1,7 +1,7 @@
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import { SKEW_MS } from '../../src/lib/stored-time.ts';
 import { endpointKey, PROXY_FIELDS } from '../../src/proxy/fields.ts';
-import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { Endpoint, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { type Ask, arrayOf, type PostgresConnection, type Value } from './connection.ts';
 import { TYPES } from './schema.ts';
@@ -9,8 +9,8 @@ import { TYPES } from './schema.ts';
 type Field = keyof ProxyDraft;
 
 const FIELDS = namesOf(PROXY_FIELDS);
-const ENDPOINT: readonly Field[] = ['protocol', 'ip', 'port'];
-const REPLACED = FIELDS.filter((field) => !ENDPOINT.includes(field));
+const ENDPOINT = ['protocol', 'ip', 'port'] as const;
+const REPLACED = FIELDS.filter((field) => !(ENDPOINT as readonly Field[]).includes(field));
 
 /** Columns of `p` that make a row a `ProxyRecord`. */
 export const RECORD = ['p.id', ...FIELDS.map((field) => `p.${columnOf(field)} AS "${field}"`)].join(', ');
@@ -19,13 +19,13 @@ const columns = (fields: readonly Field[]) => fields.map(columnOf).join(', ');
 /** Arrays of the fields as one table, `u`. */
 const unnested = (fields: readonly Field[], first: number) =>
   `unnest(${fields.map((field, place) => `$${first + place}::${TYPES[PROXY_FIELDS[field].kind]}[]`).join(', ')})`;
-const arrays = (drafts: readonly ProxyDraft[], fields: readonly Field[]): Value[] =>
+const arrays = <F extends Field>(drafts: readonly Pick<ProxyDraft, F>[], fields: readonly F[]): Value[] =>
   fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
 
 /** Reads and writes proxies by their endpoints. */
 interface ProxyRows {
-  /** Returns the IDs of the known endpoints. */
-  idsOf(ask: Ask, drafts: readonly ProxyDraft[]): Promise<Map<string, number>>;
+  /** Returns the records of the known endpoints by their keys. */
+  lookup(ask: Ask, endpoints: readonly Endpoint[]): Promise<Map<string, ProxyRecord>>;
   /** Inserts missing proxies, and returns the IDs. Needs the lock of the version. */
   insert(ask: Ask, drafts: readonly ProxyDraft[], version: number): Promise<Map<string, number>>;
   /** Replaces records by ID, except those that were checked later, but not in the future. */
@@ -34,7 +34,7 @@ interface ProxyRows {
 
 export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>): ProxyRows {
   const proxies = table('proxies');
-  const find = `SELECT p.id, p.protocol, p.ip, p.port FROM ${proxies} p
+  const find = `SELECT ${RECORD} FROM ${proxies} p
     JOIN ${unnested(ENDPOINT, 1)} AS u (${columns(ENDPOINT)})
       ON p.ip = u.ip AND p.port = u.port AND p.protocol = u.protocol`;
   const insert = `INSERT INTO ${proxies} (version, ${columns(FIELDS)})
@@ -46,14 +46,16 @@ export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>): P
     WHERE p.id = i.id AND (p.last_checked <= u.last_checked
       OR p.last_checked > extract(epoch FROM clock_timestamp()) * 1000 + ${SKEW_MS})`;
 
-  const byEndpoint = (rows: readonly ProxyRecord[]) => new Map(rows.map((row) => [endpointKey(row), row.id]));
-
   return {
-    idsOf: async (ask, drafts) => byEndpoint(await ask<ProxyRecord>(find, arrays(drafts, ENDPOINT))),
-    insert: async (ask, drafts, version) =>
-      byEndpoint(
-        drafts.length === 0 ? [] : await ask<ProxyRecord>(insert, [version, ...arrays(drafts, FIELDS)]),
-      ),
+    async lookup(ask, endpoints) {
+      const found = await ask<ProxyRecord>(find, arrays(endpoints, ENDPOINT));
+      return new Map(found.map((record) => [endpointKey(record), record]));
+    },
+    async insert(ask, drafts, version) {
+      if (drafts.length === 0) return new Map();
+      const added = await ask<ProxyRecord>(insert, [version, ...arrays(drafts, FIELDS)]);
+      return new Map(added.map((record) => [endpointKey(record), record.id]));
+    },
     async replace(ask, drafts, version) {
       if (drafts.length === 0) return;
       await ask(replace, [version, arrayOf(drafts.map(({ id }) => id)), ...arrays(drafts, REPLACED)]);

@@ -19,8 +19,7 @@ export const redis: RecordsAdapter = {
     const { createRedisState } = await import('./state.ts');
     const { createRedisLocks } = await import('./locks.ts');
     const { createRedisRateLimiter } = await import('./rate-limiter.ts');
-    const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
-    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const { withLocalFallback } = await import('../local/rate-limiter.ts');
     const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
     const { openImageReplica } = await import('../sqlite/image-replica.ts');
     const connection = await openRedis(url);
@@ -37,7 +36,7 @@ export const redis: RecordsAdapter = {
       audit: createRedisAudit(connection),
       state: createRedisState(connection),
       locks: createRedisLocks(connection),
-      limiter: withFallback(createRedisRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),
+      limiter: withLocalFallback(createRedisRateLimiter(connection)),
       condition: () => ({
         unreadable: { proxy: proxies.unreadable(), image: images.unreadable() },
         lagMs: { proxy: proxies.lagMs(), image: images.lagMs() },
@@ -48,13 +47,12 @@ export const redis: RecordsAdapter = {
 
   async openLimiter(url, log) {
     const { createLimiterAlone } = await import('./rate-limiter.ts');
-    const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
-    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const { withLocalFallback } = await import('../local/rate-limiter.ts');
     const alone = createLimiterAlone(url);
     const onAway = (cause: unknown) =>
       log('warn', 'LIMITS_URL does not answer: each copy limits on its own', { cause });
     return {
-      limiter: withFallback(alone, createLocalRateLimiter({ now: Date.now }), undefined, onAway),
+      limiter: withLocalFallback(alone, onAway),
       ask: async () => alone.take('ready', { capacity: 1, perSecond: 1 }, 0),
       close: () => alone.close(),
     };

@@ -2,6 +2,7 @@ import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import { type ImageStore, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createFollower } from '../../src/lib/follower.ts';
+import type { ImageReplica } from '../replicas.ts';
 import { unavailable } from '../server-errors.ts';
 import type { RedisConnection } from './connection.ts';
 import { decodeImage } from './image-codec.ts';
@@ -17,13 +18,6 @@ const BATCH = 1000;
 const LINGER_MS = 600_000;
 /** Pause after the server could not be read, in ms. */
 const RETRY_MS = 1000;
-
-/** A copy of the public images within the process, which answers searches. */
-export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
-  /** Applies images and removals at once. */
-  apply(images: readonly ImageRecord[], removed: readonly string[]): void;
-  close(): Promise<void>;
-}
 
 interface ImageListOptions {
   redis: RedisConnection;

@@ -4,10 +4,11 @@ import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
 import type { Log } from '../../src/lib/logger.ts';
+import type { ImageReplica } from '../replicas.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { encodeImage } from './image-codec.ts';
 import { createImageExpiry, newMark } from './image-expiry.ts';
-import { createImageList, type ImageReplica } from './image-list.ts';
+import { createImageList } from './image-list.ts';
 import { createImageReader } from './image-reader.ts';
 import { createImageRepair } from './image-repair.ts';
 import {

@@ -5,7 +5,7 @@ import type { Log } from '../../src/lib/logger.ts';
 import { endpointKey } from '../../src/proxy/fields.ts';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
+import { type ProxyReplica, readsOf } from '../replicas.ts';
 import { unavailable } from '../server-errors.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
 import { fenceArgs, unfenced } from './locks.ts';

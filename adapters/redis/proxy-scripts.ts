@@ -24,21 +24,24 @@ end`;
 
 /**
  * ARGV: endpoint, record and its last check in turn. A record that was checked later stays, but not one that was
- * checked in the future, nor an unreadable one. Returns the IDs.
+ * checked in the future, nor an unreadable one. Returns the IDs. A Redis whose memory is full refuses new proxies, which come first, but
+ * takes what is learnt of those it has, because these are deleted first: otherwise dead ones would stay listed as working.
  */
 export const SAVE = script(`${LOG}${DECODE}${FENCE}
 local ids, time = {}, redis.call('TIME')
 local latest = time[1] * 1000 + ${SKEW_MS}
 for i = 3, #ARGV, 3 do
-  local id = redis.call('HGET', KEYS[2], ARGV[i])
-  if not id then
-    id = redis.call('INCR', KEYS[3])
-    redis.call('HSET', KEYS[2], ARGV[i], id)
+  if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then
+    redis.call('HSET', KEYS[2], ARGV[i], redis.call('INCR', KEYS[3]))
   end
+end
+for i = 3, #ARGV, 3 do
+  local id = redis.call('HGET', KEYS[2], ARGV[i])
   local known = redis.call('HGET', KEYS[1], id)
   local proxy = known and decode(known)
   local checked = proxy and tonumber(${field('lastChecked')})
   if not checked or checked <= tonumber(ARGV[i + 2]) or checked > latest then
+    redis.call('HDEL', KEYS[1], id)
     redis.call('HSET', KEYS[1], id, ARGV[i + 1])
   end
   ids[#ids + 1] = id
@@ -50,7 +53,9 @@ return ids`);
 export const RESCHEDULE = script(`${LOG}${DECODE}${FENCE}
 local proxy = redis.call('HGET', KEYS[1], ARGV[3])
 if not proxy or not decode(proxy) then return 0 end
-redis.call('HSET', KEYS[1], ARGV[3], '[' .. ARGV[4] .. string.match(proxy, ',.*'))
+local later = '[' .. ARGV[4] .. string.match(proxy, ',.*')
+redis.call('HDEL', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[3], later)
 log(KEYS[4], {ARGV[3]})
 return 1`);
 

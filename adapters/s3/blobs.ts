@@ -14,7 +14,8 @@ import {
 } from '@aws-sdk/client-s3';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { within } from '../../src/lib/deadline.ts';
-import { createClient, limited, type S3Credentials } from './client.ts';
+import type { Credentials } from '../adapter.ts';
+import { createClient, limited } from './client.ts';
 import { isMissing, translate } from './errors.ts';
 import { parseS3Url } from './url.ts';
 
@@ -26,7 +27,7 @@ import { parseS3Url } from './url.ts';
  */
 export function createS3Blobs(
   url: string,
-  credentials: S3Credentials | undefined,
+  credentials: Credentials | undefined,
 ): BlobStore & { close(): void } {
   const address = parseS3Url(url);
   const client = createClient(address, credentials);
@@ -61,11 +62,12 @@ export function createS3Blobs(
     const body = answer.Body as unknown;
     const stream = body instanceof ReadableStream ? body : new Blob([]).stream();
     // Something in between may have removed the length, or ignored the range.
-    const said = answer.ContentRange === undefined ? null : /^bytes (\d+)-(\d+)\//.exec(answer.ContentRange);
-    const ranged = said ? Number(said[2]) + 1 - Number(said[1]) : undefined;
+    const said = /^bytes (\d+)-(\d+)\/(\d+)/.exec(answer.ContentRange ?? '');
+    const [first, last, total] = said?.slice(1).map(Number) ?? [];
+    const ranged = said ? Number(last) + 1 - Number(first) : undefined;
     const size = answer.ContentLength ?? ranged ?? (await infoOf(key))?.size;
     if (size === undefined) return null;
-    if (!whole && said === null) {
+    if (!whole && (first !== start || Number(last) + 1 !== Math.min(end ?? Infinity, Number(total)))) {
       stream.cancel().catch(() => {});
       throw translate(new Error('the S3 server ignored the range'));
     }
@@ -123,10 +125,12 @@ export function createS3Blobs(
           modified: LastModified?.getTime() ?? 0,
         }));
         if (infos.length > 0) yield infos;
-        if (page.IsTruncated && !page.NextContinuationToken) {
+        // A server that does not know the token sends the first page again, without end.
+        const more = page.NextContinuationToken;
+        if (page.IsTruncated && (!more || more === ContinuationToken)) {
           throw translate(new Error('the S3 server broke off its list'));
         }
-        ContinuationToken = page.NextContinuationToken;
+        ContinuationToken = more;
       } while (ContinuationToken);
     },
 

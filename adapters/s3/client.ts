@@ -1,15 +1,9 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { FetchHttpHandler } from '@smithy/fetch-http-handler';
 import { within } from '../../src/lib/deadline.ts';
+import type { Credentials } from '../adapter.ts';
 import { translate } from './errors.ts';
 import type { S3Address } from './url.ts';
-
-export interface S3Credentials {
-  accessKeyId: string;
-  secretAccessKey: string;
-  /** Set for temporary keys. */
-  sessionToken?: string;
-}
 
 /** Time limit of one attempt, until the head of the answer has arrived. */
 const TRY_MS = 2000;
@@ -23,7 +17,7 @@ const SLOWEST = 2000;
  * Creates a client for one bucket, which sends nothing before it is used. Without credentials it uses the SDK's
  * default chain (shared files, web identity, container, instance) and renews them before they expire.
  */
-export function createClient(address: S3Address, credentials: S3Credentials | undefined): S3Client {
+export function createClient(address: S3Address, credentials: Credentials | undefined): S3Client {
   return new S3Client({
     region: address.region,
     ...(address.endpoint && { endpoint: address.endpoint }),

@@ -4,6 +4,10 @@ import type { Database } from './database.ts';
 /** Gap between neighbours, for images out of order: two in one millisecond, or after a clock went back. */
 const GAP = 16;
 
+/** Gap after a pause, because the clock may have been set ahead: once it is back, this many positions are left for what comes then. */
+const WIDE = 2 ** 24;
+const PAUSE_MS = 3_600_000;
+
 /** The first position, far from 0 so that older images fit below. */
 const ORIGIN = 2 ** 40;
 
@@ -32,18 +36,24 @@ export function createPlacer(
   const next = database.prepare<Row>('SELECT pos FROM images WHERE pos > ? ORDER BY pos LIMIT 1');
   const previous = database.prepare<Row>('SELECT pos FROM images WHERE pos < ? ORDER BY pos DESC LIMIT 1');
 
-  /** Moves the run of neighbours from `first` up by half of the gap after it. */
+  /**
+   * Moves the fewest neighbours from `first` up that have room for all before the next one, and leaves most of it below them. The more
+   * they are, the more room each must have, but less than between pictures in order: otherwise one upload would move the whole list.
+   */
   function makeRoom(first: number): number {
-    const run = [first];
-    let free = 0;
-    while (free === 0) {
-      const last = run.at(-1) ?? first;
-      const after = next.get(last);
-      free = after ? after.pos - last - 1 : GAP * GAP;
-      if (free === 0 && after) run.push(after.pos);
+    const run: number[] = [];
+    let end = first;
+    for (let last = first; run.length === 0 || end - first < 2 * run.length ** 1.13; last = end) {
+      run.push(last);
+      end = next.get(last)?.pos ?? last + WIDE;
     }
-    const shift = Math.ceil(free / 2);
-    for (const pos of run.reverse()) move(pos, pos + shift);
+    const free = end - first - run.length;
+    const shift = Math.ceil(free * 0.75);
+    const spread = (free - shift) / run.length;
+    for (const [place, pos] of [...run.entries()].reverse()) {
+      const to = first + shift + place + Math.floor(place * spread);
+      if (to !== pos) move(pos, to);
+    }
     return first + shift;
   }
 
@@ -51,12 +61,12 @@ export function createPlacer(
     const top = newest.get();
     if (!top) return ORIGIN;
     if (image.createdAt > top.createdAt || (image.createdAt === top.createdAt && image.id < top.id)) {
-      return top.pos + GAP;
+      return top.pos + (image.createdAt - top.createdAt > PAUSE_MS ? WIDE : GAP);
     }
     const above = aboveInTie.get(image.createdAt, image.id) ?? aboveInTime.get(image.createdAt) ?? top;
     const below = previous.get(above.pos)?.pos ?? above.pos - 2 * GAP;
     const ceiling = above.pos - below > 1 ? above.pos : makeRoom(above.pos);
-    return below + Math.floor((ceiling - below) / 2);
+    return below + Math.min(GAP, Math.floor((ceiling - below) / 2));
   };
 }
 

@@ -1,29 +1,21 @@
-import type { ImageRecord } from '../../src/image/image.ts';
-import type { ImageStore } from '../../src/image/store.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import type { ImageReplica } from '../replicas.ts';
 import { openSearchedCopy } from './copy.ts';
 import type { Database } from './database.ts';
 import { createImageList } from './image-list.ts';
 import { createImageRows } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
 
-/** A private copy of another store's public images. */
-interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
-  /** Applies images and removals in one transaction. The same change may arrive twice. */
-  apply(images: readonly ImageRecord[], removed: readonly string[]): void;
-  close(): Promise<void>;
-}
-
 /** Opens an empty replica in the folder, which is searched in a thread if the runtime has one. */
 export async function openImageReplica(
   { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
   folder: string,
-): Promise<SqliteImageReplica> {
+): Promise<ImageReplica> {
   return createImageReplica(await openSearchedCopy(openSqlite, folder, openSqliteThread));
 }
 
 /** Turns an empty database into a replica, which is best filled from the newest image on. */
-function createImageReplica(database: Database): SqliteImageReplica {
+function createImageReplica(database: Database): ImageReplica {
   const search = createImageSearch(database);
   const rows = createImageRows(database, search);
   const triggers = database.prepare<{ name: string }>(

@@ -3,6 +3,7 @@ import { type Finding, fail, warn } from '../../src/findings/finding.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { type ImageGroup, summarise } from '../../src/image/records/summary.ts';
 import { END_REMEMBERED_MS, type ImageStore } from '../../src/image/store.ts';
+import { batches } from '../../src/lib/batches.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
@@ -26,7 +27,8 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const idle = database.prepare<ImageRecord>(
     `SELECT ${RECORD} FROM images WHERE ends_at IS NULL AND last_access < ? ORDER BY last_access, id LIMIT ?`,
   );
-  const looks = database.prepare<{ pos: number; id: string; phash: string | null }>(
+  type Look = { pos: number; id: string; phash: string | null };
+  const looks = database.prepare<Look>(
     'SELECT pos, id, phash FROM images WHERE pos > ? ORDER BY pos LIMIT ?',
   );
   const hasNoEnd = database.prepare(
@@ -102,11 +104,9 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       after ? recentBehind.all(after.lastAccess, after.id, limit, offset) : recent.all(limit, offset),
 
     async *looks() {
-      for (let last = Number.MIN_SAFE_INTEGER; ; ) {
-        const rows = looks.all(last, LOOKS);
+      const read = async (last?: Look) => looks.all(last?.pos ?? Number.MIN_SAFE_INTEGER, LOOKS);
+      for await (const rows of batches(LOOKS, read)) {
         yield rows.flatMap(({ id, phash }): [string, string][] => (phash === null ? [] : [[id, phash]]));
-        last = rows.at(-1)?.pos ?? last;
-        if (rows.length < LOOKS) return;
         await breathe();
       }
     },

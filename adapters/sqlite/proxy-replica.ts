@@ -1,22 +1,16 @@
-import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import type { ProxyReplica } from '../replicas.ts';
 import { type Copy, openCopy } from './copy.ts';
 import { createSqliteProxies } from './proxies.ts';
 import { createFiller, createImporter } from './proxy-rows.ts';
 
-/** A private copy of a pool whose records are in another store. */
-interface SqliteProxyReplica extends ProxyStore {
-  /** Applies records and removals in one transaction, keeping the IDs. */
-  apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
-  /**
-   * Must be called once, after the first records. Before it, nothing may be removed or queried, because applying then
-   * takes a third of the time: there are no indexes, counts are not maintained, all is one transaction, and a failure
-   * makes the replica useless.
-   */
-  complete(): Promise<void>;
-  close(): Promise<void>;
-}
+/**
+ * A private copy of a pool whose records are in another store. Before `complete`, nothing may be removed or queried, because applying then
+ * takes a third of the time: there are no indexes, counts are not maintained, all is one transaction, and a failure makes the replica
+ * useless.
+ */
+type SqliteProxyReplica = ProxyStore & ProxyReplica;
 
 /** Fills the counts, from an index that has the rows in groups. */
 const COUNT = `INSERT INTO proxy_counts

@@ -2,6 +2,7 @@ import { copyFile, link, open, realpath, rename, rm, stat } from 'node:fs/promis
 import { dirname } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement } from '../../src/runtime/runtime.ts';
+import type { Repaired } from '../adapter.ts';
 import { type Database, openDatabase } from './database.ts';
 import { translate } from './errors.ts';
 
@@ -17,7 +18,7 @@ export async function repairDatabase(
   openSqlite: Runtime['openSqlite'],
   name: string,
   now: Date,
-): Promise<Salvaged & { kept: string }> {
+): Promise<Repaired> {
   const path = await realpath(name).catch(() => null);
   if (path === null) throw new AppError('unavailable', inEnglish(`There is no database ${name}.`));
   const source = await openAlone(openSqlite, path);
@@ -122,13 +123,8 @@ type Table = (typeof TABLES)[number];
 type Key = string | number;
 type Row = Record<string, Key | null>;
 
-/** The readable contents of a damaged database. */
-interface Salvaged {
-  /** Rows by table. */
-  rows: Record<string, number>;
-  /** Tables of which some or all rows could not be read. */
-  torn: string[];
-}
+/** The readable contents of a damaged database, by table. */
+type Salvaged = Omit<Repaired, 'kept'>;
 
 /** Copies all readable rows of a damaged database to an empty one. */
 function salvage(source: SqliteDatabase, target: Database): Salvaged {

@@ -71,7 +71,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
-    /^adapters\/(server(s|-errors)|proxy-replica)\.ts$|^src\/(lib\/|findings\/finding\.ts$|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields)\.ts$|image\/records\/(searched|summary)\.ts$|codec\/format\.ts$|image\/albums\/(album|store)\.ts$|audit\/store\.ts$)/,
+    /^adapters\/(adapter|server(s|-errors)|replicas)\.ts$|^src\/(lib\/|findings\/finding\.ts$|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields)\.ts$|image\/records\/(searched|summary)\.ts$|codec\/format\.ts$|image\/albums\/(album|store)\.ts$|audit\/store\.ts$)/,
   ],
 ];
 

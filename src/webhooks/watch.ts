@@ -36,8 +36,8 @@ interface Trouble {
   key: string;
   began: EventType;
   ended: EventType;
-  /** Returns whether it exists; `null` if that is unknown. */
-  isOn(pool: PoolState, low: number): boolean | null;
+  /** Returns whether it exists; `null` if that is unknown. `was`: whether it did before. */
+  isOn(pool: PoolState, low: number, was: boolean): boolean | null;
   facts(pool: PoolState, low: number): object;
 }
 
@@ -46,7 +46,9 @@ const TROUBLES: readonly Trouble[] = [
     key: 'webhooks:pool-low',
     began: 'pool.low',
     ended: 'pool.recovered',
-    isOn: ({ alive, refreshed }, low) => refreshed && alive < low,
+    // A pool whose size is about the limit would send events without end.
+    isOn: ({ alive, refreshed }, low, was) =>
+      refreshed && alive < low + (was ? Math.ceil((low - 1) / 10) : 0),
     facts: ({ alive }, low) => ({ alive, threshold: low }),
   },
   {
@@ -109,7 +111,7 @@ export function watchPool(options: PoolWatchOptions): Repetition {
     const { lease, told } = watch;
     const pool = await look();
     for (const { key, began, ended, isOn, facts } of TROUBLES) {
-      const on = isOn(pool, low);
+      const on = isOn(pool, low, told.has(key));
       if (on === null || on === told.has(key) || lease.lost.aborted) continue;
       if (on) told.add(key);
       else told.delete(key);

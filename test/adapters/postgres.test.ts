@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { tmpdir } from 'node:os';
-import { openPostgres } from '../../adapters/postgres/connection.ts';
+import { type Ask, openPostgres } from '../../adapters/postgres/connection.ts';
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
@@ -105,4 +105,28 @@ test('a pool is followed while the previous version, which sets no marks, also w
 
 describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test.concurrent, tables);
+});
+
+test('what the pool has no room for is not looked for while all writes wait, and stays if it is found working', async () => {
+  const { connection, close } = await tables.take();
+  const watched =
+    (ask: Ask): Ask =>
+    (text, values) => {
+      expect(text).not.toContain('ORDER BY');
+      return ask(text, values);
+    };
+  const transaction: typeof connection.transaction = (repeat, work) =>
+    connection.transaction(repeat, (ask) => work(watched(ask)));
+  const open = () => openProxyReplica(bunRuntime, tmpdir());
+  const dead = drafts(20).map((one) => ({ ...one, status: 'dead' as const }));
+  const found = dead.map((one) => ({ ...one, status: 'alive' as const }));
+  const ask: typeof connection.ask = async (...how) => {
+    const rows = await connection.ask(...how);
+    if (how[1].includes('ORDER BY status')) await proxies.save(found.slice(0, 7));
+    return rows as never;
+  };
+  const proxies = createPostgresProxies({ ...connection, ask, transaction }, open, { batch: 3 });
+  await proxies.save(dead);
+  expect(await proxies.evict(0)).toBe(13);
+  await close();
 });

@@ -81,18 +81,38 @@ test('the size of an object is known although HEAD does not tell it', async () =
   expect(await blobs().stat('none')).toBeNull();
 });
 
-test('a server that ignores a range is not believed', async () => {
+test.each([
+  ['ignores a range', new Response(SMALL)],
+  [
+    'sends another range',
+    new Response(SMALL.subarray(0, 100), { status: 206, headers: { 'content-range': 'bytes 0-99/3000' } }),
+  ],
+  [
+    'sends less than the range',
+    new Response(SMALL.subarray(100, 150), {
+      status: 206,
+      headers: { 'content-range': 'bytes 100-149/3000' },
+    }),
+  ],
+])('a server that %s is not believed', async (_, other) => {
   change = (answer) => answer;
   await put('ranged', SMALL);
-  change = async (answer, { method, headers }) => {
-    if (method !== 'GET' || !headers.has('range')) return answer;
-    return new Response(SMALL, { headers: { etag: answer.headers.get('etag') ?? '' } });
+  change = (answer, { method, headers }) => (method === 'GET' && headers.has('range') ? other : answer);
+  await expect(read('ranged', { start: 100, end: 200 })).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test('a list that goes in circles ends', async () => {
+  change = async (answer) => {
+    const text = await answer.text();
+    const more = '<IsTruncated>true</IsTruncated><NextContinuationToken>one</NextContinuationToken>';
+    return new Response(text.replace(/<IsTruncated>.*?<\/IsTruncated>/, more), { headers: answer.headers });
   };
-  const error = await read('ranged', { start: 100, end: 200 }).then(
-    () => null,
-    (cause: unknown) => cause,
-  );
-  expect(error).toMatchObject({ code: 'unavailable' });
+  let pages = 0;
+  await expect(
+    (async () => {
+      for await (const _ of blobs().list()) if (++pages === 9) break;
+    })(),
+  ).rejects.toMatchObject({ code: 'unavailable' });
 });
 
 test('a file of several parts that is assembled slowly, or whose answer is lost, is stored', async () => {

@@ -2,11 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openRedis } from '../../adapters/redis/connection.ts';
+import { createRedisProxies } from '../../adapters/redis/proxies.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
+import { draft } from '../support/stores/records.ts';
 import { command, type Service, startRedis, until } from '../support/stores/services.ts';
 
 let redis: Service;
@@ -85,6 +90,29 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
     await server.stop();
   }
 }, 60_000);
+
+test('while Redis is at its limit of memory, proxies that it has are found dead, and new ones are refused', async () => {
+  const connection = await openRedis(redis.url);
+  const proxies = createRedisProxies(connection, () => openProxyReplica(bunRuntime, folder));
+  const fence = { name: 'recheck', token: 1 };
+  const [known, fresh] = [draft({ status: 'alive' }), draft({ ip: '192.0.2.2' })];
+  const dead = { ...known, status: 'dead', lastChecked: known.lastChecked + 1 } as const;
+  try {
+    const [saved] = await proxies.save([known], fence);
+    const records = connection.key('proxies', 'records');
+    await connection.call('safe', 'HSET', records, '99', '[5]');
+    await connection.call('safe', 'CONFIG', 'SET', 'maxmemory', '1');
+    await expect(proxies.reschedule(99, 7, fence)).rejects.toThrow();
+    expect(await connection.call('safe', 'HGET', records, '99')).toBe('[5]');
+    await proxies.save([dead], fence);
+    expect(await proxies.reschedule(saved?.id ?? 0, 7, fence)).toBe(true);
+    await expect(proxies.save([known, fresh])).rejects.toMatchObject({ code: 'storage_full' });
+    expect(await proxies.lookup([known, fresh])).toEqual([{ ...dead, nextCheck: 7, id: saved?.id ?? 0 }]);
+  } finally {
+    await connection.call('safe', 'CONFIG', 'SET', 'maxmemory', '0');
+    await connection.close();
+  }
+});
 
 test('a LIMITS_URL that cannot work stops the start, and one that does not answer is named by doctor, the log and /readyz', async () => {
   const invalid = await cli(['serve'], {

@@ -157,7 +157,10 @@ test('a server that is full or read-only refuses writes and leaves reads alone',
   for (const [begin = [], end = [], [code] = []] of turns) {
     await admin(...begin);
     await expectUnavailable(
-      [one.proxies.save([draft()]), one.images.insert(image({ id: crypto.randomUUID() }))],
+      [
+        one.proxies.save([draft({ ip: '192.0.2.99' })]),
+        one.images.insert(image({ id: crypto.randomUUID() })),
+      ],
       code,
     );
     await until(() =>

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { outdated } from '../../src/lib/locks.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
-import { keyOf } from '../../src/proxy/discovery/key.ts';
+import { createDiscovery } from '../../src/proxy/discovery/discovery.ts';
+import { createCrowd, keyOf } from '../../src/proxy/discovery/key.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createTrials } from '../../src/proxy/discovery/trials.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
@@ -77,7 +79,7 @@ describe('when lists have more than the pool holds', () => {
 
   test('all checks of an hour stay within the budget', async () => {
     const list = await openCrowded(5000, { checksPerHour: 1200 });
-    for (const url of list.slice(0, 100)) pool.network.working.add(url);
+    for (let index = 0; index < 5000; index += 50) pool.network.working.add(list[index] ?? '');
     pool.service.start();
     await hour();
     for (let later = 0; later < 2; later++) {
@@ -197,6 +199,39 @@ test('entries that no judge can decide take no checks from the proxies of the po
   await pool.clock.advance(HOUR / 3);
   expect(pool.network.asked.filter((url) => url.startsWith('http:')).length).toBeGreaterThan(1200 * 0.9);
   expect(pool.network.asked.filter((url) => url.startsWith('socks5:')).length).toBeGreaterThanOrEqual(300);
+});
+
+test('what a refresh has left is tried although another trial was too late for the one before', async () => {
+  pool = await createPool();
+  const { clock, network, state } = pool;
+  const pass = createPass(state, () => 0.5, clock.now());
+  const late = Promise.withResolvers<unknown>();
+  const tried: string[] = [];
+  const discovery = createDiscovery({
+    ...{ checker: network, clock, pass, log: () => {}, concurrency: 10, isLatest: async () => true },
+    budget: createCheckBudget(clock, 36_000),
+    async tryEntry({ ip }) {
+      tried.push(ip);
+      return { alive: true, saved: ip === 'early' ? late.promise : Promise.resolve() };
+    },
+  });
+  const stopping = new AbortController();
+  const running = discovery.run(stopping.signal);
+  const leave = (ip: string) => {
+    const entry = { key: 1, kind: 'http', ip, port: 80, source: 0, country: null, isNew: true } as const;
+    const queue = { next: () => (tried.includes(ip) ? null : entry), fresh: 1, again: 0, isWhole: false };
+    const right = { name: 'refresh', token: 1, lost: stopping.signal };
+    const context = { pass, isCrowded: false, isKnown: () => false, crowd: createCrowd(1), right };
+    discovery.resume({ jobId: '1', queue, again: 0, context });
+  };
+  leave('early');
+  await clock.advance(2000);
+  leave('later');
+  late.reject(outdated());
+  await clock.advance(3000);
+  stopping.abort();
+  await running;
+  expect(tried).toEqual(['early', 'later']);
 });
 
 describe('a pass', () => {
@@ -341,7 +376,7 @@ describe('an entry', () => {
     } as const;
     const key = keyOf('socks5', turn.ip, turn.port);
     network.working.add('socks5://192.0.2.1:80');
-    const context = { pass, isCrowded: false, isKnown: () => false, right };
+    const context = { pass, isCrowded: false, isKnown: () => false, crowd: createCrowd(1), right };
     const trial = await tryEntry({ ...turn, key }, context, new AbortController().signal);
     pass.reached(1);
     lease.abort();

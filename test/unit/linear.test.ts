@@ -153,6 +153,7 @@ const SEEDS = [
   '"',
   '\\',
   '\\"',
+  '\n\\"',
   '[',
   '{"a":',
   '[{',
@@ -192,7 +193,7 @@ const SEEDS = [
 /** Shapes that make careless readers start over again and again. */
 const shapesOf = (seed: string, length: number): string[] => {
   const run = seed.repeat(Math.ceil(length / seed.length)).slice(0, length);
-  return [run, `x:y${run}z`, `"${run}`, `1.2.3.4:80${run}!`];
+  return [run, `x:y${run}z`, `"${run}`, `1.2.3.4:80${run}!`, `["${run}"]`];
 };
 
 /** Below this, a ratio of times has no meaning. */

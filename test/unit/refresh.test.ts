@@ -307,12 +307,24 @@ describe('a refresh', () => {
   });
 });
 
+test('one server that answers on all its ports takes neither the pool nor the checks from others', async () => {
+  const wide = Array.from({ length: 4000 }, (_, index) => `socks5://203.0.113.7:${1000 + index}`);
+  const others = Array.from({ length: 100 }, (_, index) => `socks5://192.0.${index}.1:80`);
+  await open({ wide, others }, { maxPool: 200, checksPerHour: 1000, refreshOnStart: false });
+  for (const url of [...wide, ...others]) pool.network.working.add(url);
+  for (let times = 0; times < 2; times++) await pool.refresh();
+  const { items } = await pool.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 1000 });
+  const [own, rest] = ['203.0.113.', '192.0.'].map((start) => items.filter(({ ip }) => ip.startsWith(start)));
+  expect(own?.length).toBeLessThan(16 + pool.options.concurrency);
+  expect(rest?.length).toBe(100);
+});
+
 describe('a list of a million entries', () => {
   test('takes less than 300 MB', async () => {
     await open();
     Bun.gc(true);
     const before = process.memoryUsage().rss;
-    const candidates = createCandidates(createPass(pool.state, Math.random, 0), createLogins());
+    const candidates = createCandidates(createPass(pool.state, Math.random, 0), createLogins(), 1);
     for (let index = 0; index < 1_000_000; index++) {
       const ip = `${1 + (index % 200)}.${(index >> 4) & 255}.${(index >> 12) & 255}.7`;
       candidates.add(0, 'http', ip, 1 + (index % 60_000), { country: null, login: null });

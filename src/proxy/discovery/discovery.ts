@@ -95,9 +95,10 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
         }
       })
       .catch((error: unknown) => {
-        // Another copy has started a refresh, and continues from here.
-        if (error instanceof AppError && error.code === 'conflict') leftover = null;
-        else log('warn', 'trial not saved', { error });
+        // A later refresh has begun. One of another copy continues from here; one of this copy may have left more since.
+        if (!(error instanceof AppError && error.code === 'conflict'))
+          log('warn', 'trial not saved', { error });
+        else if (leftover?.context === context) leftover = null;
       })
       .finally(() => running.delete(task));
     running.add(task);

@@ -29,6 +29,23 @@ export function endpointOf(key: number): (Omit<Endpoint, 'protocol'> & { kind: K
   return { kind, ip, port: rest % PORTS };
 }
 
+/** Working proxies by IPv4 /24, so that one server which answers on all its ports does not fill the pool. */
+export interface Crowd {
+  add(key: number): void;
+  /** Reports whether the network of the key has as many working proxies as one may have. */
+  isFull(key: number): boolean;
+}
+
+export function createCrowd(most: number): Crowd {
+  const working = new Map<number, number>();
+  const networkOf = (key: number) => Math.floor(key / (KINDS.length * PORTS * 256));
+  const count = (key: number) => (key >= HASHED ? 0 : (working.get(networkOf(key)) ?? 0));
+  return {
+    add: (key) => void working.set(networkOf(key), count(key) + 1),
+    isFull: (key) => count(key) >= most,
+  };
+}
+
 /** Computes FNV-1a over two halves: 52 bits. */
 function hashOf(text: string): number {
   let low = 0x811c9dc5;

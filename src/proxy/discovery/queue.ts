@@ -14,7 +14,7 @@ export interface Queue {
   /** How many never tried entries are left, and how many that an earlier pass has tried. */
   readonly fresh: number;
   readonly again: number;
-  /** True if every listed entry is in this queue. */
+  /** True if every listed entry that may be tried is in this queue. */
   readonly isWhole: boolean;
 }
 
@@ -23,6 +23,8 @@ interface QueueOptions {
   again: Rows;
   /** Returns the expected share of working entries in a list. */
   yieldOf: (source: number) => number;
+  /** Returns false for an entry that is to be left out. */
+  mayTry: (key: number, source: number) => boolean;
   pass: Pick<Pass, 'placeOf' | 'reached'>;
   /** Maximum number of entries that can be tried until the next queue is made. */
   most: number;
@@ -46,7 +48,14 @@ interface Group {
  * Creates a queue: new entries first, those of lists with twice the expected yield before the others, and
  * within a group in the order of the pass.
  */
-export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOptions): Promise<Queue> {
+export async function createQueue({
+  fresh,
+  again,
+  yieldOf,
+  mayTry,
+  pass,
+  most,
+}: QueueOptions): Promise<Queue> {
   const promises = new Map<number, number>();
   function promiseAt(index: number): number {
     const source = fresh.sourceAt(index);
@@ -54,12 +63,17 @@ export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOp
     promises.set(source, known);
     return known;
   }
+  const mayTryAt = (rows: Rows, index: number) => mayTry(rows.keyAt(index), rows.sourceAt(index));
+  /** Number of entries that may be tried. */
+  let listed = 0;
   const sliceAt = (rows: Rows, index: number) => Math.floor(pass.placeOf(rows.keyAt(index)) * SLICES);
 
   async function group(rows: Rows, isNew: boolean, rankAt: (index: number) => number): Promise<Group[]> {
     const slicesOf = new Map<number, Uint32Array>();
     for (let index = 0; index < rows.size; index++) {
       if (index % STEP === STEP - 1) await breathe();
+      if (!mayTryAt(rows, index)) continue;
+      listed++;
       const slices = slicesOf.get(rankAt(index)) ?? new Uint32Array(SLICES);
       slicesOf.set(rankAt(index), slices);
       const slice = sliceAt(rows, index);
@@ -70,7 +84,7 @@ export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOp
       rows,
       isNew,
       slices,
-      belongs: (index) => rankAt(index) === rank,
+      belongs: (index) => rankAt(index) === rank && mayTryAt(rows, index),
     }));
   }
 
@@ -96,7 +110,7 @@ export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOp
       buckets.push({ rows: bucket, isNew, isLast });
     }
   }
-  const isWhole = chosen.fresh + chosen.again === fresh.size + again.size;
+  const isWhole = chosen.fresh + chosen.again === listed;
 
   function* walk(): Generator<Turn> {
     for (const { rows, isNew, isLast } of buckets) {
@@ -109,6 +123,8 @@ export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOp
         chosen[isNew ? 'fresh' : 'again']--;
         // All groups before are finished, so everything before this position was tried.
         if (isLast) pass.reached(at);
+        // More of its network work by now.
+        if (!mayTryAt(rows, index)) continue;
         yield { ...rows.entryAt(index), isNew };
       }
     }

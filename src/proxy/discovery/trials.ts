@@ -5,7 +5,7 @@ import type { Logins } from '../pool/logins.ts';
 import type { CheckResult, Endpoint, Protocol } from '../proxy.ts';
 import type { Recorder, WriteRight } from '../refresh/recorder.ts';
 import type { Source } from '../sources/source.ts';
-import type { Kind } from './key.ts';
+import type { Crowd, Kind } from './key.ts';
 import type { Pass } from './pass.ts';
 import type { Turn } from './queue.ts';
 import { NO_SOURCE } from './rows.ts';
@@ -34,6 +34,7 @@ export interface TrialsContext {
    */
   isCrowded: boolean;
   isKnown: (endpoint: Endpoint) => boolean;
+  crowd: Pick<Crowd, 'add'>;
   /** The refresh's right to write. What it leaves is written with it as well, until another refresh has begun. */
   right: WriteRight;
 }
@@ -68,7 +69,7 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
     return { endpoint: { protocol, ip, port, login }, source, country, result, forgettable };
   }
 
-  return async (turn, { pass, isCrowded, isKnown, right }, signal) => {
+  return async (turn, { pass, isCrowded, isKnown, crowd, right }, signal) => {
     const { key, kind, ip, port } = turn;
     const saved: Promise<unknown>[] = [];
     const works = new Set<Protocol>();
@@ -91,8 +92,10 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
       }
       const outcome = outcomeOf(turn, protocol, result, isCrowded);
       answered ||= result.verdict === 'alive' || HEARD.includes(result.error);
-      if (result.verdict === 'alive') works.add(protocol);
-      else if (outcome.forgettable) forgotten = true;
+      if (result.verdict === 'alive') {
+        works.add(protocol);
+        crowd.add(key);
+      } else if (outcome.forgettable) forgotten = true;
       saved.push(recorder.add({ ...outcome, right }));
       if (result.verdict === 'dead' && ['unreachable', 'refused_address'].includes(result.error)) break;
     }

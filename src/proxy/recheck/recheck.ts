@@ -1,24 +1,16 @@
-import type { Clock } from '../../lib/clock.ts';
 import type { Lease, Locks } from '../../lib/locks.ts';
-import type { Log } from '../../lib/logger.ts';
 import { elapsedSince } from '../../lib/stored-time.ts';
-import type { CheckBudget } from '../check/check-budget.ts';
-import type { Checker, JudgeState } from '../check/checker.ts';
+import type { JudgeState } from '../check/checker.ts';
 import type { ProxyRecord } from '../proxy.ts';
-import { type Recorder, rightOf } from '../refresh/recorder.ts';
+import { rightOf } from '../refresh/recorder.ts';
+import type { RoundOptions } from '../refresh/round.ts';
 import type { ProxyStore } from '../store.ts';
 import { CHECK_COST_MS, SOONEST_MS, waitMs } from './schedule.ts';
 
-interface RecheckOptions {
+interface RecheckOptions
+  extends Pick<RoundOptions, 'recorder' | 'checker' | 'clock' | 'log' | 'budget' | 'concurrency'> {
   store: Pick<ProxyStore, 'due' | 'reschedule' | 'sample'>;
-  recorder: Recorder;
-  checker: Pick<Checker, 'check' | 'probe' | 'judges'>;
   locks: Locks;
-  clock: Clock;
-  log: Log;
-  budget: CheckBudget;
-  /** Maximum number of checks at once. */
-  concurrency: number;
 }
 
 const LOCK = 'recheck';

@@ -1,9 +1,9 @@
-import { createSeen, type Kind, keyOf } from '../discovery/key.ts';
+import { type Crowd, createCrowd, createSeen, type Kind, keyOf } from '../discovery/key.ts';
 import type { Pass } from '../discovery/pass.ts';
 import { createRows, type Rows } from '../discovery/rows.ts';
 import type { Login } from '../login.ts';
 import { createOtherLogins, type Logins } from '../pool/logins.ts';
-import { type Dialled, type Endpoint, PROTOCOLS } from '../proxy.ts';
+import { type Dialled, type Endpoint, PROTOCOLS, type ProxyRecord } from '../proxy.ts';
 
 /** A proxy of the pool. */
 export type Known = Dialled & { lastChecked: number };
@@ -14,7 +14,7 @@ export type Rank = 'good' | 'due' | 'dead' | 'none';
 /** The candidates of one refresh: proxies of the pool and other listed entries, each endpoint once. */
 export interface Candidates {
   /** Adds a proxy of the pool, which is then not new in any list. `rank` decides whether and when it is checked. */
-  addKnown(proxy: Known, rank: Rank): void;
+  addKnown(proxy: Known & Pick<ProxyRecord, 'status'>, rank: Rank): void;
   /**
    * Adds an entry of a list. Returns true if it is new: not in the pool, in this pass or the one before, or
    * in another list of this refresh.
@@ -24,6 +24,8 @@ export interface Candidates {
   known(rank: Rank): readonly Known[];
   /** Returns the proxies of the pool for which a list gives another login. */
   changed(): readonly (Endpoint & { login: Login })[];
+  /** The working ones of the pool. */
+  readonly crowd: Crowd;
   /** Number of proxies of the pool that were added. */
   readonly pool: number;
   /** Listed entries that were never tried. */
@@ -41,7 +43,15 @@ interface Said {
 /** More than all public lists have together. Entries beyond it wait for a later refresh. */
 const MOST = 3_000_000;
 
-export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logins: Logins): Candidates {
+/** What one network may have of a pool that cannot hold all that is listed: a share, but at most about one for each of its addresses. */
+const NETWORK = { share: 1 / 100, least: 16, most: 256 } as const;
+
+export function createCandidates(
+  pass: Pick<Pass, 'noveltyOf' | 'placeOf'>,
+  logins: Logins,
+  maxPool: number,
+): Candidates {
+  const crowd = createCrowd(Math.min(NETWORK.most, Math.max(NETWORK.least, maxPool * NETWORK.share)));
   const seen = createSeen();
   const named = createSeen();
   /** Logins in the pool, by key. */
@@ -72,10 +82,11 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
   }
 
   return {
-    addKnown({ protocol, ip, port, login = null, lastChecked }, rank) {
+    addKnown({ protocol, ip, port, login = null, lastChecked, status }, rank) {
       pool++;
       const key = keyOf(protocol, ip, port);
       seen.add(key);
+      if (status === 'alive') crowd.add(key);
       if (login !== null) stored.set(key, login);
       if (rank !== 'none') ranked[rank].push({ protocol, ip, port, login, lastChecked });
     },
@@ -95,6 +106,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
     isKnown: ({ protocol, ip, port }) => seen.has(keyOf(protocol, ip, port)),
     known: (rank) => ranked[rank],
     changed: () => [...changed.values()],
+    crowd,
     get pool() {
       return pool;
     },

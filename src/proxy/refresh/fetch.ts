@@ -28,7 +28,7 @@ interface Reading {
 export async function fetchLists(options: RoundOptions, round: Round): Promise<Candidates> {
   const { store, recorder, readSource, sources, clock, random, log, pass, logins, checker } = options;
   const { job, book, scope, signal } = round;
-  const candidates = createCandidates(pass, logins);
+  const candidates = createCandidates(pass, logins, options.maxPool);
   const now = clock.now();
   for await (const batch of store.stream({})) {
     for (const record of batch) candidates.addKnown(record, rankOf(record, now, scope));

@@ -68,15 +68,6 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Addresses that must not be dialled never enter the pool, however they got here. */
-function isRefused(result: CheckResult): boolean {
-  return result.verdict === 'dead' && result.error === 'refused_address';
-}
-
-function isForgotten({ result, forgettable }: Outcome): boolean {
-  return forgettable === true && result.verdict === 'dead';
-}
-
 export function createRecorder({ store, clock, random, countryOf, checkCostMs }: RecorderOptions): Recorder {
   const queue: Waiting[] = [];
   let unsaved = 0;
@@ -147,8 +138,11 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
 
   /** Returns the record after a check that ended at `at`. */
   function after(outcome: Outcome, at: number, record: ProxyRecord | null): ProxyDraft | null {
-    if (!record && (isRefused(outcome.result) || isForgotten(outcome))) return null;
-    const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);
+    const { result, forgettable = false } = outcome;
+    // Addresses that must not be dialled never enter the pool, however they got here.
+    if (!record && result.verdict === 'dead' && (forgettable || result.error === 'refused_address'))
+      return null;
+    const draft = observe({ ...outcome, record }, result, at, countryOf);
     if (draft) draft.nextCheck = nextCheckAt(draft, checkCostMs(), random());
     return draft;
   }

@@ -21,6 +21,7 @@ export interface RoundOptions {
   readSource: ReadSource;
   sources: readonly Source[];
   clock: Clock;
+  /** 0 to 1. */
   random: () => number;
   log: Log;
   budget: CheckBudget;
@@ -31,7 +32,7 @@ export interface RoundOptions {
   /** Time between refreshes. */
   refreshIntervalMs: number;
   /** How long a refresh may start checks. */
-  budgetMs: number;
+  refreshBudgetMs: number;
   /** Maximum number of checks at once. */
   concurrency: number;
   deadRetentionMs: number;

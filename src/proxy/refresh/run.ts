@@ -138,10 +138,12 @@ async function goThroughStages(options: RoundOptions, round: Round, inStage: InS
   noteYields(options, round);
   const candidates = await inStage(job, 'fetch', () => fetchLists(options, round));
   await book.save();
+  const isCrowded = candidates.pool + pass.tried + candidates.fresh.size + candidates.again.size > maxPool;
   const queue = await createQueue({
     fresh: candidates.fresh,
     again: candidates.again,
     yieldOf: (source) => (source === NO_SOURCE ? LIKELY : book.promiseOf(sources[source]?.name ?? '')),
+    mayTry: (key, source) => !isCrowded || sources[source]?.logins === true || !candidates.crowd.isFull(key),
     pass,
     // The next reading may take a while, and an hour may have some checks to spare.
     most: Math.ceil((1.2 * budget.perHour * refreshIntervalMs) / HOUR_MS) + LEAST_QUEUE,
@@ -149,8 +151,9 @@ async function goThroughStages(options: RoundOptions, round: Round, inStage: InS
   const context: TrialsContext = {
     pass,
     right: round.right,
-    isCrowded: candidates.pool + pass.tried + candidates.fresh.size + candidates.again.size > maxPool,
+    isCrowded,
     isKnown: candidates.isKnown,
+    crowd: candidates.crowd,
   };
   try {
     await inStage(job, 'verify', () => verify(options, round, { candidates, queue, context }));

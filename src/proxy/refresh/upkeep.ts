@@ -1,7 +1,4 @@
-import type { Clock } from '../../lib/clock.ts';
 import type { Locks } from '../../lib/locks.ts';
-import type { Log } from '../../lib/logger.ts';
-import type { StateStore } from '../../lib/state.ts';
 import { createCheckBudget } from '../check/check-budget.ts';
 import type { Checker } from '../check/checker.ts';
 import { createFleetBudget } from '../check/fleet-budget.ts';
@@ -10,38 +7,32 @@ import { createPass } from '../discovery/pass.ts';
 import { createTrials } from '../discovery/trials.ts';
 import { createLogins } from '../pool/logins.ts';
 import { runRechecks } from '../recheck/recheck.ts';
-import type { ReadSource } from '../sources/read.ts';
-import type { Source } from '../sources/source.ts';
 import type { ProxyStore } from '../store.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { createRefresh, type Refresh } from './refresh.ts';
-import type { RefreshObserver } from './run.ts';
+import type { RunOptions } from './run.ts';
 
-export interface UpkeepOptions {
+/** What a refresh takes as it is. */
+type Passed =
+  | 'state'
+  | 'readSource'
+  | 'sources'
+  | 'clock'
+  | 'random'
+  | 'log'
+  | 'refreshIntervalMs'
+  | 'refreshBudgetMs';
+
+export interface UpkeepOptions
+  extends Pick<RunOptions, Passed | 'concurrency' | 'deadRetentionMs' | 'maxPool' | 'observers'> {
   store: ProxyStore;
-  state: StateStore;
   locks: Locks;
   checker: Checker;
-  readSource: ReadSource;
-  sources: readonly Source[];
   /** Returns two upper-case letters, `ZZ` if unknown. */
   countryOf: (address: string) => string;
-  clock: Clock;
-  /** 0 to 1. */
-  random: () => number;
-  log: Log;
-  /** Time between refreshes. */
-  refreshIntervalMs: number;
-  /** How long one refresh may check. */
-  refreshBudgetMs: number;
-  /** Maximum number of checks at once. */
-  concurrency: number;
   /** Total number of checks an hour. Default: 100,000. */
   checksPerHour?: number | undefined;
-  deadRetentionMs: number;
-  maxPool: number;
-  observers?: readonly RefreshObserver[] | undefined;
 }
 
 /** Keeps the pool accurate with refreshes, rechecks and discovery, within one budget. */
@@ -75,7 +66,6 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   const refresh = createRefresh({
     ...options,
     ...{ recorder, progress, budget, pass, logins, discovery, tryEntry, newId },
-    budgetMs: options.refreshBudgetMs,
   });
 
   return {

@@ -30,7 +30,8 @@ interface Work {
  * @throws {RefreshFault} `judge_down` as soon as no judge answers. Earlier outcomes count.
  */
 export async function verify(options: RoundOptions, round: Round, work: Work): Promise<void> {
-  const { recorder, checker, clock, budget, discovery, tryEntry, logins, budgetMs, concurrency } = options;
+  const { recorder, checker, clock, budget, discovery, tryEntry, logins, refreshBudgetMs, concurrency } =
+    options;
   const { job, scope, right, signal } = round;
   const { candidates, queue, context } = work;
   const now = clock.now();
@@ -67,7 +68,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
 
   function* affordable(): Generator<Task> {
     const drawn = tasks();
-    while (job.judge !== 'down' && elapsedSince(now, clock.now()) < budgetMs) {
+    while (job.judge !== 'down' && elapsedSince(now, clock.now()) < refreshBudgetMs) {
       const { done, value } = drawn.next();
       if (done) return;
       started++;

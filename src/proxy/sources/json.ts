@@ -9,8 +9,6 @@ const LONGEST_ELEMENT = 1_000_000;
 const DEEPEST = 32;
 /** A string that is an entry is much shorter. */
 const LONGEST_STRING = 1_000;
-/** Each piece reads a string that has not ended again from its beginning, which must not happen for every packet. */
-const PIECE_LENGTH = 16_384;
 const FIELD = /"protocols?"\s*:\s*$/i;
 
 /**
@@ -20,23 +18,6 @@ const FIELD = /"protocols?"\s*:\s*$/i;
  * `JSON.parse` (about 300 ms). Strings directly inside an array are entries as well.
  */
 export function createJsonParser(sink: CandidateSink): Parser {
-  const parser = createElementParser(sink);
-  let waiting = '';
-  return {
-    push(piece) {
-      waiting += piece;
-      if (waiting.length < PIECE_LENGTH) return;
-      parser.push(waiting);
-      waiting = '';
-    },
-    end() {
-      parser.push(waiting);
-      parser.end();
-    },
-  };
-}
-
-function createElementParser(sink: CandidateSink): Parser {
   /** Text from the start of the current object, and how far it was scanned. */
   let text = '';
   let at = 0;
@@ -109,16 +90,13 @@ function createElementParser(sink: CandidateSink): Parser {
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
       if (code === 34) {
-        const end = endOfString(text, at);
-        const lineBreak = end < 0 ? -1 : text.slice(at, end).indexOf('\n');
+        const end = endInLine(text, at);
         if (end < 0) return;
-        if (lineBreak >= 0) {
+        if (text.charCodeAt(end) === 34) onString(at, end);
+        else {
           if (element >= 0 || top >= 0) sink.reject();
           forget();
-          at += lineBreak;
-          continue;
         }
-        onString(at, end);
         at = end;
       } else if (code === 123 || code === 91) onOpen(code === 123 ? '{' : '[', at);
       else if (code === 125 || code === 93) onClose(at);
@@ -150,6 +128,19 @@ function createElementParser(sink: CandidateSink): Parser {
       at = 0;
     },
   };
+}
+
+/**
+ * Returns where the string that begins at `from` ends, or the line in which it does not; -1 if the text ends before. To look for its end
+ * in later lines would take quadratic time.
+ */
+function endInLine(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 34 || code === 10) return at;
+    if (code === 92 && text.charCodeAt(at + 1) !== 10) at++;
+  }
+  return -1;
 }
 
 /** Takes what one object describes: a proxy, or a page of HTML that lists several. */

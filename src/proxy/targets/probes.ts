@@ -7,14 +7,14 @@ import type { AskThrough, NamedTarget } from './ask.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
 import type { Sites } from './sites.ts';
 
-interface ProbesOptions {
+export interface ProbesOptions {
   named: readonly NamedTarget[];
   store: Pick<ProxyStore, 'find'>;
   state: Pick<StateStore, 'get' | 'set'>;
   locks: Locks;
   sites: Pick<Sites, 'observe'>;
   ask: AskThrough;
-  /** Returns false while failures mean nothing, for example because our own network is down. */
+  /** Returns false while failures mean nothing, because our own network, or what monitors it, is down. */
   mayAsk: () => boolean;
   /** Ms since 1970. */
   now: () => number;

@@ -82,10 +82,6 @@ function targetView({ named, site, facts }: TargetFacts): Static<typeof targetSc
     url: named?.url ?? null,
     proxies: pairs.length,
     working: pairs.filter(({ good, bad }) => good > bad).length,
-    success: facts ? Math.round(shareOf(facts) * 1000) / 1000 : null,
+    success: facts ? Math.round((facts.good / (facts.good + facts.bad)) * 1000) / 1000 : null,
   };
-}
-
-function shareOf({ good, bad }: { good: number; bad: number }): number {
-  return good / (good + bad);
 }

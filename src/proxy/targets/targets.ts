@@ -1,29 +1,21 @@
 import { inEnglish, invalidParameter } from '../../errors.ts';
-import type { Locks } from '../../lib/locks.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { createExitFilter } from '../pool/export.ts';
 import type { Endpoint, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
-import { type AskThrough, type NamedTarget, sitesByName } from './ask.ts';
-import { createProbes, PROBE_GAP_MS } from './probes.ts';
+import { type NamedTarget, sitesByName } from './ask.ts';
+import { createProbes, PROBE_GAP_MS, type ProbesOptions } from './probes.ts';
 import { rankFor } from './ranking.ts';
 import { createSharedSites } from './shared-sites.ts';
 import { proxyKeyOf, siteOf, siteOfTarget } from './site.ts';
 import type { SiteFacts } from './sites.ts';
 import { accountOf, type Testimony, type Witness } from './testimony.ts';
 
-interface TargetsOptions {
+interface TargetsOptions extends Omit<ProbesOptions, 'sites'> {
   testimony: Testimony;
-  named: readonly NamedTarget[];
   store: Pick<ProxyStore, 'find' | 'lookup' | 'stream'>;
   state: Pick<StateStore, 'get' | 'set' | 'setFenced'>;
-  locks: Locks;
-  ask: AskThrough;
-  /** Returns false while our own network, or what monitors it, is down. */
-  mayAsk: () => boolean;
-  /** Ms since 1970. */
-  now: () => number;
   onError: (error: unknown) => void;
 }
 

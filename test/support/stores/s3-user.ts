@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, PutBucketPolicyCommand } from '@aws-sdk/client-s3';
-import { createClient, type S3Credentials } from '../../../adapters/s3/client.ts';
+import type { Credentials } from '../../../adapters/adapter.ts';
+import { createClient } from '../../../adapters/s3/client.ts';
 import { parseS3Url } from '../../../adapters/s3/url.ts';
 import { find, S3_CREDENTIALS } from './services.ts';
 
@@ -26,7 +27,7 @@ export async function createBucket(url: string): Promise<void> {
 export async function createS3User(
   server: { url: string; endpoint: string },
   policy: Policy,
-): Promise<S3Credentials> {
+): Promise<Credentials> {
   const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
   const user = {
     accessKeyId: `user-${randomBytes(6).toString('hex')}`,

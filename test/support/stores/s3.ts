@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Credentials } from '../../../adapters/adapter.ts';
 import { createS3Blobs } from '../../../adapters/s3/blobs.ts';
-import type { S3Credentials } from '../../../adapters/s3/client.ts';
 import { blobStoreConformance } from '../../conformance/blob-store.ts';
 import type { Test } from '../runner.ts';
 
@@ -14,7 +14,7 @@ export function withFolderOfItsOwn(url: string): string {
 /** The suite for S3, each test in a folder of its own. */
 export function s3Conformance(
   test: Test,
-  server: () => Promise<{ url: string; credentials: S3Credentials }>,
+  server: () => Promise<{ url: string; credentials: Credentials }>,
 ): void {
   blobStoreConformance(test, async () => {
     const { url, credentials } = await server();

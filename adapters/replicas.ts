@@ -1,3 +1,5 @@
+import type { ImageRecord } from '../src/image/image.ts';
+import type { ImageStore } from '../src/image/store.ts';
 import type { ProxyRecord } from '../src/proxy/proxy.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
 
@@ -10,6 +12,13 @@ export interface ProxyReplica extends Reads {
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
   /** Prepares a new, filled replica for queries and removals. */
   complete(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A copy of the public images within the process, which answers searches. */
+export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+  /** Applies images and removals at once. The same change may arrive twice. */
+  apply(images: readonly ImageRecord[], removed: readonly string[]): void;
   close(): Promise<void>;
 }
 
