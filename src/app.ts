@@ -179,8 +179,9 @@ function createPlanner(options: AppOptions, rights: Rights, router: Router): (ro
       !reading && gates.refuseForeignPages,
       !found && gates.refuseUnknown,
       rights.recognise,
-      !reading && !route.evenBlocked && gates.refuseBlocked,
+      // First, so that wrong tokens are counted.
       rights.guardOf(route),
+      !reading && !route.evenBlocked && gates.refuseBlocked,
       dispatch,
     ].filter((step) => typeof step === 'function');
     return { route, steps, count: meter?.(route) ?? null };

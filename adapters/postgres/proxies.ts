@@ -169,7 +169,13 @@ export function createProxyRemoval(
     async evict(keep, fence) {
       const worst = `ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
         LIMIT greatest(0, (SELECT count(*) FROM ${proxies}) - $1::bigint)`;
-      return remove(await find(worst, keep), 'true', [], fence);
+      const [seen] = await ask<{ version: number | null }>(
+        'safe',
+        `SELECT max(version) AS version FROM ${proxies}`,
+        [],
+      );
+      // What is checked meanwhile may be among the best now.
+      return remove(await find(worst, keep), 'version <= $2', [seen?.version ?? 0], fence);
     },
   };
 }

@@ -53,8 +53,9 @@ return ids`);
 export const RESCHEDULE = script(`${LOG}${DECODE}${FENCE}
 local proxy = redis.call('HGET', KEYS[1], ARGV[3])
 if not proxy or not decode(proxy) then return 0 end
+local later = '[' .. ARGV[4] .. string.match(proxy, ',.*')
 redis.call('HDEL', KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[3], '[' .. ARGV[4] .. string.match(proxy, ',.*'))
+redis.call('HSET', KEYS[1], ARGV[3], later)
 log(KEYS[4], {ARGV[3]})
 return 1`);
 

@@ -62,11 +62,12 @@ export function createS3Blobs(
     const body = answer.Body as unknown;
     const stream = body instanceof ReadableStream ? body : new Blob([]).stream();
     // Something in between may have removed the length, or ignored the range.
-    const said = answer.ContentRange === undefined ? null : /^bytes (\d+)-(\d+)\//.exec(answer.ContentRange);
-    const ranged = said ? Number(said[2]) + 1 - Number(said[1]) : undefined;
+    const said = /^bytes (\d+)-(\d+)\/(\d+)/.exec(answer.ContentRange ?? '');
+    const [first, last, total] = said?.slice(1).map(Number) ?? [];
+    const ranged = said ? Number(last) + 1 - Number(first) : undefined;
     const size = answer.ContentLength ?? ranged ?? (await infoOf(key))?.size;
     if (size === undefined) return null;
-    if (!whole && Number(said?.[1]) !== start) {
+    if (!whole && (first !== start || Number(last) + 1 !== Math.min(end ?? Infinity, Number(total)))) {
       stream.cancel().catch(() => {});
       throw translate(new Error('the S3 server ignored the range'));
     }

@@ -36,19 +36,24 @@ export function createPlacer(
   const next = database.prepare<Row>('SELECT pos FROM images WHERE pos > ? ORDER BY pos LIMIT 1');
   const previous = database.prepare<Row>('SELECT pos FROM images WHERE pos < ? ORDER BY pos DESC LIMIT 1');
 
-  /** Moves the run of neighbours from `first` up by half of the gap after it, which is larger the more of them there are. */
+  /**
+   * Moves the fewest neighbours from `first` up that have room for all before the next one, and leaves most of it below them. The more
+   * they are, the more room each must have, but less than between pictures in order: otherwise one upload would move the whole list.
+   */
   function makeRoom(first: number): number {
-    const run = [first];
-    let free = 0;
-    for (let last = first; ; ) {
-      const after = next.get(last);
-      free = after ? after.pos - last - 1 : WIDE;
-      if (!after || free >= run.length) break;
-      last = after.pos;
+    const run: number[] = [];
+    let end = first;
+    for (let last = first; run.length === 0 || end - first < 2 * run.length ** 1.13; last = end) {
       run.push(last);
+      end = next.get(last)?.pos ?? last + WIDE;
     }
-    const shift = Math.ceil(free / 2);
-    for (const pos of run.reverse()) move(pos, pos + shift);
+    const free = end - first - run.length;
+    const shift = Math.ceil(free * 0.75);
+    const spread = (free - shift) / run.length;
+    for (const [place, pos] of [...run.entries()].reverse()) {
+      const to = first + shift + place + Math.floor(place * spread);
+      if (to !== pos) move(pos, to);
+    }
     return first + shift;
   }
 

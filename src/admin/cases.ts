@@ -120,7 +120,7 @@ export function createCases(options: CasesOptions): Cases {
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
         one.receipts.push(sha256(secret));
-        const all = new Set([...(one.pictures ?? []), ...pictures]);
+        const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
         if (one.reports.length < MOST_TEXTS)
           one.reports.push({ ...report, text: cutText(report.text, MAX_TEXT) });

@@ -47,7 +47,8 @@ const TROUBLES: readonly Trouble[] = [
     began: 'pool.low',
     ended: 'pool.recovered',
     // A pool whose size is about the limit would send events without end.
-    isOn: ({ alive, refreshed }, low, was) => refreshed && alive < (was ? Math.floor(low * 1.1) : low),
+    isOn: ({ alive, refreshed }, low, was) =>
+      refreshed && alive < low + (was ? Math.ceil((low - 1) / 10) : 0),
     facts: ({ alive }, low) => ({ alive, threshold: low }),
   },
   {

@@ -107,7 +107,7 @@ describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test.concurrent, tables);
 });
 
-test('what the pool has no room for is not looked for while all writes wait', async () => {
+test('what the pool has no room for is not looked for while all writes wait, and stays if it is found working', async () => {
   const { connection, close } = await tables.take();
   const watched =
     (ask: Ask): Ask =>
@@ -118,8 +118,15 @@ test('what the pool has no room for is not looked for while all writes wait', as
   const transaction: typeof connection.transaction = (repeat, work) =>
     connection.transaction(repeat, (ask) => work(watched(ask)));
   const open = () => openProxyReplica(bunRuntime, tmpdir());
-  const proxies = createPostgresProxies({ ...connection, transaction }, open, { batch: 3 });
-  await proxies.save(drafts(20));
-  expect(await proxies.evict(4)).toBe(16);
+  const dead = drafts(20).map((one) => ({ ...one, status: 'dead' as const }));
+  const found = dead.map((one) => ({ ...one, status: 'alive' as const }));
+  const ask: typeof connection.ask = async (...how) => {
+    const rows = await connection.ask(...how);
+    if (how[1].includes('ORDER BY status')) await proxies.save(found.slice(0, 7));
+    return rows as never;
+  };
+  const proxies = createPostgresProxies({ ...connection, ask, transaction }, open, { batch: 3 });
+  await proxies.save(dead);
+  expect(await proxies.evict(0)).toBe(13);
   await close();
 });

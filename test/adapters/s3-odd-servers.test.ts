@@ -87,6 +87,13 @@ test.each([
     'sends another range',
     new Response(SMALL.subarray(0, 100), { status: 206, headers: { 'content-range': 'bytes 0-99/3000' } }),
   ],
+  [
+    'sends less than the range',
+    new Response(SMALL.subarray(100, 150), {
+      status: 206,
+      headers: { 'content-range': 'bytes 100-149/3000' },
+    }),
+  ],
 ])('a server that %s is not believed', async (_, other) => {
   change = (answer) => answer;
   await put('ranged', SMALL);

@@ -195,10 +195,12 @@ describe('an invitation', () => {
     expect(await usedOf(album)).toEqual([]);
   });
 
-  test('is good again after the clock was ahead for a while, in which another was made', async () => {
+  test('is good again after the clock was ahead for a while, in which another was made, unless it was revoked', async () => {
     const album = await makeAlbum();
-    const link = await invited(album);
+    const [link, revoked] = [await invited(album), await invited(album)];
+    const path = `/api/albums/${album.id}/invites/${revoked.id}`;
     host.clock.ms += 30 * DAY_MS;
+    expect((await host.send(path, { method: 'DELETE', headers: withToken(album) })).status).toBe(200);
     const later = await invited(album);
     expect([(await add(link)).status, await usedOf(album)]).toEqual([403, [0]]);
     host.clock.ms -= 30 * DAY_MS;
@@ -224,6 +226,10 @@ describe('an invitation', () => {
     expect((await invite({ ...album, token: 'A'.repeat(32) })).status).toBe(403);
     for (let number = 0; number < 20; number++) await invited(album);
     expect((await invite(album)).status).toBe(409);
+    host.clock.ms += 30 * DAY_MS;
+    const last = await invited(album);
+    host.clock.ms -= 30 * DAY_MS;
+    expect([(await add(last)).status, (await usedOf(album)).length]).toEqual([201, 20]);
   });
 
   test('brings pictures that the guest deletes with his token, and the album with its own, but no others', async () => {

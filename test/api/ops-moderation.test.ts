@@ -146,14 +146,26 @@ describe('a blocked network', () => {
     const browser = adminBrowser(server);
     await browser.login(ADMIN_TOKEN);
     const form = await browser.form();
+    const { id } = await json(await server.upload());
     await block({ network: '0.0.0.0/0' });
     const act = () => browser.post('/admin/tokens', { form, name: 'other', role: 'upload' });
     expect([(await act()).status, (await browser.login(token)).status]).toEqual([200, 303]);
     const headers = { authorization: `Bearer ${token}` };
     const hash = 'a'.repeat(64);
     expect((await server.post('/api/admin/blocks', { hash }, headers)).status).toBe(200);
+    const body = new URLSearchParams({ token: 'x', delete: '' });
+    for (const [by, status] of [
+      [{}, 403],
+      [headers, 200],
+    ] as const)
+      expect((await server.send(`/i/${id}.webp`, { method: 'POST', body, headers: by })).status).toBe(status);
     expect((await unblock(`hash=${hash}`)).status).toBe(200);
     expect((await server.upload()).status).toBe(403);
+    const guess = { authorization: 'Bearer wrong', 'x-forwarded-for': '198.51.100.9' };
+    const guesses = await Promise.all(
+      Array.from({ length: 11 }, () => server.post('/api/admin/blocks', { hash }, guess)),
+    );
+    expect(guesses.map(({ status }) => status).sort()).toEqual([...Array(10).fill(401), 429]);
     expect((await unblock('network=0.0.0.0/0')).status).toBe(200);
   });
 

@@ -227,6 +227,14 @@ test('a report that comes while its case is being decided is a case of its own, 
   expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
 });
 
+test('a case names at most 1,000 pictures, first of all those of the last report', async () => {
+  const cases = await casesWith(() => ({}));
+  const fillers = Array.from({ length: 1000 }, (_, number) => String(number));
+  for (const pictures of [fillers, ['last', '7']]) await cases.report(SUBJECT, one, '192.0.2.1', pictures);
+  const [{ pictures = [] } = {}] = await cases.list();
+  expect([pictures.length, ...pictures.slice(0, 3)]).toEqual([1000, 'last', '7', '0']);
+});
+
 test('a decision is found behind many later acts on the same picture', async () => {
   let later: (act: Act) => Promise<void> = async () => {};
   const cases = await casesWith(({ audit }) => {
@@ -278,9 +286,9 @@ test('a picture that stays is told so, and can be reported again', async () => {
 test.each([
   ['and removed with its pictures', '', []],
   ['and loses also what its owner has taken out', '/images/0', [0]],
-  ['and its pictures are removed though its owner has deleted it', '?', [0, 1]],
+  ['and its pictures are removed though its owner has deleted it', '?', [0, 1, 2]],
 ] as const)('an album is reported, %s', async (_what, path, taken) => {
-  const images = [await upload(), await upload()];
+  const images = [await upload(), await upload(), await upload()];
   const made = await server.post('/api/albums', {
     title: 'Quay',
     images: images.map(({ id, delete_token }) => ({ id, delete_token })),
@@ -291,7 +299,15 @@ test.each([
   if (at) {
     const headers = { 'x-album-token': token };
     expect((await server.send(`/api/albums/${id}${at}`, { method: 'DELETE', headers })).status).toBe(200);
+    // Perhaps by its owner, whom this does not help.
+    await report({ album: id, reason: 'spam' }, '192.0.2.41');
   }
+  const [, , { id: gone, delete_token } = { id: '', delete_token: '' }] = images;
+  await server.send(`/api/delete/${gone}?token=${delete_token}`, { method: 'DELETE' });
+  const listed = await server.send('/api/admin/reports', { headers: ADMIN });
+  expect((await listed.json()) as object).toMatchObject({
+    cases: [{ images: expect.arrayContaining(images.map(({ id }) => id)) }],
+  });
   const { page, decide } = await moderator();
   const shown = await page();
   for (const [index, image] of images.entries())

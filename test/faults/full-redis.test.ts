@@ -99,7 +99,11 @@ test('while Redis is at its limit of memory, proxies that it has are found dead,
   const dead = { ...known, status: 'dead', lastChecked: known.lastChecked + 1 } as const;
   try {
     const [saved] = await proxies.save([known], fence);
+    const records = connection.key('proxies', 'records');
+    await connection.call('safe', 'HSET', records, '99', '[5]');
     await connection.call('safe', 'CONFIG', 'SET', 'maxmemory', '1');
+    await expect(proxies.reschedule(99, 7, fence)).rejects.toThrow();
+    expect(await connection.call('safe', 'HGET', records, '99')).toBe('[5]');
     await proxies.save([dead], fence);
     expect(await proxies.reschedule(saved?.id ?? 0, 7, fence)).toBe(true);
     await expect(proxies.save([known, fresh])).rejects.toMatchObject({ code: 'storage_full' });

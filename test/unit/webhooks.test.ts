@@ -188,7 +188,7 @@ describe('watching the pool', () => {
   afterEach(() => values.clear());
 
   /** What is told of a pool that was like this, one look after the other. */
-  async function told(pools: Partial<PoolState>[], delivers = true): Promise<string[]> {
+  async function told(pools: Partial<PoolState>[], delivers = true, low = 10): Promise<string[]> {
     const sent: string[] = [];
     const { promise: seen, resolve } = Promise.withResolvers<void>();
     const looks = pools.map((pool) => ({ ...well, ...pool }));
@@ -198,7 +198,7 @@ describe('watching the pool', () => {
         get: async (key) => values.get(key) ?? null,
         setFenced: async (key, value) => values.set(key, value).size > 0,
       },
-      low: 10,
+      low,
       log: () => {},
       everyMs: 1,
       async look() {
@@ -225,6 +225,9 @@ describe('watching the pool', () => {
       'judge.down',
       'judge.up',
     ]);
+    const few = [4, 5, 4, 5, 6, 5].map((count) => ({ alive: count }));
+    values.clear();
+    expect(await told(few, true, 5)).toEqual(['pool.low', 'pool.recovered']);
   });
 
   test('reports nothing about a pool that was never filled, or judges that were never asked', async () => {

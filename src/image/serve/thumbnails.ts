@@ -16,10 +16,10 @@ import type { Quota } from '../upload/quota.ts';
 import { writeTemporary } from '../upload/temporary-file.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
-/** Why a version cannot be made for any viewer. A store that is full takes some files, but not this one. */
-const LASTING: ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout', 'storage_full'];
-/** How long such a version is not tried again: each try may cost a viewer 30 s of computing time. */
-const RETRY_MS = 3_600_000;
+/** Why a version cannot be made for any viewer. */
+const LASTING: ErrorCode[] = ['undecodable_image', 'image_limit', 'conversion_timeout'];
+/** How long such a version is not tried again: each try may cost a viewer 30 s of computing time, but a busy machine may have been the cause. */
+const RETRY_MS = 600_000;
 
 /** The shape that is sent: the requested one, or the stored file if that is smaller, or if it could not be made. */
 export interface Version extends Shape {
@@ -72,6 +72,8 @@ export function createThumbnails({
   const making = new Map<string, Promise<number>>();
   /** When the conversion failed, by key. */
   const failed = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
+  /** Bytes of what has been converted, by key: a full store takes some files, but not this one. */
+  const needed = new BoundedMap<string, number>(MAX_KNOWN_SIZES);
 
   async function make(
     image: ImageRecord,
@@ -82,7 +84,7 @@ export function createThumbnails({
     const stored = await blobs.stat(key);
     if (stored) return stored.size;
     // Checked before the conversion, which would otherwise be wasted.
-    (await quota?.reserve(1))?.();
+    (await quota?.reserve(needed.get(key) ?? 1))?.();
     const source = await readPlaced(blobs, originalKey(image));
     if (source === null) throw notFound();
     const name = randomUUID();
@@ -96,6 +98,7 @@ export function createThumbnails({
       );
       const isWanted = converted.size < image.size || (format === 'jpeg' && format !== image.format);
       const size = isWanted ? converted.size : 0;
+      needed.set(key, size);
       const release = await quota?.reserve(size);
       try {
         if (size === 0) await truncate(output);

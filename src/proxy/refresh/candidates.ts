@@ -43,7 +43,7 @@ interface Said {
 /** More than all public lists have together. Entries beyond it wait for a later refresh. */
 const MOST = 3_000_000;
 
-/** What one network may have of a pool that cannot hold all that is listed: a share, but at most one for each of its addresses. */
+/** What one network may have of a pool that cannot hold all that is listed: a share, but at most about one for each of its addresses. */
 const NETWORK = { share: 1 / 100, least: 16, most: 256 } as const;
 
 export function createCandidates(
