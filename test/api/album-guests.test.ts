@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,11 +6,12 @@ import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
-import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
+import { DAY_MS, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
 /** Breaks off the request under way once its picture is stored. */
@@ -23,12 +24,9 @@ let whenRemoved: (id: string) => Promise<void> = async () => {};
  */
 let trouble: 'none' | 'unheard' | 'leaving' | 'away' | 'late' = 'none';
 let late = async () => true;
-let host: ImageHost;
-let picture: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  picture = new Uint8Array(await photo(60, 40));
-  host = await hosts.start({
+const picture = new Uint8Array(await photo(60, 40));
+const host = shared(() =>
+  hosts.start({
     adminToken: 'admin-token',
     change: ({ log, images, albums }) => ({
       albums: {
@@ -55,8 +53,8 @@ beforeAll(async () => {
         log?.(level, message, facts);
       },
     }),
-  });
-});
+  }),
+);
 
 const { make: makeAlbum, idsIn } = albumsOf(() => host);
 interface Invited {

@@ -1,19 +1,19 @@
-import { beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { sightOf, zipFiles } from '../support/images/album-sights.ts';
 import { type Album, albumsOf } from '../support/images/albums.ts';
-import { type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
 const reads: number[] = [];
 
-beforeAll(async () => {
-  host = await hosts.start({
+const host = shared(() =>
+  hosts.start({
     countReads: async (_peer, files) => void reads.push(files),
-  });
-});
+  }),
+);
 
 const { make, uploadInto: upload } = albumsOf(() => host);
 const uploadInto = (album: Album, filename: string, options: Record<string, string> = {}) =>

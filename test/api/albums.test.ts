@@ -1,20 +1,16 @@
-import { beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { type Album, albumsOf, fill, formOf, withToken } from '../support/images/albums.ts';
-import { DAY_MS, type ImageHost, type UploadAnswer } from '../support/images/image-host.ts';
+import { DAY_MS, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let picture: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  picture = new Uint8Array(await photo(60, 40));
-  host = await hosts.start({ adminToken: 'admin-token' });
-});
+const picture = new Uint8Array(await photo(60, 40));
+const host = shared(() => hosts.start({ adminToken: 'admin-token' }));
 
 const { make, idsIn, uploadInto } = albumsOf(() => host);
 type Headers = Record<string, string>;

@@ -56,7 +56,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}, part
     statsAnswer: { schema: Type.Object({ things: Type.Integer() }), example: { things: 1 } },
   };
   const contexts = createContexts({
-    clients: createClients({ trust: createProxyTrust([PROXY]), log: () => {}, now: Date.now }),
+    clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
     publicUrl: undefined,
     adminToken: undefined,
   });
@@ -81,13 +81,10 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}, part
   return {
     describe: app.describe,
     changeData: () => version++,
-    send: (path: string, init?: RequestInit, peer = '::ffff:198.51.100.7') =>
-      app.handle(new Request(`http://localhost${path}`, init), () => peer),
+    send: (path: string, init?: RequestInit) =>
+      app.handle(new Request(`http://localhost${path}`, init), () => '::ffff:198.51.100.7'),
   };
 }
-
-/** A proxy in front that is trusted. */
-const PROXY = '10.0.0.9';
 
 const post = (body: string) => ({ method: 'POST', body, headers: { 'content-type': 'application/json' } });
 
@@ -262,17 +259,6 @@ describe('every answer', () => {
     const policyOf = async (path: string) => (await send(path)).headers.get('referrer-policy');
     expect([await policyOf('/list'), await policyOf('/own')]).toEqual(['no-referrer', 'origin']);
   });
-
-  test('carries the request id of a trusted proxy, when it is a plain one', async () => {
-    const { send } = createTestApp();
-    const idOf = async (id: string, peer?: string) =>
-      (await send('/list', { headers: { 'x-request-id': id } }, peer)).headers.get('x-request-id');
-    expect(await idOf('abc-123', PROXY)).toBe('abc-123');
-    for (const replaced of [await idOf('abc-123'), await idOf('a b"c', PROXY)]) {
-      expect(replaced).toMatch(/^[\w-]+$/);
-      expect(replaced).not.toBe('abc-123');
-    }
-  });
 });
 
 test('a health check is answered before most of the hundreds of requests that came in ahead of it', async () => {
@@ -295,14 +281,6 @@ describe('kept answers', () => {
     expect([await rendering(), await rendering()]).toEqual([1, 1]);
     changeData();
     expect(await rendering()).toBe(2);
-  });
-
-  test('a caller that has the answer already gets 304', async () => {
-    const { send } = createTestApp();
-    const etag = (await send('/list')).headers.get('etag') ?? '';
-    const answer = await send('/list', { headers: { 'if-none-match': etag } });
-    expect(answer.status).toBe(304);
-    expect(await answer.text()).toBe('');
   });
 });
 

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { CheckerOptions } from '../../src/proxy/check/checker.ts';
 import type { Endpoint } from '../../src/proxy/proxy.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { type Farm, startFarm } from '../support/farm/farm.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
+import { afterEachTest, shared } from '../support/shared.ts';
 
 const JUDGE_DOWN = { verdict: 'unknown', error: 'judge_down' } as const;
 
@@ -13,15 +14,19 @@ const US = '9.9.9.9';
 const PROXY: Endpoint = { protocol: 'http', ip: '8.8.4.4', port: 8080 };
 const JUDGE = '1.1.1.1';
 
-let farm: Farm;
-beforeAll(async () => {
-  farm = await startFarm();
-});
-afterAll(() => farm.stop());
+const farm = shared(() => startFarm());
+const closers = afterEachTest();
+
+/** Starts a judge, and a checker that asks it. */
+async function judged(about: Parameters<typeof startJudge>[0] = {}, options: Partial<CheckerOptions> = {}) {
+  const judge = await startJudge(about);
+  const checker = localChecker({ judges: [judge.url], ...options });
+  closers.push(checker.close, judge.stop);
+  return { judge, checker };
+}
 
 test('while no judge answers, nothing is said about any proxy', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { judge, checker } = await judged();
   expect(checker.judges().state).toBe('unknown');
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
   expect(checker.judges()).toMatchObject({
@@ -36,31 +41,26 @@ test('while no judge answers, nothing is said about any proxy', async () => {
     state: 'down',
     judges: [{ up: false, error: expect.any(String) }],
   });
-  checker.close();
 });
 
 test('of many checks under way when the judge goes down, none fails', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { judge, checker } = await judged();
   await checker.probe();
   const running = Array.from({ length: 200 }, (_, n) => checker.check(farm.endpoint('http', n)));
   await Promise.race(running);
   const [results] = await Promise.all([Promise.all(running), judge.stop()]);
   expect(results.filter(({ verdict }) => verdict === 'dead')).toEqual([]);
-  checker.close();
 });
 
 test('a judge that comes back is used again', async () => {
-  const first = await startJudge();
-  const checker = localChecker({ judges: [first.url], questionGapMs: 0 });
+  const { judge: first, checker } = await judged({}, { questionGapMs: 0 });
   await checker.probe();
   await first.stop();
   expect(await checker.check(farm.endpoint('http'))).toEqual(JUDGE_DOWN);
   const second = await startJudge({ port: first.port });
+  closers.push(second.stop);
   expect((await checker.probe()).state).toBe('up');
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
-  checker.close();
-  await second.stop();
 });
 
 test('with a second judge the first may fail', async () => {
@@ -87,39 +87,29 @@ test('judges take turns', async () => {
 });
 
 test('many failing checks share the questions to the judge', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { judge, checker } = await judged();
   const endpoints = Array.from({ length: 100 }, (_, n) => farm.endpoint('wrong token', n));
   const results = await Promise.all(endpoints.map((endpoint) => checker.check(endpoint)));
   expect(results).toEqual(endpoints.map(() => ({ verdict: 'dead', error: 'bad_answer' })));
   expect(judge.answered()).toBeLessThan(10);
-  checker.close();
-  await judge.stop();
 });
 
 test('an HTTPS proxy is not checked with a judge without TLS, SOCKS is checked with either', async () => {
-  const judge = await startJudge();
-  const checker = localChecker({ judges: [judge.url] });
+  const { checker } = await judged();
   expect(await checker.check(farm.endpoint('https'))).toEqual(JUDGE_DOWN);
   expect(await checker.check(farm.endpoint('socks4'))).toMatchObject({ verdict: 'alive' });
-  checker.close();
-  await judge.stop();
 });
 
 test('a judge that does not echo the request is not believed', async () => {
-  const judge = await startJudge({ seenAs: () => 'somewhere' });
-  const checker = localChecker({ judges: [judge.url] });
+  const { checker } = await judged({ seenAs: () => 'somewhere' });
   expect((await checker.probe()).judges).toMatchObject([
     { up: false, error: 'does not show the address of its client' },
   ]);
-  checker.close();
-  await judge.stop();
 });
 
 for (const format of ['httpbin', 'azenv'] as const) {
   test(`a public echo service in the form of ${format} serves as a judge`, async () => {
-    const judge = await startJudge({ format });
-    const checker = localChecker({ judges: [judge.url] });
+    const { checker } = await judged({ format });
     const check = (role: Parameters<Farm['endpoint']>[0]) => checker.check(farm.endpoint(role));
     expect(await check('http')).toMatchObject({
       anonymity: 'elite',
@@ -132,20 +122,15 @@ for (const format of ['httpbin', 'azenv'] as const) {
     expect(await check('injected script')).toEqual({ verdict: 'dead', error: 'bad_answer' });
     expect(await check('captive portal')).toEqual({ verdict: 'dead', error: 'bad_answer' });
     expect(await check('forged answer')).toEqual({ verdict: 'dead', error: 'bad_answer' });
-    checker.close();
-    await judge.stop();
   });
 }
 
 test('headers that a balancer adds before the judge are not held against the proxy', async () => {
   let requests = 0;
-  const judge = await startJudge({
+  const { checker } = await judged({
     balancer: (peer) => ({ 'x-real-ip': peer, 'x-request-id': `${++requests}`, 'x-forwarded-proto': 'http' }),
   });
-  const checker = localChecker({ judges: [judge.url] });
   expect(await checker.check(farm.endpoint('http'))).toMatchObject({ anonymity: 'elite', tampering: [] });
-  checker.close();
-  await judge.stop();
 });
 
 /** A checker that believes itself on the public internet, while all it dials is the farm and a judge. */
@@ -163,15 +148,12 @@ async function publicChecker(seenAs: (peer: string) => string, options: Partial<
     },
     ...options,
   });
-  const stop = async () => {
-    checker.close();
-    await judge.stop();
-  };
-  return { checker, dialled, stop };
+  closers.push(checker.close, judge.stop);
+  return { checker, dialled };
 }
 
 test('our own address, as a judge shows it, is not dialled', async () => {
-  const { checker, dialled, stop } = await publicChecker(() => US);
+  const { checker, dialled } = await publicChecker(() => US);
   await checker.probe();
   dialled.length = 0;
   for (const protocol of ['http', 'https', 'socks4', 'socks5'] as const) {
@@ -179,11 +161,10 @@ test('our own address, as a judge shows it, is not dialled', async () => {
     expect(result).toEqual({ verdict: 'dead', error: 'refused_address' });
   }
   expect(dialled).toEqual([]);
-  await stop();
 });
 
 test('a judge on a private address is not dialled', async () => {
-  const { checker, dialled, stop } = await publicChecker(() => US, {
+  const { checker, dialled } = await publicChecker(() => US, {
     resolve: async () => ['10.0.0.1', '::1'],
   });
   expect((await checker.probe()).judges).toMatchObject([
@@ -191,7 +172,6 @@ test('a judge on a private address is not dialled', async () => {
   ]);
   expect(await checker.check(PROXY)).toEqual(JUDGE_DOWN);
   expect(dialled).toEqual([]);
-  await stop();
 });
 
 test('a judge is resolved once', async () => {
@@ -200,20 +180,18 @@ test('a judge is resolved once', async () => {
     resolved++;
     return [JUDGE];
   };
-  const { checker, stop } = await publicChecker(() => US, { resolve });
+  const { checker } = await publicChecker(() => US, { resolve });
   await checker.probe();
   await checker.probe();
   await checker.check(PROXY);
   expect(resolved).toBe(1);
-  await stop();
 });
 
 test('a public proxy that leaves us at our own address, or at a private one, is none', async () => {
   const results = [];
   for (const exit of ['8.8.4.4', US, '192.168.1.1']) {
-    const { checker, stop } = await publicChecker((peer) => (peer === '127.0.0.1' ? US : exit));
+    const { checker } = await publicChecker((peer) => (peer === '127.0.0.1' ? US : exit));
     results.push(await checker.check(PROXY));
-    await stop();
   }
   expect(results).toMatchObject([
     { verdict: 'alive', exitIp: '8.8.4.4' },
@@ -224,20 +202,15 @@ test('a public proxy that leaves us at our own address, or at a private one, is 
 
 for (const code of ['EMFILE', 'ECONNREFUSED', 'ENETUNREACH']) {
   test(`when every connection fails with ${code}, nothing is said about the proxy`, async () => {
-    const judge = await startJudge();
     let working = true;
-    const checker = localChecker({
-      judges: [judge.url],
-      dial: (host, port) => {
-        const socket = connect({ host, port });
-        if (!working) socket.destroy(Object.assign(new Error(code), { code }));
-        return socket;
-      },
-    });
+    const dial = (host: string, port: number) => {
+      const socket = connect({ host, port });
+      if (!working) socket.destroy(Object.assign(new Error(code), { code }));
+      return socket;
+    };
+    const { checker } = await judged({}, { dial });
     expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
     working = false;
     expect(await checker.check(farm.endpoint('http'))).toEqual(JUDGE_DOWN);
-    checker.close();
-    await judge.stop();
   });
 }

@@ -6,6 +6,11 @@ import { FORGING_ROLES } from '../support/farm/forgers.ts';
 import { HONEST_ROLES } from '../support/farm/honest.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { startWitness } from '../support/farm/witness-server.ts';
+import { endedAfterEach } from '../support/shared.ts';
+
+const openWorld = endedAfterEach(openForeignWorld);
+const openJudge = endedAfterEach(startJudge);
+const openWitness = endedAfterEach(startWitness);
 
 const FORGERS = Object.keys(FORGING_ROLES) as RoleName[];
 const HONEST = (Object.keys(HONEST_ROLES) as RoleName[]).filter((name) => !name.startsWith('instant'));
@@ -22,7 +27,7 @@ async function checkAll(
 }
 
 test('without a judge of our own no forger is believed, and every honest proxy is found', async () => {
-  const world = await openForeignWorld();
+  const world = await openWorld();
   const checker = world.checker();
   const { endpoint } = world.farm;
   const [forged, honest] = await Promise.all([
@@ -35,33 +40,29 @@ test('without a judge of our own no forger is believed, and every honest proxy i
     const proof = ROLES[role].protocol === 'http' ? 'relayed' : 'tls';
     expect({ role, result }).toMatchObject({ result: { verdict: 'alive', proof } });
   }
-  checker.close();
-  await world.close();
 });
 
 test('our own judge proves plain HTTP without a witness', async () => {
-  const world = await openForeignWorld();
+  const world = await openWorld();
   const secret = 'of this fleet';
-  const own = await startJudge({ secret });
+  const own = await openJudge({ secret });
   const checker = world.checker({ secrets: () => [secret], judges: [...world.options.judges, own.url] });
   await checker.probe();
   for (let n = 0; n < 4; n++) {
     expect(await checker.check(world.farm.endpoint('http', n))).toMatchObject({ proof: 'signed' });
   }
   expect(world.witnesses.map((witness) => witness.sent())).toEqual([0, 0]);
-  checker.close();
-  await Promise.all([own.stop(), world.close()]);
 });
 
 test('a question through a proxy looks like that of a common client, and is another one each time', async () => {
   const seen: string[] = [];
-  const judge = await startJudge({
+  const judge = await openJudge({
     format: 'httpbin',
     onRequest: (path, peer, headers) => {
       if (peer !== '127.0.0.1') seen.push(`${path} ${Object.entries(headers)}`);
     },
   });
-  const world = await openForeignWorld();
+  const world = await openWorld();
   const checker = world.checker({ judges: [judge.url] });
   await checker.check(world.farm.endpoint('http', 1));
   await checker.check(world.farm.endpoint('http', 2));
@@ -72,12 +73,10 @@ test('a question through a proxy looks like that of a common client, and is anot
       /^\/judge\?_=[\w-]+ host,[\w.:]+,user-agent,curl\/[\d.]+,accept,\*\/\*,connection,close$/,
     );
   }
-  checker.close();
-  await Promise.all([judge.stop(), world.close()]);
 });
 
 test('an echo counts, and is marked as one, while no witness responds; once the witness is back, the proxy is proven', async () => {
-  const world = await openForeignWorld();
+  const world = await openWorld();
   const [first, second] = world.witnesses;
   if (!first || !second) throw new Error('no witnesses');
   await Promise.all([first.stop(), second.stop()]);
@@ -85,18 +84,16 @@ test('an echo counts, and is marked as one, while no witness responds; once the 
   const honest = world.farm.endpoint('http', 3);
   expect(await checker.check(honest)).toMatchObject({ verdict: 'alive', proof: 'echoed' });
   expect(checker.judges().witnesses.state).toBe('down');
-  const back = await startWitness({ host: 'witness0.test', port: first.port });
+  await openWitness({ host: 'witness0.test', port: first.port });
   // The first check that meets the witness again has it asked.
   expect(await checker.check(honest)).toMatchObject({ verdict: 'alive', proof: 'relayed' });
   expect(checker.judges().witnesses.state).toBe('up');
   const forger = world.farm.endpoint('relays judges alone', 3);
   expect(await checker.check(forger)).toEqual({ verdict: 'dead', error: 'bad_answer' });
-  checker.close();
-  await Promise.all([back.stop(), world.close()]);
 });
 
 test('a proxy that has brought a part of a file is believed for a while, until it fails', async () => {
-  const world = await openForeignWorld();
+  const world = await openWorld();
   let now = 0;
   const checker = world.checker({ monotonic: () => now + performance.now() });
   const endpoint = world.farm.endpoint('http', 4);
@@ -110,14 +107,12 @@ test('a proxy that has brought a part of a file is believed for a while, until i
   expect(brought()).toBeGreaterThan(once);
   // The direct copy is two blocks at most, and a few pieces to compare.
   for (const { sent } of world.witnesses) expect(sent('127.0.0.1')).toBeLessThan(600 * 1024);
-  checker.close();
-  await world.close();
 });
 
 test('a witness that changes, is small or can be guessed is left out', async () => {
-  const world = await openForeignWorld();
-  const small = await startWitness({ bytes: Buffer.alloc(1000, 'x') });
-  const empty = await startWitness({ bytes: Buffer.alloc(1024 * 1024) });
+  const world = await openWorld();
+  const small = await openWitness({ bytes: Buffer.alloc(1000, 'x') });
+  const empty = await openWitness({ bytes: Buffer.alloc(1024 * 1024) });
   const [good, bad] = world.witnesses;
   if (!good || !bad) throw new Error('no witnesses');
   const checker = world.checker({
@@ -135,12 +130,10 @@ test('a witness that changes, is small or can be guessed is left out', async () 
     'is a file of only 1000 bytes',
     'has too little entropy to prove anything',
   ]);
-  checker.close();
-  await Promise.all([small.stop(), empty.stop(), world.close()]);
 });
 
 test('of the honest none ends dead while one of five judges refuses all proxies, and that one is left out', async () => {
-  const world = await openForeignWorld({
+  const world = await openWorld({
     secure: (n) => (n === 2 ? { status: (peer) => (peer === '127.0.0.1' ? 200 : 403) } : {}),
     plain: (n) => (n === 1 ? { status: (peer) => (peer === '127.0.0.1' ? 200 : 429) } : {}),
     witness: (n) => (n === 0 ? { status: (peer) => (peer === '127.0.0.1' ? 206 : 403) } : {}),
@@ -159,12 +152,10 @@ test('of the honest none ends dead while one of five judges refuses all proxies,
   const before = world.secure[2]?.answered();
   await checkAll(checker.check, world.farm.endpoint, ['socks5', 'https'], 20);
   expect(world.secure[2]?.answered()).toBe(before);
-  checker.close();
-  await world.close();
 });
 
 test('the state of the judges is reported by kind', async () => {
-  const world = await openForeignWorld();
+  const world = await openWorld();
   await Promise.all(world.secure.map((judge) => judge.stop()));
   const checker = world.checker();
   expect(await checker.probe()).toMatchObject({ state: 'up', schemes: { http: 'up', https: 'down' } });
@@ -172,6 +163,4 @@ test('the state of the judges is reported by kind', async () => {
   for (const role of ['https', 'socks4', 'socks5'] as const) {
     expect(await checker.check(world.farm.endpoint(role))).toMatchObject({ verdict: 'unknown' });
   }
-  checker.close();
-  await world.close();
 });

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import recordings from '../fixtures/client-requests.json';
-import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { PNG, runServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({ SERVICES: 'image', RATE_LIMITS: 'off' });
-});
-afterAll(() => server.stop());
+const server = shared(() => runServer({ SERVICES: 'image', RATE_LIMITS: 'off' }));
 
 /** What each client reads of the answer before it shows a link. */
 const READ: Record<string, (told: Told) => unknown> = {

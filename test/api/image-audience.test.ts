@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createImageService, type ImageEvent } from '../../src/image/service.ts';
 import type { ImageStore } from '../../src/image/store.ts';
@@ -9,10 +9,7 @@ import { json } from '../support/json.ts';
 
 const hosts = imageHosts();
 let host: ImageHost;
-let picture: Uint8Array<ArrayBuffer>;
-beforeAll(async () => {
-  picture = new Uint8Array(await photo(200, 100));
-});
+const picture = new Uint8Array(await photo(200, 100));
 
 /** A host for one test, with what it changes. */
 const withHost = (change: Partial<ImageHost['limits']>, work: (host: ImageHost) => Promise<void>) =>

@@ -1,21 +1,20 @@
-import { beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { ImageEvent } from '../../src/image/service.ts';
 import { eventView } from '../../src/image/views.ts';
-import { DAY_MS, type ImageHost, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { DAY_MS, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let picture: Uint8Array<ArrayBuffer>;
+const picture = new Uint8Array(await photo(200, 100));
 const events: ImageEvent[] = [];
 const blocked = new Set<string>();
 
-beforeAll(async () => {
-  picture = new Uint8Array(await photo(200, 100));
-  host = await hosts.start({
+const host = shared(() =>
+  hosts.start({
     adminToken: 'admin-token',
     change: ({ limits }) => ({
       limits: { ...limits, cacheMaxAgeMs: 3_600_000 },
@@ -25,8 +24,8 @@ beforeAll(async () => {
           throw new AppError('forbidden', inEnglish('It is blocked.'));
       },
     }),
-  });
-});
+  }),
+);
 
 const change = (id: string, body: unknown, headers: Record<string, string> = {}) =>
   host.send(`/api/image/${id}`, {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
@@ -14,11 +14,7 @@ import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const hosts = imageHosts();
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  png = new Uint8Array(await quarters(400, 300).png().toBuffer());
-});
+const png = new Uint8Array(await quarters(400, 300).png().toBuffer());
 
 const withHost = hosts.use;
 

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
 import { json as read } from '../support/json.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { PNG, runServer, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({ SERVICES: 'image' });
-});
-afterAll(() => server.stop());
+const server = shared(() => runServer({ SERVICES: 'image' }));
 
 /** The parts of the answers of all these services that are looked at. */
 interface Told {
@@ -518,51 +515,30 @@ describe('what holds for the own route holds for all of them', () => {
   });
 
   test('uploads through them are counted together with all others, and refusals say so', async () => {
-    const limited = await runServer({ SERVICES: 'image', RATE_LIMITS: 'upload=11/1h' });
-    try {
+    await withServer({ SERVICES: 'image', RATE_LIMITS: 'upload=11/1h' }, async ({ send }) => {
+      const upload = (path: string, field: string) =>
+        send(path, { method: 'POST', body: form({ [field]: PNG }), from: STRANGER });
       for (const [path, field] of uploads) {
-        const answer = await limited.send(path, {
-          method: 'POST',
-          body: form({ [field]: PNG }),
-          from: STRANGER,
-        });
-        expect([path, answer.status, await answer.text()]).toEqual([
-          path,
-          200,
-          expect.stringContaining('/i/'),
-        ]);
+        const answer = await upload(path, field);
+        const taken = [path, 200, expect.stringContaining('/i/')];
+        expect([path, answer.status, await answer.text()]).toEqual(taken);
       }
       for (const [path, field] of uploads) {
-        const answer = await limited.send(path, {
-          method: 'POST',
-          body: form({ [field]: PNG }),
-          from: STRANGER,
-        });
+        const answer = await upload(path, field);
         expect([path, Number(answer.headers.get('retry-after')) > 0]).toEqual([path, true]);
         expect(await answer.text()).toContain('Too many requests');
       }
-      const own = await limited.send('/api/upload', {
-        method: 'POST',
-        body: form({ image: PNG }),
-        from: STRANGER,
-      });
-      expect(own.status).toBe(429);
-    } finally {
-      await limited.stop();
-    }
+      expect((await upload('/api/upload', 'image')).status).toBe(429);
+    });
   });
 
   test('they are gone with IMAGE_CLIENTS=off, and with other names', async () => {
-    const none = await runServer({ SERVICES: 'image', IMAGE_CLIENTS: 'off' });
-    try {
-      for (const [path, field] of uploads) {
-        expect((await none.send(path, { method: 'POST', body: form({ [field]: PNG }) })).status).toBe(404);
-      }
+    await withServer({ SERVICES: 'image', IMAGE_CLIENTS: 'off' }, async ({ send }) => {
+      for (const [path, field] of uploads)
+        expect((await send(path, { method: 'POST', body: form({ [field]: PNG }) })).status).toBe(404);
       const body = form({ image: PNG });
-      const own = await none.send('/api/upload', { method: 'POST', body, headers: { token: 'x' } });
+      const own = await send('/api/upload', { method: 'POST', body, headers: { token: 'x' } });
       expect(own.status).toBe(201);
-    } finally {
-      await none.stop();
-    }
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createServiceTime } from '../../src/image/maintenance/service-time.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
@@ -7,11 +7,7 @@ import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const hosts = imageHosts();
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  png = new Uint8Array(await quarters(40, 30).png().toBuffer());
-});
+const png = new Uint8Array(await quarters(40, 30).png().toBuffer());
 
 const TOKEN = 'a-token-of-the-administrator';
 const withHost = (work: (host: ImageHost) => Promise<void>) => hosts.use(work, { adminToken: TOKEN });
@@ -43,15 +39,11 @@ async function expectDoubt(host: ImageHost, reason: string): Promise<void> {
 describe('time without service', () => {
   test('is confirmed by nobody but the administrator, even if anyone can clean up', async () => {
     const host = await hosts.start();
-    try {
-      host.clock.ms += 91 * DAY_MS;
-      await note(host);
-      const refused = await host.send('/api/cleanup?confirm=true', { method: 'POST' });
-      expect([refused.status, (await json<{ code: string }>(refused)).code]).toEqual([403, 'forbidden']);
-      expect(await host.service.doubts()).toHaveLength(1);
-    } finally {
-      await host.stop();
-    }
+    host.clock.ms += 91 * DAY_MS;
+    await note(host);
+    const refused = await host.send('/api/cleanup?confirm=true', { method: 'POST' });
+    expect([refused.status, (await json<{ code: string }>(refused)).code]).toEqual([403, 'forbidden']);
+    expect(await host.service.doubts()).toHaveLength(1);
   });
 
   test('only postpones the end of what nobody views', () =>
@@ -105,20 +97,16 @@ test('a full disk, on which no time can be noted, keeps nothing from being remov
   });
   const serviceTime = createServiceTime({ ...host, now: host.clock.now });
   isFull = true;
-  try {
-    for (let passed = 0; passed < 2 * DAY_MS; passed += HOUR_MS / 6) {
-      host.clock.ms += HOUR_MS / 6;
-      await expect(serviceTime.note()).rejects.toMatchObject({ code: 'storage_full' });
-    }
-    expect(await serviceTime.doubt()).toBe(null);
-    expect(await serviceTime.servedFor(DAY_MS)).toBe(host.clock.ms - DAY_MS);
-    host.clock.ms += 2 * DAY_MS;
-    expect(await serviceTime.doubt()).not.toBe(null);
-    await serviceTime.settle();
-    expect(await serviceTime.doubt()).toBe(null);
-  } finally {
-    await host.stop();
+  for (let passed = 0; passed < 2 * DAY_MS; passed += HOUR_MS / 6) {
+    host.clock.ms += HOUR_MS / 6;
+    await expect(serviceTime.note()).rejects.toMatchObject({ code: 'storage_full' });
   }
+  expect(await serviceTime.doubt()).toBe(null);
+  expect(await serviceTime.servedFor(DAY_MS)).toBe(host.clock.ms - DAY_MS);
+  host.clock.ms += 2 * DAY_MS;
+  expect(await serviceTime.doubt()).not.toBe(null);
+  await serviceTime.settle();
+  expect(await serviceTime.doubt()).toBe(null);
 });
 
 describe('a clock', () => {

@@ -1,21 +1,21 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { breathe } from '../../src/lib/schedule.ts';
-import { type ImageHost, pathOf, UPLOADER, type UploadAnswer } from '../support/images/image-host.ts';
+import { pathOf, UPLOADER, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 const STRANGER = '203.0.113.9';
 const ADMIN_TOKEN = 'an-administrator-token';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let picture: Uint8Array<ArrayBuffer>;
+const picture = new Uint8Array(await photo(400, 300));
 /** What the store is slow to tell about. */
 let slow: { subject: string; until: Promise<void> } | null = null;
 
-beforeAll(async () => {
-  host = await hosts.start({
+const host = shared(() =>
+  hosts.start({
     adminToken: ADMIN_TOKEN,
     change: ({ audit }) => ({
       audit: {
@@ -28,9 +28,8 @@ beforeAll(async () => {
         },
       },
     }),
-  });
-  picture = new Uint8Array(await photo(400, 300));
-});
+  }),
+);
 
 const upload = (query = '') => host.upload(picture, query);
 const remove = (id: string, headers: Record<string, string> = {}, peer = UPLOADER, query = '') =>
@@ -180,7 +179,6 @@ test('an address can delete only for as long as the operator allows, and the but
   expect((await remove()).status).toBe(403);
   expect((await bounded.send(`/i/${image.id}/delete`)).status).toBe(403);
   expect((await remove(`?token=${image.delete_token}`)).status).toBe(200);
-  await bounded.stop();
 });
 
 test('of many answers to a decision at once, one is recorded', async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { ImageEvent } from '../../src/image/service.ts';
 import { eventView } from '../../src/image/views.ts';
 import { type AlbumSight, sightOf } from '../support/images/album-sights.ts';
@@ -40,10 +40,7 @@ protected, now public          all  all  all all  all  all  all  all  all  all  
 `;
 
 const hosts = imageHosts();
-let picture: Uint8Array<ArrayBuffer>;
-beforeAll(async () => {
-  picture = new Uint8Array(await photo(200, 100));
-});
+const picture = new Uint8Array(await photo(200, 100));
 
 /** A picture in an album. */
 type Placed = UploadAnswer & { album: string };

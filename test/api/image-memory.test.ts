@@ -1,14 +1,14 @@
-import { beforeAll, expect, test } from 'bun:test';
-import { DAY_MS, type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { expect, test } from 'bun:test';
+import { DAY_MS, pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
 let reads = 0;
 
-beforeAll(async () => {
-  host = await hosts.start({
+const host = shared(() =>
+  hosts.start({
     change: ({ blobs }) => ({
       blobs: {
         ...blobs,
@@ -18,8 +18,8 @@ beforeAll(async () => {
         },
       },
     }),
-  });
-});
+  }),
+);
 
 async function uploaded(query = ''): Promise<{ path: string; id: string }> {
   const image = await host.upload(new Uint8Array(await quarters(90, 60).png().toBuffer()), query);

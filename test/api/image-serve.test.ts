@@ -304,7 +304,6 @@ describe('a smaller version', () => {
     room = Number.POSITIVE_INFINITY;
     const made = await full.send(`${pathOf(large.raw_url)}?w=320`);
     expect((await bodyOf(made)).length).toBeLessThan(large.size);
-    await full.stop();
   });
 
   test.each([
@@ -338,7 +337,6 @@ describe('a smaller version', () => {
       refusing.clock.ms += 600_000;
       await refusing.send(`${pathOf(large.raw_url)}?w=320`);
       expect(tried).toBe(tries);
-      await refusing.stop();
     },
   );
 

@@ -1,20 +1,16 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { uploadAnswer, uploadsAnswer } from '../../src/image/schemas.ts';
-import type { ImageHost } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let png: Uint8Array<ArrayBuffer>;
-beforeAll(async () => {
-  host = await hosts.start();
-  png = new Uint8Array(await quarters().png().toBuffer());
-});
+const png = new Uint8Array(await quarters().png().toBuffer());
+const host = shared(() => hosts.start());
 
 type Several = Static<typeof uploadsAnswer.schema>;
 const TEXT = new TextEncoder().encode('not a picture at all');

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { cp, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,11 +19,7 @@ import { quarters } from '../support/images/images.ts';
 import { image } from '../support/stores/records.ts';
 
 const hosts = imageHosts();
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  png = new Uint8Array(await quarters(400, 300).png().toBuffer());
-});
+const png = new Uint8Array(await quarters(400, 300).png().toBuffer());
 
 const withHost = hosts.use;
 

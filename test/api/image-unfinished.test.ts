@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { createReviews, type Reviews } from '../../src/image/review/reviews.ts';
@@ -10,11 +10,7 @@ import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 
 const hosts = imageHosts();
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  png = new Uint8Array(await quarters(400, 300).png().toBuffer());
-});
+const png = new Uint8Array(await quarters(400, 300).png().toBuffer());
 
 const away = () => new AppError('unavailable', inEnglish('The store does not answer.'));
 
@@ -49,7 +45,7 @@ async function withHost(
 ): Promise<void> {
   const events: string[] = [];
   let lose: World['lose'] = () => {};
-  const host = await hosts.start({
+  await hosts.use((host) => work({ host, events, lose }), {
     change(parts) {
       const store = losing(parts.images);
       lose = store.lose;
@@ -57,11 +53,6 @@ async function withHost(
       return { onEvent, images: store.images, ...change({ ...parts, images: store.images }) };
     },
   });
-  try {
-    await work({ host, events, lose });
-  } finally {
-    await host.stop();
-  }
 }
 
 const listed = async (host: ImageHost) =>

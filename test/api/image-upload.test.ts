@@ -1,19 +1,15 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { Value } from '@sinclair/typebox/value';
 import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
-import { type ImageHost, MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
+import { MAX_UPLOAD_BYTES, pathOf, type UploadAnswer } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { animation, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  host = await hosts.start();
-  png = new Uint8Array(await quarters().png().toBuffer());
-});
+const png = new Uint8Array(await quarters().png().toBuffer());
+const host = shared(() => hosts.start());
 
 function form(fields: Record<string, string>, file: Uint8Array<ArrayBuffer> = png, name = 'photo.png') {
   const body = new FormData();
@@ -120,12 +116,8 @@ describe('an upload', () => {
   });
 
   test('whose content type lies is judged by its bytes', async () => {
-    const answer = await host.send('/api/upload', {
-      method: 'POST',
-      body: png,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    });
-    expect(answer.status).toBe(201);
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect((await host.send('/api/upload', { method: 'POST', body: png, headers })).status).toBe(201);
   });
 
   test('without a file name is named after its id', async () => {
@@ -207,7 +199,6 @@ describe('a store that fails', () => {
     });
     expect((await twins.upload(png)).id).toBe('1'.repeat(12));
     expect((await twins.upload(png)).id).toBe('2'.repeat(12));
-    await twins.stop();
   });
 });
 
@@ -227,6 +218,5 @@ describe('the statistics', () => {
       max_pixels: 100_000_000,
       retention_days: 90,
     });
-    await fresh.stop();
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { absent } from '../support/absent.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
@@ -7,7 +7,8 @@ import { freePort } from '../support/free-port.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { seedPool } from '../support/pool/seeded.ts';
-import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { PNG, runServer, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 const READ = 'the-token-of-readers';
@@ -28,13 +29,8 @@ interface Answer {
   next: string | null;
 }
 
-let server: RunningServer;
+const server = shared(() => runServer(TOKENS, (folder) => seedPool(folder, Date.now())));
 const open: Client[] = [];
-
-beforeAll(async () => {
-  server = await runServer(TOKENS, (folder) => seedPool(folder, Date.now()));
-});
-afterAll(() => server.stop());
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.close()));
 });

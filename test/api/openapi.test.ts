@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { Ajv } from 'ajv';
 import { analyse } from 'scslre';
 import { sample } from '../../src/web/api-description.ts';
 import { json } from '../support/json.ts';
 import { type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
 interface Media {
   schema: object;
@@ -25,14 +26,9 @@ interface Description {
   components: { schemas: Record<string, { example?: unknown; examples?: unknown[] }> };
 }
 
-let server: RunningServer;
+const server = shared(() => runServer({ ADMIN_TOKEN: 'the-administrator' }));
 const read = async (path: string) => json<Description>(await server.send(path));
 const operationsOf = ({ paths }: Description) => Object.values(paths).flatMap((path) => Object.values(path));
-
-beforeAll(async () => {
-  server = await runServer({ ADMIN_TOKEN: 'the-administrator' });
-});
-afterAll(() => server.stop());
 
 describe.each([
   ['/openapi.json', '3.1.0'],

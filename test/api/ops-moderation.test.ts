@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import type { Sharp } from 'sharp';
 import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
-import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { PNG, runServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({
+const server = shared(() =>
+  runServer({
     ADMIN_TOKEN: ADMIN_TOKEN,
     ABUSE_CONTACT: 'abuse@img.example',
-  });
-});
-afterAll(() => server.stop());
+  }),
+);
 
 const block = (body: object) => server.post('/api/admin/blocks', body, ADMIN);
 const unblock = (query: string) =>

@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
+import { words } from '../support/words.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({
+const server = shared(() =>
+  runServer({
     CORS_ORIGINS: 'https://app.example',
     PUBLIC_URL: 'https://img.example',
     ADMIN_TOKEN: 'the-token-of-the-administrator',
-  });
-});
-afterAll(() => server.stop());
+  }),
+);
 
 const from = (origin: string) => ({ headers: { origin } });
 const preflight = (origin: string) => ({
@@ -260,16 +260,9 @@ describe('the name that the server is reached at', () => {
 
   test('is one that public DNS cannot have, if nothing is set', async () => {
     await withServer({ SERVICES: 'image' }, async (running) => {
-      for (const name of [
-        '192.168.1.5',
-        '[fd00::5]:3000',
-        'localhost:3000',
-        'nas',
-        'nas.local',
-        'nas.lan:8080',
-        'a.home.arpa',
-        'A.Internal.',
-      ]) {
+      for (const name of words`
+        192.168.1.5 [fd00::5]:3000 localhost:3000 nas nas.local nas.lan:8080 a.home.arpa A.Internal.
+      `) {
         expect([name, (await uploaded(running, name)).status]).toEqual([name, '415']);
       }
       for (const name of [
@@ -321,16 +314,9 @@ describe('the name that the server is reached at', () => {
 });
 
 describe('every answer', () => {
-  test.each([
-    '/',
-    '/api/list',
-    '/api/v1/proxies',
-    '/livez',
-    '/metrics',
-    '/docs',
-    '/nowhere',
-    '/i/AAAAAAAAAAAA',
-  ])(
+  test.each(words`
+    / /api/list /api/v1/proxies /livez /metrics /docs /nowhere /i/AAAAAAAAAAAA
+  `)(
     '%s tells nothing of the server, and no browser guesses its type or names where it came from',
     async (path) => {
       const { headers } = await server.send(path);

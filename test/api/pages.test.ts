@@ -1,23 +1,19 @@
-import { beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { AppError, inEnglish } from '../../src/errors.ts';
-import { type ImageHost, pathOf } from '../support/images/image-host.ts';
+import { pathOf } from '../support/images/image-host.ts';
 import { imageHosts } from '../support/images/image-hosts.ts';
 import { animation, CAMERA_EXIF, quarters, screenshot } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
+import { shared } from '../support/shared.ts';
 
 /** What a browser sends when a person opens a page. */
 const PERSON = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8' };
 const ORIGIN = 'http://img.example';
 
 const hosts = imageHosts();
-let host: ImageHost;
-let png: Uint8Array<ArrayBuffer>;
-
-beforeAll(async () => {
-  host = await hosts.start();
-  png = new Uint8Array(await quarters(1000, 500).png().toBuffer());
-});
+const png = new Uint8Array(await quarters(1000, 500).png().toBuffer());
+const host = shared(() => hosts.start());
 
 const open = (path: string, headers: Record<string, string> = PERSON) => host.send(path, { headers });
 
@@ -65,7 +61,6 @@ describe('an error', () => {
     const home = await away.send('/', { headers: PERSON });
     expect(home.status).toBe(200);
     expect(await home.text()).toContain('The record store does not respond.');
-    await away.stop();
   });
 
   test('speaks of the labels of a page, and not of the names of fields', async () => {

@@ -3,7 +3,7 @@ import { absent } from '../support/absent.ts';
 import { freePort } from '../support/free-port.ts';
 import type { Balancer } from '../support/servers/balancer.ts';
 import { startBelowPath } from '../support/servers/examples.ts';
-import { PNG, type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/servers/running-server.ts';
 
 const PASSWORD = 'open sesame';
 
@@ -137,11 +137,7 @@ test.skipIf(absent('nginx'))('below a path, the app is installed there', async (
 });
 
 test('where only holders of tokens upload, nothing is shared with the app', async () => {
-  const closed = await runServer({ UPLOAD: 'token', ADMIN_TOKEN: 'a-token-of-the-administrator' });
-  try {
-    const answer = await fetch(`${closed.url}/manifest.webmanifest`);
-    expect(await answer.json()).not.toHaveProperty('share_target');
-  } finally {
-    await closed.stop();
-  }
+  await withServer({ UPLOAD: 'token', ADMIN_TOKEN: 'a-token-of-the-administrator' }, async ({ send }) => {
+    expect(await (await send('/manifest.webmanifest')).json()).not.toHaveProperty('share_target');
+  });
 });

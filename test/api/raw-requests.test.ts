@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { runServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({ RATE_LIMITS: 'off' });
-});
-afterAll(() => server.stop());
+const server = shared(() => runServer({ RATE_LIMITS: 'off' }));
 
 /** Where all answers have come and the server keeps the connection open, the test ends it after this time without a byte. */
 const QUIET_MS = 300;

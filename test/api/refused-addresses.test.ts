@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { canonicalAddress, isGloballyRoutable } from '../../src/lib/address.ts';
 import { createChecker } from '../../src/proxy/check/checker.ts';
 import { FORBIDDEN } from '../support/clients/forbidden-addresses.ts';
 import { json } from '../support/json.ts';
 import { parse } from '../support/pool/source-parsing.ts';
-import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { runServer } from '../support/servers/running-server.ts';
+import { shared } from '../support/shared.ts';
 
 const SPELLINGS = Object.values(FORBIDDEN).flat();
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await runServer({
+const server = shared(() =>
+  runServer({
     SERVICES: 'proxy',
     RATE_LIMITS: 'off',
     ADMIN_TOKEN: 'the-token-of-the-administrator',
-  });
-});
-afterAll(() => server.stop());
+  }),
+);
 
 test('of an address that is not public no spelling, of more than a hundred, comes out of a list', () => {
   expect(SPELLINGS.length).toBeGreaterThan(100);

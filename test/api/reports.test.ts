@@ -15,6 +15,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
 import { testAudit } from '../support/stores/audit.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 let server: RunningServer;
 /** The operator's webhook. */
@@ -187,7 +188,7 @@ test('a decision in the log does not keep owners from a picture that is there, a
 
 /** Cases over a database in memory. `around`: what stands between them and the parts that they use. */
 async function casesWith(around: (parts: Pick<CasesOptions, 'state'> & { audit: Audit }) => object) {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const [state, locks] = [createSqliteState(database), createLocalLocks()];
   const audit = testAudit(database, { state, locks, now: Date.now });
   const parts = { state, audit, ...around({ state, audit }) };

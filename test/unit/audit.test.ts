@@ -2,13 +2,12 @@ import { afterEach, expect, jest, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { type Act, createAudit } from '../../src/audit/audit.ts';
 import type { AuditStore } from '../../src/audit/store.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createRandom } from '../support/random.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const DAY_MS = 86_400_000;
 const closing: (() => void)[] = [];
@@ -17,7 +16,7 @@ afterEach(() => {
 });
 
 async function open() {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   closing.push(() => database.close());
   const clock = { ms: 1_700_000_000_000 };
   const store = createSqliteAudit(database);

@@ -1,20 +1,16 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { beforeEach, expect, test } from 'bun:test';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import { createBlocks } from '../../src/moderation/blocks.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
-let database: Database;
 let state: StateStore;
 let parts: Parameters<typeof createBlocks>[0];
 beforeEach(async () => {
-  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  state = createSqliteState(database);
+  state = createSqliteState(await memoryDatabase());
   parts = { state, locks: createLocalLocks(), now: () => 0 };
 });
-afterEach(() => database.close());
 
 test('a block of a network is lifted by any spelling of it', async () => {
   const blocks = createBlocks(parts);

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { compareHeaders, holdsAddress } from '../../src/proxy/check/opinion.ts';
+import { words } from '../support/words.ts';
 
 const US = '198.51.100.7';
 const EXIT = '203.0.113.9';
@@ -20,15 +21,9 @@ test('an untouched request is elite', () => {
 });
 
 test('a header that gives the proxy away is anonymous', () => {
-  for (const name of [
-    'via',
-    'forwarded',
-    'x-forwarded-for',
-    'x-forwarded-host',
-    'proxy-connection',
-    'x-proxy-id',
-    'client-ip',
-  ]) {
+  for (const name of words`
+    via forwarded x-forwarded-for x-forwarded-host proxy-connection x-proxy-id client-ip
+  `) {
     expect(compare({ [name]: 'something' })).toEqual({ anonymity: 'anonymous', tampering: [name] });
   }
 });

@@ -1,13 +1,12 @@
 import { expect, test } from 'bun:test';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createRecordCache } from '../../src/image/records/records.ts';
 import { createBlocks } from '../../src/moderation/blocks.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { startImageHost } from '../support/images/image-host.ts';
 import { PNG } from '../support/servers/running-server.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { image } from '../support/stores/records.ts';
 
 const HOUR_MS = 3_600_000;
@@ -87,13 +86,15 @@ test.each(JUMPS)('the clock jumps %s: what another copy deleted is soon gone', a
 
 test.each(JUMPS)('the clock jumps %s: what another copy blocked is soon known', async (_, ms) => {
   let now = 10 * HOUR_MS;
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const parts = { state: createSqliteState(database), locks: createLocalLocks(), now: () => now };
+  const parts = {
+    state: createSqliteState(await memoryDatabase()),
+    locks: createLocalLocks(),
+    now: () => now,
+  };
   const here = createBlocks(parts);
   const elsewhere = createBlocks(parts);
   await here.mayWrite('192.0.2.1');
   await elsewhere.add({ network: '192.0.2.0/24' }, '');
   now += ms;
   expect(here.mayWrite('192.0.2.1')).rejects.toMatchObject({ code: 'forbidden' });
-  database.close();
 });

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
-import { type CodecBench, type Result, startCodec } from '../support/codec/codec.ts';
+import { type Result, startCodec } from '../support/codec/codec.ts';
 import { apng } from '../support/images/apng-files.ts';
 import { photo } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
+const small = shared(() => startCodec({ maxFrames: 2, maxPixels: 1000 }));
 
 type Colour = [number, number, number, number];
 const RED: Colour = [255, 0, 0, 255];
@@ -97,21 +95,16 @@ describe('an animated PNG', () => {
   });
 
   test('counts with all its frames towards the limits of pixels and frames', async () => {
-    const small = await startCodec({ maxFrames: 2, maxPixels: 1000 });
-    try {
-      const three = await apng([{ colour: RED }, { colour: GREEN }, { colour: BLUE }]);
-      await expect(small.convert(three)).rejects.toMatchObject({
-        code: 'image_limit',
-        message: expect.stringContaining('3 frames'),
-      });
-      const two = await apng([{ colour: RED }, { colour: GREEN }]);
-      await expect(small.convert(two)).rejects.toMatchObject({
-        code: 'image_limit',
-        message: expect.stringContaining('1600 in all'),
-      });
-    } finally {
-      await small.stop();
-    }
+    const three = await apng([{ colour: RED }, { colour: GREEN }, { colour: BLUE }]);
+    await expect(small.convert(three)).rejects.toMatchObject({
+      code: 'image_limit',
+      message: expect.stringContaining('3 frames'),
+    });
+    const two = await apng([{ colour: RED }, { colour: GREEN }]);
+    await expect(small.convert(two)).rejects.toMatchObject({
+      code: 'image_limit',
+      message: expect.stringContaining('1600 in all'),
+    });
   });
 });
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { parseHeader } from '../../src/codec/convert/header.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { avifSequence } from '../support/images/avif-sequence.ts';
+import { shared } from '../support/shared.ts';
 
 /** Three frames in the colours of `images.ts`, of which the first alone is a key frame; made by libavif. */
 const file = await readFile('test/fixtures/moving.avif');
@@ -13,11 +14,7 @@ const COLOURS = [
   [30, 30, 220],
 ] as const;
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require', workers: 1 });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require', workers: 1 }));
 
 /** Returns the middle of each frame. */
 async function middles(bytes: Buffer): Promise<number[][]> {

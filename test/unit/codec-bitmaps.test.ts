@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { readHeader } from '../../src/codec/convert/header.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { type BitmapForm, bitmap, bitmapOf, directory, icon } from '../support/images/bitmap-files.ts';
 import { pngBomb } from '../support/images/hostile-images.ts';
 import { QUARTERS, quarterColours, quarters } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 import { withFolder } from '../support/temporary.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
 
 const exact = QUARTERS.map((colour) => [...colour]);
 

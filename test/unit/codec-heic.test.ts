@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
+import { shared } from '../support/shared.ts';
 
 /**
  * Four colours, one a quarter: red, green, blue, white. Made by libheif's encoder for HEVC from an sRGB picture; the first with
@@ -10,11 +11,8 @@ import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 const displayP3 = await readFile('test/fixtures/display-p3.heic');
 const turned = await readFile('test/fixtures/turned.heic');
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
+const without = shared(() => startCodec({ heic: false }));
 
 test('a HEIC picture keeps profile and EXIF where they were asked for, and is not turned twice', async () => {
   const { bytes } = await bench.convert(turned, { format: 'jpeg', stripExif: false });
@@ -36,13 +34,8 @@ test('a HEIC picture that is damaged is refused, and costs no worker', async () 
 });
 
 test('where HEIC is switched off, a picture is refused by the name of its format', async () => {
-  const without = await startCodec({ heic: false });
-  try {
-    await expect(without.convert(displayP3)).rejects.toMatchObject({
-      code: 'not_an_image',
-      message: expect.stringContaining('HEIC'),
-    });
-  } finally {
-    await without.stop();
-  }
+  await expect(without.convert(displayP3)).rejects.toMatchObject({
+    code: 'not_an_image',
+    message: expect.stringContaining('HEIC'),
+  });
 });

@@ -1,29 +1,28 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import process from 'node:process';
 import { deflateSync } from 'node:zlib';
 import { AppError } from '../../src/errors.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { bitmap } from '../support/images/bitmap-files.ts';
 import { hostileCorpus } from '../support/images/hostile-images.ts';
 import { privatePhoto } from '../support/images/images.ts';
 import { tiffFile } from '../support/images/tiff-files.ts';
+import { shared } from '../support/shared.ts';
 
 const REFUSALS = ['not_an_image', 'undecodable_image', 'image_limit', 'conversion_timeout'];
 /** `HOSTILE_FILES=500` sends more of them. */
 const COUNT = Number(process.env.HOSTILE_FILES ?? 130);
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({
+const bench = shared(() =>
+  startCodec({
     sandbox: 'on',
     timeoutMs: 3000,
     maxPixels: 20_000_000,
     maxQueue: COUNT,
     maxClientQueue: COUNT,
     maxWaitMs: 1e12,
-  });
-});
-afterAll(() => bench.stop());
+  }),
+);
 
 test('every hostile file becomes a picture or is refused, and leaves neither files nor broken workers', async () => {
   const outcomes: Record<string, number> = {};

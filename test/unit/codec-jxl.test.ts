@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { privatePhoto } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 
 /** The quarters of `images.ts`, and three frames in the first three of their colours; both lossless, made by libjxl. */
 const still = await readFile('test/fixtures/quarters.jxl');
 const moving = await readFile('test/fixtures/moving.jxl');
 const heic = await readFile('test/fixtures/display-p3.heic');
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require', workers: 1 });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require', workers: 1 }));
+const small = shared(() => startCodec({ maxFrames: 2, maxPixels: 3000 }));
 
 describe('a JPEG XL picture', () => {
   test('keeps its EXIF on request', async () => {
@@ -44,13 +42,8 @@ describe('a JPEG XL picture', () => {
   });
 
   test('counts with all its frames towards the limits', async () => {
-    const small = await startCodec({ maxFrames: 2, maxPixels: 3000 });
-    try {
-      await expect(small.convert(moving)).rejects.toMatchObject({ code: 'image_limit' });
-      await expect(small.convert(still)).rejects.toMatchObject({ code: 'image_limit' });
-    } finally {
-      await small.stop();
-    }
+    await expect(small.convert(moving)).rejects.toMatchObject({ code: 'image_limit' });
+    await expect(small.convert(still)).rejects.toMatchObject({ code: 'image_limit' });
   });
 });
 

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { deflateSync, inflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { bareFile } from '../../src/codec/convert/kept.ts';
 import { chunksOf, writeChunk } from '../../src/codec/decoders/png-chunks.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { photo } from '../support/images/images.ts';
 import { needlessBytes } from '../support/images/needless-bytes.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec();
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec());
 
 const smallPhoto = async () => sharp(await photo(320, 240));
 const smallPng = async () =>

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import type { ConvertJob } from '../../src/codec/codec.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { animation, photo, privatePhoto, quarterColours } from '../support/images/images.ts';
 import { gainMapJpeg, multiPicture, withCaption } from '../support/images/jpeg-files.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
 
 async function warningsOf(bytes: Buffer, job: Partial<ConvertJob> = {}): Promise<string[]> {
   return (await bench.convert(bytes, job)).warnings.map(({ code }) => code);

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { Format } from '../../src/codec/format.ts';
 import { AppError } from '../../src/errors.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import { judgeSample, type Outcome } from '../support/images/judge-sample.ts';
 import { SAMPLES, type Sample } from '../support/images/samples.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec({ sandbox: 'require' });
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec({ sandbox: 'require' }));
 
 async function convert({ make, ask }: Sample): Promise<Outcome> {
   const { format = 'png', stripExif = true } = ask ?? {};

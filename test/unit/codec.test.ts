@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { FORMATS } from '../../src/codec/format.ts';
-import { type CodecBench, startCodec } from '../support/codec/codec.ts';
+import { startCodec } from '../support/codec/codec.ts';
 import {
   animation,
   greyscale,
@@ -15,12 +15,9 @@ import {
   transparent,
   unusual,
 } from '../support/images/images.ts';
+import { shared } from '../support/shared.ts';
 
-let bench: CodecBench;
-beforeAll(async () => {
-  bench = await startCodec();
-});
-afterAll(() => bench.stop());
+const bench = shared(() => startCodec());
 
 /** The largest difference of a channel that the colours may have. */
 async function expectQuarters(bytes: Buffer, tolerance: number): Promise<void> {

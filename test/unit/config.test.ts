@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
 import { credentialsOf } from '../../src/start/credentials.ts';
+import { words } from '../support/words.ts';
 
 function faultsOf(env: Record<string, string>): Record<string, string> {
   try {
@@ -80,16 +81,9 @@ describe('parseConfig', () => {
       ADMIN_TOKEN: 'short',
       PROXY_BASE_PATH: 'proxy',
     });
-    expect(Object.keys(faults).sort()).toEqual([
-      'ADMIN_TOKEN',
-      'IMAGE_MAX_UPLOAD',
-      'METADATA_URL',
-      'PORT',
-      'PROXY_BASE_PATH',
-      'PROXY_REFRESH_INTERVAL',
-      'SERVICES',
-      'TRUSTED_PROXIES',
-    ]);
+    expect(Object.keys(faults).sort()).toEqual(words`
+      ADMIN_TOKEN IMAGE_MAX_UPLOAD METADATA_URL PORT PROXY_BASE_PATH PROXY_REFRESH_INTERVAL SERVICES TRUSTED_PROXIES
+    `);
   });
 
   test('a fault says what is wrong and what would be right', () => {

@@ -7,7 +7,6 @@ import { bearerOf } from '../../src/http/dialect.ts';
 /** A proxy in front that is trusted, and a client that is not. */
 const PROXY = '10.0.0.9';
 const CLIENT = '198.51.100.7';
-const ADMIN_TOKEN = 'an administrator knows this';
 
 function contextsOf(options: { publicUrl?: string; adminToken?: string; trusted?: string[] } = {}) {
   const { publicUrl, adminToken, trusted = [PROXY] } = options;
@@ -88,7 +87,7 @@ describe('the id of a request', () => {
 });
 
 describe('the administrator', () => {
-  const adminToken = ADMIN_TOKEN.replaceAll(' ', '-');
+  const adminToken = 'an-administrator-knows-this';
 
   test('has the token, or a token of the same role', () => {
     const admin = contextOf({ authorization: `bearer ${adminToken}` }, CLIENT, { adminToken });

@@ -1,13 +1,12 @@
 import { expect, test } from 'bun:test';
 import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { CARRIED_OUT, DONE, OPEN } from '../../src/audit/store.ts';
 import { copyAudit, copyState } from '../../src/cli/copy-records.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
-const values = async () => createSqliteState(await openDatabase(bunRuntime.openSqlite, ':memory:'));
-const open = async () => createSqliteAudit(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+const values = async () => createSqliteState(await memoryDatabase());
+const open = async () => createSqliteAudit(await memoryDatabase());
 
 test('a value that was removed between two copies does not come back, and one of the new store stays', async () => {
   const [from, to] = [await values(), await values()];

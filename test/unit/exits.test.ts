@@ -1,14 +1,13 @@
 import { expect, test } from 'bun:test';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createExits } from '../../src/proxy/pool/exits.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft } from '../support/stores/records.ts';
 
 test('exits are those that the pool has ever found alive, and those found later', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   await store.save([
     draft({ ip: '203.0.113.1', exitIp: '203.0.113.2', proof: 'tls', lastAlive: 1, status: 'dead' }),
@@ -31,7 +30,7 @@ test('exits are those that the pool has ever found alive, and those found later'
 });
 
 test('the latest 20,000 exits are known after a restart and by every copy, even without their proxies', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   const run = () => createExits({ store, state, onError: console.error });
   const find = (exits: ReturnType<typeof run>, exitIp: string) =>
@@ -63,7 +62,7 @@ test('the latest 20,000 exits are known after a restart and by every copy, even 
 });
 
 test('an address that a proxy may have made up is not an exit, so that nobody else loses what it may do', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   const proofs = ['echoed', 'relayed', 'signed', 'tls'] as const;
   await store.save(

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { decodeImage, encodeImage, imageField } from '../../adapters/redis/image-codec.ts';
 import { decodeProxy, encodeProxy, proxyField } from '../../adapters/redis/proxy-codec.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { columnOf, type FieldsOf, reader } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft, image } from '../support/stores/records.ts';
 
 describe('the lists of fields', () => {
@@ -13,7 +12,7 @@ describe('the lists of fields', () => {
     ['proxies', PROXY_FIELDS],
     ['images', { ...IMAGE_FIELDS, lastAccess: { kind: 'integer' } }],
   ] as const)('name a column of %s each, and say whether it may be empty', async (table, fields) => {
-    const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+    const database = await memoryDatabase();
     const columns = database
       .prepare<{ name: string; notnull: number }>(`SELECT name, "notnull" FROM pragma_table_info('${table}')`)
       .all();
@@ -21,7 +20,6 @@ describe('the lists of fields', () => {
     for (const [name, field] of Object.entries(fields)) {
       expect([name, kept.get(columnOf(name))]).toEqual([name, 'nullable' in field]);
     }
-    database.close();
   });
 
   test('a record from before a field was added reads with the default of that field', () => {

@@ -1,22 +1,18 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { beforeEach, expect, test } from 'bun:test';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
 import { createFleetBudget } from '../../src/proxy/check/fleet-budget.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const PER_HOUR = 100_000;
-let database: Database;
 let state: StateStore;
 const clock = createFakeClock();
 
 beforeEach(async () => {
-  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  state = createSqliteState(database);
+  state = createSqliteState(await memoryDatabase());
 });
-afterEach(() => database.close());
 
 function open(copy: string, isRechecking: boolean) {
   const budget = createCheckBudget(clock, PER_HOUR);

@@ -1,23 +1,19 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { beforeEach, expect, test } from 'bun:test';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { StateStore } from '../../src/lib/state.ts';
 import type { JudgeState } from '../../src/proxy/check/checker.ts';
 import { createSharedJudges } from '../../src/proxy/check/fleet-budget.ts';
 import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
 import { createPool } from '../support/pool/pool.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
-let database: Database;
 let state: StateStore;
 
 beforeEach(async () => {
-  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  state = createSqliteState(database);
+  state = createSqliteState(await memoryDatabase());
 });
-afterEach(() => database.close());
 
 test('a copy that lost its lease does not overwrite the job of its successor', async () => {
   const logged: string[] = [];

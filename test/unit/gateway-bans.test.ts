@@ -1,16 +1,14 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect, createServer } from 'node:net';
 import { createBans } from '../../src/proxy/targets/bans.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { type Answer, ask, askSecurely, startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { listening } from '../support/servers/listening.ts';
+import { afterEachTest } from '../support/shared.ts';
 
 const MINUTE = 60_000;
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const closers = afterEachTest();
 
 async function startWorld(
   count: number,

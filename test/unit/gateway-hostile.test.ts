@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { Upstream } from '../../src/gateway/upstream.ts';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
@@ -8,20 +8,15 @@ import { clientHello } from '../support/gateway/client-hello.ts';
 import { startGatewayClient } from '../support/gateway/clients.ts';
 import { type FarmRole, startGatewayFarm, TRAITORS } from '../support/gateway/farm.ts';
 import { createRandom } from '../support/random.ts';
+import { afterEachTest } from '../support/shared.ts';
 
 /** How long honest proxies take; traitors are always faster. */
 const HONEST_MS = 5;
 /** A client gives up a silent proxy after this time on the gateway's clock. */
 const PATIENCE_MS = 2_000;
 
-let certificates: Awaited<ReturnType<typeof createCertificates>>;
-const closers: (() => void)[] = [];
-beforeAll(async () => {
-  certificates = await createCertificates();
-});
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const certificates = await createCertificates();
+const closers = afterEachTest();
 
 async function startFarm(count: number, withTokens = false) {
   const target = Bun.serve({

@@ -7,6 +7,7 @@ import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/targ
 import { bodyEnd, framingOf, headReader } from '../../src/lib/http-message.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
 import { clientHello } from '../support/gateway/client-hello.ts';
+import { words } from '../support/words.ts';
 
 function headOf(text: string) {
   const head = headReader()(Buffer.from(text));
@@ -222,24 +223,11 @@ describe('a target', () => {
     own: new Set(['203.0.113.7', 'pool.example.org']),
   };
 
-  test.each([
-    '127.0.0.1:80',
-    '0x7f.1:80',
-    '2130706433:80',
-    '[::1]:443',
-    '[::ffff:10.0.0.1]:443',
-    '169.254.169.254:80',
-    '168.63.129.16:80',
-    '100.64.0.1:80',
-    'localhost:80',
-    'LOCALHOST.:80',
-    'printer.local:80',
-    'metadata.google.internal:80',
-    'intranet:80',
-    'pool.example.org:443',
-    'example.com:22',
-    'example.com:8080',
-  ])('is refused where it is the own network, or a port that is not allowed: %s', (text) => {
+  test.each(words`
+    127.0.0.1:80 0x7f.1:80 2130706433:80 [::1]:443 [::ffff:10.0.0.1]:443 169.254.169.254:80
+    168.63.129.16:80 100.64.0.1:80 localhost:80 LOCALHOST.:80 printer.local:80
+    metadata.google.internal:80 intranet:80 pool.example.org:443 example.com:22 example.com:8080
+  `)('is refused where it is the own network, or a port that is not allowed: %s', (text) => {
     const target = readAuthority(text);
     expect(target && refusedTarget(target, rules)).toBeString();
   });
@@ -256,12 +244,9 @@ describe('a target', () => {
   test.each([
     'example.com',
     'a b:80',
-    'a/b:80',
-    'a@b:80',
-    ':80',
-    'example.com:0',
-    'example.com:65536',
-    'a:b:c',
+    ...words`
+      a/b:80 a@b:80 :80 example.com:0 example.com:65536 a:b:c
+    `,
   ])('is none: %j', (text) => {
     expect(readAuthority(text)).toBeNull();
   });

@@ -1,17 +1,15 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { listening } from '../support/servers/listening.ts';
+import { afterEachTest } from '../support/shared.ts';
 
 const SECOND = 1_000;
 const IDLE_MS = 300 * SECOND;
 
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const closers = afterEachTest();
 
 /** A gateway before the proxy, with a clock of its own. */
 async function startLooking(tcp: typeof bunTcp, proxy: string) {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { badRequest, refusalAnswer } from '../../src/gateway/fault.ts';
 import { followPool } from '../../src/gateway/follow-pool.ts';
@@ -8,13 +8,11 @@ import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
+import { afterEachTest } from '../support/shared.ts';
 import { draft } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const closers = afterEachTest();
 
 type Options = Partial<Parameters<typeof startBareGateway>[0]>;
 

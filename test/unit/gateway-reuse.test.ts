@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Idle } from '../../src/gateway/idle.ts';
@@ -9,13 +9,11 @@ import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
 import { listening } from '../support/servers/listening.ts';
+import { afterEachTest } from '../support/shared.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const closers = afterEachTest();
 
 interface Heard {
   /** Which connection of the proxy, counted from 0. */

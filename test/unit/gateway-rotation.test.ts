@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { createCertificates } from '../support/certificates.ts';
@@ -7,15 +7,10 @@ import { startGatewayClient } from '../support/gateway/clients.ts';
 import { type FarmRole, startGatewayFarm } from '../support/gateway/farm.ts';
 import { curl } from '../support/gateway/world.ts';
 import { createRandom } from '../support/random.ts';
+import { afterEachTest } from '../support/shared.ts';
 
-let certificates: Awaited<ReturnType<typeof createCertificates>>;
-const closers: (() => void)[] = [];
-beforeAll(async () => {
-  certificates = await createCertificates();
-});
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const certificates = await createCertificates();
+const closers = afterEachTest();
 
 /** Targets that answer with the exit they see, and proxies with these roles. */
 async function startWorld(roles: readonly FarmRole[], more: Partial<BareOptions> = {}) {

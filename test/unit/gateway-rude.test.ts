@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { nodeTcp } from '../../src/runtime/node-tcp.ts';
@@ -6,15 +6,13 @@ import { startBareGateway } from '../support/gateway/bare.ts';
 import { beRude, RUDE, untilEmpty } from '../support/gateway/rude-clients.ts';
 import { talk } from '../support/gateway/talk.ts';
 import { listening } from '../support/servers/listening.ts';
+import { afterEachTest } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 const SECOND = 1_000;
 const TARGET = 'a.example:80';
 
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const closers = afterEachTest();
 
 /** A proxy that says yes to CONNECT, and answers requests with what it is given. */
 async function startProxy(answer: string | null, end: 'stay' | 'end' | 'reset' = 'stay'): Promise<string> {

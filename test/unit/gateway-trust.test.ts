@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { parseConfig } from '../../src/config.ts';
@@ -6,12 +6,10 @@ import { bunTcp } from '../../src/runtime/bun-tcp.ts';
 import { startBanningSite } from '../support/gateway/banning-site.ts';
 import { type BareOptions, startBareGateway } from '../support/gateway/bare.ts';
 import { talk } from '../support/gateway/talk.ts';
+import { afterEachTest } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
+const closers = afterEachTest();
 
 /** Resolves once it is closed, even by a reset. */
 const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { readUser as read, type UserOptions } from '../../src/gateway/user-options.ts';
+import { words } from '../support/words.ts';
 
 const NAMED = new Map([['search', 'example.com']]);
 const mine = new Set(['/etc/mine.txt']);
@@ -57,22 +58,14 @@ test('no option of the client takes one of the port as its value', () => {
 });
 
 test.each([
-  'me-country',
-  'me-country-us.',
-  'me-not-germany',
-  'me-source-strange',
-  'me-source-mine.strange',
-  'me-source-',
+  ...words`
+    me-country me-country-us. me-not-germany me-source-strange me-source-mine.strange me-source-
+  `,
   `me-source-${'free.'.repeat(9)}mine`,
-  'me-country-germany',
-  'me-sesstime-31',
-  'me-session-',
-  'me-session-a.b',
-  'me-target-shop',
-  'me-colour-red',
-  'me-rotate',
-  'me-rotate-quickly',
-  'me-max_latency-fast',
+  ...words`
+    me-country-germany me-sesstime-31 me-session- me-session-a.b me-target-shop me-colour-red
+    me-rotate me-rotate-quickly me-max_latency-fast
+  `,
 ])('is told what is wrong: %s', (name) => {
   expect(() => readUser(name)).toThrow(/user name/);
 });

@@ -1,16 +1,15 @@
 import { expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Call } from '../../src/http/route.ts';
 import { handoverRoutes } from '../../src/image/handover.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const MINUTE_MS = 60_000;
 
 async function start() {
   let now = 1_800_000_000_000;
-  const state = createSqliteState(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  const state = createSqliteState(await memoryDatabase());
   const [give, take] = handoverRoutes({ state, clock: { now: () => now }, random: randomBytes });
   type Handle = (call: Call<{ params: { id: string } }>) => Promise<Response>;
   const call = (route: typeof give, body: string | null, payer: string, id: string) =>

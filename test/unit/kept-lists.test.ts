@@ -1,18 +1,16 @@
 import { expect, test } from 'bun:test';
 import { withKeptLists } from '../../adapters/postgres/kept-lists.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createRecordCache } from '../../src/image/records/records.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { image } from '../support/stores/records.ts';
 
 const FIRST = { offset: 0, limit: 5 };
 
 /** A real store that counts its questions, and may fail at the next ones. */
 async function openCounted() {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const store = createSqliteImages(database);
+  const store = createSqliteImages(await memoryDatabase());
   const seen = { asked: 0, fails: false };
   const counted =
     <Args extends unknown[], T>(ask: (...args: Args) => Promise<T>) =>
@@ -22,11 +20,11 @@ async function openCounted() {
       return ask(...args);
     };
   const images: ImageStore = { ...store, list: counted(store.list), get: counted(store.get) };
-  return { images, seen, close: () => database.close() };
+  return { images, seen };
 }
 
 test('a popular page is read once a second, and again after each write of this copy', async () => {
-  const { images, seen, close } = await openCounted();
+  const { images, seen } = await openCounted();
   let now = 0;
   const kept = withKeptLists(images, () => now);
   const totals = async () =>
@@ -46,21 +44,19 @@ test('a popular page is read once a second, and again after each write of this c
   expect((await kept.list({ ...FIRST, text: 'another' })).total).toBe(1);
   expect((await kept.list({ ...FIRST, after: { createdAt: 0, id: '' } })).items).toEqual([]);
   expect(seen.asked).toBe(6);
-  await close();
 });
 
 test('a page that could not be read is read again', async () => {
-  const { images, seen, close } = await openCounted();
+  const { images, seen } = await openCounted();
   const kept = withKeptLists(images, () => 0);
   seen.fails = true;
   await expect(kept.list(FIRST)).rejects.toThrow('away');
   seen.fails = false;
   expect((await kept.list(FIRST)).total).toBe(0);
-  await close();
 });
 
 test('concurrent requests for an image read it once, but never as it was before a change', async () => {
-  const { images, seen, close } = await openCounted();
+  const { images, seen } = await openCounted();
   await images.insert(image({ id: 'hot', filename: 'before.png' }));
   const records = createRecordCache(images, () => 0);
   const names = async (count: number) =>
@@ -82,5 +78,4 @@ test('concurrent requests for an image read it once, but never as it was before 
   await expect(records.get('hot')).rejects.toThrow('away');
   seen.fails = false;
   expect(await names(1)).toEqual(new Set(['after.png']));
-  await close();
 });

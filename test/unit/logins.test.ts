@@ -4,12 +4,15 @@ import { exitOf, type Upstream } from '../../src/gateway/upstream.ts';
 import { formatLogin, loginOf, partsOf } from '../../src/proxy/login.ts';
 import { createLogins } from '../../src/proxy/pool/logins.ts';
 import { createPool, draft, failed, passed } from '../support/pool/pool.ts';
+import { endedAfterEach } from '../support/shared.ts';
+
+const openPool = endedAfterEach(createPool);
 
 const OWN = 'http://192.0.2.1:80';
 
 /** A pool over one list, in a network where only the login lets anybody through. */
 async function poolWith(list: string[], login: string) {
-  const pool = await createPool({ own: list });
+  const pool = await openPool({ own: list });
   const tried: (string | null)[] = [];
   pool.network.check = async (endpoint) => {
     tried.push(endpoint.login ?? null);
@@ -55,7 +58,6 @@ test('a proxy is tried with the login of its list, remembered with it, and check
     );
   expect(await quick()).toMatchObject({ result: { verdict: 'dead' } });
   expect(await quick(found[0]?.id)).toMatchObject({ result: { verdict: 'alive' } });
-  await pool.close();
 });
 
 test('a login changed in the list is used at once, also for proxies that were dead with the old one', async () => {
@@ -69,7 +71,6 @@ test('a login changed in the list is used at once, also for proxies that were de
   expect(changed?.nextCheck).toBeLessThanOrEqual(pool.clock.now());
   await pool.refresh();
   expect((await pool.only())[0]).toMatchObject({ login: 'me:new', status: 'alive' });
-  await pool.close();
 });
 
 test('a list without logins removes none', async () => {
@@ -78,7 +79,6 @@ test('a list without logins removes none', async () => {
   await pool.store.save([draft(OWN, now - 3_600_000, { login: 'me:secret' })]);
   await pool.refresh();
   expect((await pool.only())[0]).toMatchObject({ login: 'me:secret', status: 'alive' });
-  await pool.close();
 });
 
 test('a login that was corrected has its turn in the same pass', async () => {
@@ -91,7 +91,6 @@ test('a login that was corrected has its turn in the same pass', async () => {
   list[0] = 'any://me:right@192.0.2.1:80';
   await pool.refresh();
   expect((await pool.only())[0]).toMatchObject({ login: 'me:right', status: 'alive' });
-  await pool.close();
 });
 
 /** Returns the upstreams that a gateway makes of the pool, by key. */
@@ -114,7 +113,7 @@ async function followed(pool: Awaited<ReturnType<typeof createPool>>): Promise<M
 }
 
 test('the gateway gets the login of each proxy in the pool', async () => {
-  const pool = await createPool();
+  const pool = await openPool();
   await pool.store.save([
     draft(OWN, pool.clock.now(), { login: 'me:secret' }),
     draft('socks5://192.0.2.2:80', pool.clock.now()),
@@ -127,11 +126,10 @@ test('the gateway gets the login of each proxy in the pool', async () => {
     [`${OWN}#hash`]: 'me:secret',
     'socks5://192.0.2.2:80': null,
   });
-  await pool.close();
 });
 
 test('an exit counts only if the proxy cannot have made up the page that named it', async () => {
-  const pool = await createPool();
+  const pool = await openPool();
   const now = pool.clock.now();
   const claims = { exitIp: '192.0.2.99' };
   await pool.store.save([
@@ -145,5 +143,4 @@ test('an exit counts only if the proxy cannot have made up the page that named i
     'socks5://192.0.2.2:80': '192.0.2.99',
     'http://192.0.2.3:80': '192.0.2.99',
   });
-  await pool.close();
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { thumbHashToApproximateAspectRatio, thumbHashToAverageRGBA } from 'thumbhash';
 import { lookOf } from '../../src/codec/convert/look.ts';
@@ -7,6 +7,7 @@ import { ALIKE_BITS, countBits, distanceBetween } from '../../src/lib/bits.ts';
 import { type CodecBench, startCodec } from '../support/codec/codec.ts';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { createRandom } from '../support/random.ts';
+import { shared } from '../support/shared.ts';
 
 describe('bits', () => {
   test('are counted and compared', () => {
@@ -52,11 +53,7 @@ test('what looks alike is counted without its records, of which there may be tho
 });
 
 describe('looks', () => {
-  let bench: CodecBench;
-  beforeAll(async () => {
-    bench = await startCodec();
-  });
-  afterAll(() => bench.stop());
+  const bench = shared(() => startCodec());
 
   const look = async (bytes: Uint8Array, job: Parameters<CodecBench['convert']>[1] = {}) =>
     (await bench.convert(bytes, { look: true, ...job })).look;

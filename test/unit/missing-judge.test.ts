@@ -1,31 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createPaidUpstreams } from '../../src/proxy/pool/paid.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
-import { type Certificates, createCertificates } from '../support/certificates.ts';
+import { createCertificates } from '../support/certificates.ts';
 import { localChecker } from '../support/farm/checkers.ts';
-import { type Farm, farmAddress, type RoleName, startFarm } from '../support/farm/farm.ts';
-import { type JudgeServer, startJudge } from '../support/farm/judge-server.ts';
+import { farmAddress, type RoleName, startFarm } from '../support/farm/farm.ts';
+import { startJudge } from '../support/farm/judge-server.ts';
 import { startPaidProxy } from '../support/farm/paid-proxy.ts';
 import { json } from '../support/json.ts';
 import { createPool } from '../support/pool/pool.ts';
 import { createPoolServer } from '../support/pool/server.ts';
+import { shared } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 const SECRET = 'shared by checker and judge';
-let certificates: Certificates;
-let farm: Farm;
-let judges: Record<'http' | 'https', JudgeServer>;
-beforeAll(async () => {
-  certificates = await createCertificates();
-  farm = await startFarm(certificates);
-  judges = {
-    http: await startJudge({ secret: SECRET }),
-    https: await startJudge({ tls: certificates.good, host: 'localhost' }),
-  };
-});
-afterAll(() => Promise.all([farm, judges.http, judges.https].map((one) => one.stop())));
+const certificates = await createCertificates();
+const farm = shared(() => startFarm(certificates));
+const judges = {
+  http: shared(() => startJudge({ secret: SECRET })),
+  https: shared(() => startJudge({ tls: certificates.good, host: 'localhost' })),
+};
 
 const CHECKED = () => ({
   ca: certificates.ca,

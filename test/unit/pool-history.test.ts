@@ -1,18 +1,21 @@
 import { describe, expect, test } from 'bun:test';
 import { createPoolHistory } from '../../src/proxy/pool/pool-history.ts';
 import { createPool, draft } from '../support/pool/pool.ts';
+import { endedAfterEach } from '../support/shared.ts';
+
+const openPool = endedAfterEach(createPool);
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 async function createHistory() {
-  const pool = await createPool();
+  const pool = await openPool();
   return { ...pool, history: createPoolHistory(pool) };
 }
 
 describe('the history of the pool', () => {
   test('records its size once in ten minutes, however often it is asked to', async () => {
-    const { history, clock, store, close } = await createHistory();
+    const { history, clock, store } = await createHistory();
     await history.note();
     await store.save([draft('http://192.0.2.1:80', clock.now())]);
     for (let minute = 0; minute < 20; minute++) {
@@ -25,20 +28,18 @@ describe('the history of the pool', () => {
       [1, 1],
       [1, 1],
     ]);
-    await close();
   });
 
   test('is shared: a sample of one copy is not taken by another', async () => {
-    const { history, clock, store, state, close } = await createHistory();
+    const { history, clock, store, state } = await createHistory();
     const other = createPoolHistory({ store, state, clock });
     await history.note();
     await other.note();
     expect(await other.samples()).toHaveLength(1);
-    await close();
   });
 
   test('goes back two days', async () => {
-    const { history, clock, close } = await createHistory();
+    const { history, clock } = await createHistory();
     const startedAt = clock.now();
     for (let slot = 0; slot < 300; slot++) {
       await history.note();
@@ -48,11 +49,10 @@ describe('the history of the pool', () => {
     expect(samples.length).toBeLessThanOrEqual(288);
     expect(samples[0]?.at).toBeGreaterThan(startedAt);
     expect(clock.now() - (samples[0]?.at ?? 0)).toBeLessThan(48 * 60 * MINUTE_MS);
-    await close();
   });
 
   test('keeps one sample per hour for 30 days, and starts from the known ones', async () => {
-    const { history, state, clock, close } = await createHistory();
+    const { history, state, clock } = await createHistory();
     const startedAt = clock.now();
     const older = { at: startedAt - 5 * HOUR_MS, alive: 7, total: 9 };
     await state.set('proxy:history', JSON.stringify([older, { ...older, at: older.at + 1 }]));
@@ -66,12 +66,10 @@ describe('the history of the pool', () => {
     const hours = await history.hourly();
     expect(hours.length).toBe(30 * 24);
     expect(clock.now() - (hours[0]?.at ?? 0)).toBeLessThan(30 * 24 * HOUR_MS);
-    await close();
   });
 
   test('is empty before the first sample', async () => {
-    const { history, close } = await createHistory();
+    const { history } = await createHistory();
     expect(await history.samples()).toEqual([]);
-    await close();
   });
 });

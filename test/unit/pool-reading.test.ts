@@ -1,9 +1,12 @@
 import { expect, test } from 'bun:test';
 import type { ExportQuery } from '../../src/proxy/pool/export.ts';
 import { createPool, draft } from '../support/pool/pool.ts';
+import { endedAfterEach } from '../support/shared.ts';
+
+const openPool = endedAfterEach(createPool);
 
 test('a list is read from its end, page by page, without a gap or a repetition', async () => {
-  const pool = await createPool();
+  const pool = await openPool();
   const now = pool.clock.now();
   const drafts = Array.from({ length: 7 }, (_, index) =>
     draft(`http://192.0.2.${index + 1}:80`, now, { responseMs: 10 * (index + 1) }),
@@ -24,11 +27,10 @@ test('a list is read from its end, page by page, without a gap or a repetition',
   expect(await page(3)).toEqual([40, 30, 20]);
   expect(await page(6)).toEqual([10]);
   expect(await page(9)).toEqual([]);
-  await pool.close();
 });
 
 test('an export has as many different lines as the limit says, and the next page has none of them again', async () => {
-  const pool = await createPool();
+  const pool = await openPool();
   const now = pool.clock.now();
   const drafts = [1, 2, 3, 4, 5, 6].flatMap((n) =>
     ['http', 'https'].map((protocol) =>
@@ -45,11 +47,10 @@ test('an export has as many different lines as the limit says, and the next page
     expect([await page(0), await page(3)]).toEqual([[1, 2, 3].map(line), [4, 5, 6].map(line)]);
   }
   expect((await exported(pool, { format: 'standard' })).trim().split('\n')).toHaveLength(12);
-  await pool.close();
 });
 
 test('of the proxies with one exit, the most dependable is listed and exported, in any order', async () => {
-  const pool = await createPool();
+  const pool = await openPool();
   const now = pool.clock.now();
   const drafts = [1, 2, 3].flatMap((n) => [
     draft(`http://192.0.2.${n}:80`, now, {
@@ -79,11 +80,10 @@ test('of the proxies with one exit, the most dependable is listed and exported, 
     expect(text.trim().split('\n')).toEqual(items.map(({ ip }) => `http://${ip}:80`));
     expect(items.every(({ ip }) => Number(ip.split('.')[3]) < 7)).toBe(true);
   }
-  await pool.close();
 });
 
 test('a proxy that only says that it has the exit of another one does not displace it', async () => {
-  const pool = await createPool();
+  const pool = await openPool();
   const now = pool.clock.now();
   const exitIp = '198.51.100.1';
   await pool.store.save([
@@ -93,7 +93,6 @@ test('a proxy that only says that it has the exit of another one does not displa
   const query = { filter: {}, sort: 'dependable', offset: 0, limit: 10, uniqueExit: true } as const;
   const { items } = await pool.service.list(query);
   expect(items.map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2']);
-  await pool.close();
 });
 
 async function exported(

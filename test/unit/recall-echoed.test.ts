@@ -1,14 +1,12 @@
 import { expect, test } from 'bun:test';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createEchoedRecall } from '../../src/proxy/recheck/recheck.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft } from '../support/stores/records.ts';
 
 test('once a witness is back, echoed proxies are checked first, once', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const store = createSqliteProxies(database, { random: Math.random });
+  const store = createSqliteProxies(await memoryDatabase(), { random: Math.random });
   const later = Date.now() + 3_600_000;
   const [echoed, relayed, dead] = await store.save([
     draft({ port: 1001, proof: 'echoed', nextCheck: later }),
@@ -35,5 +33,4 @@ test('once a witness is back, echoed proxies are checked first, once', async () 
   state = 'up';
   await recall();
   expect(await next()).toEqual([0, later, later]);
-  database.close();
 });

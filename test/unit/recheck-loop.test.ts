@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import type { Database } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { Locks } from '../../src/lib/locks.ts';
 import { createCheckBudget } from '../../src/proxy/check/check-budget.ts';
@@ -8,10 +8,10 @@ import { formatUrl, type ProxyRecord } from '../../src/proxy/proxy.ts';
 import { fittingCheckCost, runRechecks } from '../../src/proxy/recheck/recheck.ts';
 import { CHECK_COST_MS } from '../../src/proxy/recheck/schedule.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { judgeState } from '../support/farm/judge-state.ts';
 import { createNetwork, draft, recorderOf } from '../support/pool/pool.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
@@ -31,7 +31,7 @@ interface Options {
 
 /** The loop alone, over a real store, with the network in the hands of the test. */
 async function open({ perHour = 3600, concurrency = 1000, locks, change }: Options = {}) {
-  const database: Database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database: Database = await memoryDatabase();
   const real = createSqliteProxies(database);
   const store = { ...real, ...change?.(real) };
   const clock = createFakeClock(undefined, 4);

@@ -1,63 +1,48 @@
 import { expect, test } from 'bun:test';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { WriteRight } from '../../src/proxy/refresh/recorder.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recorderOf } from '../support/pool/pool.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
-async function withRecorder(
-  work: (parts: {
-    check: (port: number, right?: WriteRight) => Promise<unknown>;
-    flush: () => Promise<void>;
-    total: () => Promise<number>;
-  }) => Promise<void>,
-): Promise<void> {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const store = createSqliteProxies(database);
-  const recorder = recorderOf({ store, clock: createFakeClock() });
-  try {
-    await work({
-      check: (port, right) =>
-        recorder.add({
-          endpoint: { protocol: 'http', ip: '192.0.2.1', port },
-          source: 'list',
-          result: { verdict: 'dead', error: 'timeout' },
-          ...(right && { right }),
-        }),
-      flush: recorder.flush,
-      total: async () => (await store.summary()).total,
+async function openRecorder() {
+  const store = createSqliteProxies(await memoryDatabase());
+  const { add, flush } = recorderOf({ store, clock: createFakeClock() });
+  const check = (port: number, right?: WriteRight) =>
+    add({
+      endpoint: { protocol: 'http', ip: '192.0.2.1', port },
+      source: 'list',
+      result: { verdict: 'dead', error: 'timeout' },
+      ...(right && { right }),
     });
-  } finally {
-    database.close();
-  }
+  return { check, flush, total: async () => (await store.summary()).total };
 }
 
-test('results of a job that lost its lease are dropped, those of users and other jobs are saved', () =>
-  withRecorder(async ({ check, flush, total }) => {
-    const ending = new AbortController();
-    const mine = { name: 'refresh', token: 5, lost: ending.signal };
-    const outcomes = [
-      check(1, mine),
-      check(2),
-      check(3, { ...mine, name: 'recheck', lost: AbortSignal.any([]) }),
-    ];
-    ending.abort();
-    await flush();
-    const saved = await Promise.all(outcomes);
-    expect(saved.map((record) => record !== null)).toEqual([false, true, true]);
-    expect(await total()).toBe(2);
-  }));
+test('results of a job that lost its lease are dropped, those of users and other jobs are saved', async () => {
+  const { check, flush, total } = await openRecorder();
+  const ending = new AbortController();
+  const mine = { name: 'refresh', token: 5, lost: ending.signal };
+  const outcomes = [
+    check(1, mine),
+    check(2),
+    check(3, { ...mine, name: 'recheck', lost: AbortSignal.any([]) }),
+  ];
+  ending.abort();
+  await flush();
+  const saved = await Promise.all(outcomes);
+  expect(saved.map((record) => record !== null)).toEqual([false, true, true]);
+  expect(await total()).toBe(2);
+});
 
-test('a superseded job is refused by the store, and learns of it', () =>
-  withRecorder(async ({ check, flush, total }) => {
-    const { signal: lost } = new AbortController();
-    const younger = check(1, { name: 'refresh', token: 6, lost });
-    await flush();
-    await younger;
-    const late = check(2, { name: 'refresh', token: 5, lost });
-    await flush();
-    // Callers look at a failure after the flush, and until then it must not count as unhandled.
-    expect(await late.catch((error: unknown) => error)).toMatchObject({ code: 'conflict' });
-    expect(await total()).toBe(1);
-  }));
+test('a superseded job is refused by the store, and learns of it', async () => {
+  const { check, flush, total } = await openRecorder();
+  const { signal: lost } = new AbortController();
+  const younger = check(1, { name: 'refresh', token: 6, lost });
+  await flush();
+  await younger;
+  const late = check(2, { name: 'refresh', token: 5, lost });
+  await flush();
+  // Callers look at a failure after the flush, and until then it must not count as unhandled.
+  expect(await late.catch((error: unknown) => error)).toMatchObject({ code: 'conflict' });
+  expect(await total()).toBe(1);
+});

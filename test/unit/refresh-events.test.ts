@@ -2,8 +2,6 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { refreshEvents } from '../../src/proxy/pool/events.ts';
 import { statsExample } from '../../src/proxy/pool/stats.ts';
 import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
-import { statusView } from '../../src/proxy/views.ts';
-import { judgeState } from '../support/farm/judge-state.ts';
 
 const source = (name: string, found = 0) => ({
   name,
@@ -91,17 +89,6 @@ test('a client that asks for it gets the size of the pool when it changes', asyn
   await reader.read();
   const text = new TextDecoder().decode((await reader.read()).value);
   expect(text).toBe(`event: pool\ndata: ${JSON.stringify({ ...statsExample, alive: 7 })}\n\n`);
-});
-
-test('the status has less than 2 kB, however many lists there are', () => {
-  const view = statusView({
-    condition: 'ready',
-    nextRefresh: 0,
-    lastRefresh: 0,
-    refresh: job,
-    judges: judgeState('up'),
-  });
-  expect(JSON.stringify(view).length).toBeLessThan(2000);
 });
 
 test('a client that reconnects is told of a list that has failed meanwhile', async () => {

@@ -17,24 +17,6 @@ const list = (count: number, network: string) =>
   Array.from({ length: count }, (_, index) => `http://${network}.${index + 1}:80`);
 
 describe('a refresh', () => {
-  test('goes through fetch, verify, store and cleanup in order', async () => {
-    await open({ a: list(30, '192.0.2'), b: list(5, '198.51.100') });
-    pool.network.before = () => pool.clock.sleep(200);
-    const stages: unknown[] = [];
-    pool.service.subscribe((job) => stages.push(job.stage));
-    const { stage, state } = await pool.service.refresh();
-    expect([stage, state]).toEqual(['fetch', 'running']);
-    expect(await pool.ended()).toMatchObject({
-      state: 'done',
-      stage: 'cleanup',
-      candidates: 35,
-      checked: 35,
-    });
-    expect(stages[0]).toBe('fetch');
-    expect(stages).toContain('verify');
-    expect(stages.at(-1)).toBe('cleanup');
-  });
-
   test('saves working proxies as alive and the rest as dead', async () => {
     await open({ a: ['http://192.0.2.1:80', 'socks5://192.0.2.2:1080'] });
     pool.network.working.add('socks5://192.0.2.2:1080');
@@ -278,18 +260,6 @@ describe('a refresh', () => {
     expect(pool.network.asked).toEqual([]);
   });
 
-  test('whose process died is shown as failed, not as running forever', async () => {
-    await open();
-    const died = { id: 'died', state: 'running', stage: 'verify', updatedAt: pool.clock.now() - 60_000 };
-    await pool.state.set('proxy:refresh', JSON.stringify(died));
-    expect((await pool.service.status()).refresh).toMatchObject({
-      id: 'died',
-      state: 'failed',
-      error: 'interrupted',
-      finishedAt: died.updatedAt,
-    });
-  });
-
   test('that is stopped ends at once and says so', async () => {
     await open({ a: list(100, '192.0.2') });
     pool.network.before = () => new Promise((resolve) => setTimeout(resolve, 1));
@@ -297,13 +267,6 @@ describe('a refresh', () => {
     await pool.service.stop();
     const job = JSON.parse((await pool.state.get('proxy:refresh')) ?? '');
     expect(job).toMatchObject({ state: 'failed', error: 'stopped' });
-  });
-
-  test('records when it ended', async () => {
-    await open({ a: [] });
-    expect((await pool.service.status()).lastRefresh).toBeNull();
-    const { finishedAt } = await pool.refresh();
-    expect((await pool.service.status()).lastRefresh).toBe(finishedAt);
   });
 });
 

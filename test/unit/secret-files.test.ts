@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withSecretFiles } from '../../src/cli/secret-files.ts';
 import { parseConfig, SECRETS, settings } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
 import { masked } from '../../src/lib/masked.ts';
+import { sharedFolder } from '../support/shared.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-secrets-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = await sharedFolder();
 
 async function fileOf(content: string): Promise<string> {
   const path = join(folder, crypto.randomUUID());

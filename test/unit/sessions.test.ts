@@ -1,16 +1,15 @@
 import { expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createSessions, SESSION_MS } from '../../src/access/sessions.ts';
 import { createTokens } from '../../src/access/tokens.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const ADMIN_TOKEN = 'the-token-of-the-administrator';
 
 /** Sessions over a database in memory. `now`: ms since 1970. */
 async function world(now: () => number) {
-  const state = createSqliteState(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  const state = createSqliteState(await memoryDatabase());
   const tokens = createTokens({ state, random: randomBytes, now });
   const used: string[] = [];
   const holders = {

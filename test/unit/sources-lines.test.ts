@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Protocol } from '../../src/proxy/proxy.ts';
 import { parse } from '../support/pool/source-parsing.ts';
+import { words } from '../support/words.ts';
 
 const one = (line: string, protocol: Protocol | null = 'http') => parse('lines', line, protocol).taken;
 
@@ -91,64 +92,25 @@ describe('a line is rejected', () => {
     'Array',
     'Support by donations: bc1qxyz',
     'Free proxies from example.com',
-    '8.8.8.1',
-    '8.8.8.1:',
-    '8.8.8.1:0',
-    '8.8.8.1:080',
-    '8.8.8.1:65536',
-    '8.8.8.1:99999',
-    '8.8.8.1:123456',
-    '8.8.8.1:-80',
-    '8.8.8.1:80a',
-    '8.8.8.1:8080:8081',
-    '8.8.8.1:8080:user:pass',
-    '8.8.8.1:8080:user@host',
-    '8.8.8.1:80/path',
-    '8.8.8.1:80-90',
-    'user:pass@8.8.8.1:80',
-    'http://user:pass@8.8.8.1:80',
-    'http://8.8.8.1:80@evil.example',
-    'proxy.example.com:8080',
-    'http://proxy.example.com:8080',
-    'localhost:80',
-    '0.0.0.0:80',
-    '127.0.0.7:80',
-    '10.1.2.3:80',
-    '192.168.0.1:80',
-    '100.64.0.1:80',
-    '169.254.169.254:80',
-    '224.0.0.1:80',
-    '255.255.255.255:80',
-    '008.8.8.1:80',
-    '8.8.8.01:80',
-    '8.8.8.256:80',
-    '8.8.8.8.8:80',
-    '8.8.8:80',
-    '999.999.999.999:80',
-    '134744072:80',
-    '0x8.8.8.8:80',
+    ...words`
+      8.8.8.1 8.8.8.1: 8.8.8.1:0 8.8.8.1:080 8.8.8.1:65536 8.8.8.1:99999 8.8.8.1:123456 8.8.8.1:-80
+      8.8.8.1:80a 8.8.8.1:8080:8081 8.8.8.1:8080:user:pass 8.8.8.1:8080:user@host 8.8.8.1:80/path
+      8.8.8.1:80-90 user:pass@8.8.8.1:80 http://user:pass@8.8.8.1:80 http://8.8.8.1:80@evil.example
+      proxy.example.com:8080 http://proxy.example.com:8080 localhost:80 0.0.0.0:80 127.0.0.7:80
+      10.1.2.3:80 192.168.0.1:80 100.64.0.1:80 169.254.169.254:80 224.0.0.1:80 255.255.255.255:80
+      008.8.8.1:80 8.8.8.01:80 8.8.8.256:80 8.8.8.8.8:80 8.8.8:80 999.999.999.999:80 134744072:80
+      0x8.8.8.8:80
+    `,
     '8.8.8.8 :80',
     '8.8.8.8 ',
     '8.8.8.8 99999',
     '8.8.8.8 0.5',
     '8.8.8.8 80ms',
-    '[::1]:80',
-    '[::ffff:8.8.8.8]:80',
-    '[64:ff9b::808:808]:80',
-    '[fe80::1%eth0]:80',
-    '[2606:4700::1:80',
-    '[]:80',
-    '2606:4700::1:8080',
-    'hhysteria2://8.8.8.1:80',
-    'less://8.8.8.1:80',
-    'vmess://8.8.8.1:80',
-    '//8.8.8.1:80',
-    'http:/8.8.8.1:80',
-    'http:8.8.8.1:80',
-    '8.8.8.1:80\0',
-    '8.8.8.1:\0',
-    '８.8.8.1:80',
-    '<li>8.8.8.1:80</li>',
+    ...words`
+      [::1]:80 [::ffff:8.8.8.8]:80 [64:ff9b::808:808]:80 [fe80::1%eth0]:80 [2606:4700::1:80 []:80
+      2606:4700::1:8080 hhysteria2://8.8.8.1:80 less://8.8.8.1:80 vmess://8.8.8.1:80 //8.8.8.1:80
+      http:/8.8.8.1:80 http:8.8.8.1:80 8.8.8.1:80\0 8.8.8.1:\0 ８.8.8.1:80 <li>8.8.8.1:80</li>
+    `,
   ])('%j', (line) => {
     expect(one(line)).toEqual([]);
   });
@@ -219,12 +181,9 @@ test('names, and TLS to the proxy, are accepted in own lists alone', () => {
   ]);
   expect(parse('lines', list, null, true)).toEqual({ taken: [], found: 0, rejected: 5 });
   const strange = [
-    '10.0.0.1',
-    '0x7f.1',
-    '127.1',
-    'localhost',
-    '-a.test',
-    'a..test',
+    ...words`
+      10.0.0.1 0x7f.1 127.1 localhost -a.test a..test
+    `,
     `${'a.'.repeat(130)}test`,
   ];
   const refused = strange.map((host) => `${host}:80:u:p`).join('\n');

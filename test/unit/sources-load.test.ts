@@ -56,42 +56,18 @@ describe('the built-in catalogue', () => {
 
 describe('a list of URLs', () => {
   test('gives names, formats and protocols if the URL shows them', async () => {
-    const urls = [
-      'https://lists.example/socks5.txt',
-      'http://lists.example:8080/http_proxies.csv',
-      'https://lists.example/all.ndjson',
-      'https://lists.example/api?type=socks4&format=json',
-      'https://lists.example/http-and-socks5.html',
-      'file:///var/lists/https.txt',
-      'https://lists.example/socks5.txt',
-    ];
-    expect(await loadSources(` ${urls.join(' , ')}, `, noFile)).toEqual([
-      { name: 'lists.example/socks5.txt', url: urls[0], format: 'lines', protocol: 'socks5', logins: false },
-      {
-        name: 'lists.example:8080/http_proxies.csv',
-        url: urls[1],
-        format: 'csv',
-        protocol: 'http',
-        logins: false,
-      },
-      { name: 'lists.example/all.ndjson', url: urls[2], format: 'json', protocol: null, logins: false },
-      { name: 'lists.example/api', url: urls[3], format: 'json', protocol: 'socks4', logins: false },
-      {
-        name: 'lists.example/http-and-socks5.html',
-        url: urls[4],
-        format: 'html',
-        protocol: null,
-        logins: false,
-      },
-      { name: '/var/lists/https.txt', url: urls[5], format: 'lines', protocol: 'https', logins: true },
-      {
-        name: 'lists.example/socks5.txt (2)',
-        url: urls[6],
-        format: 'lines',
-        protocol: 'socks5',
-        logins: false,
-      },
-    ] as never);
+    const lists = [
+      ['https://lists.example/socks5.txt', 'lists.example/socks5.txt', 'lines', 'socks5'],
+      ['http://lists.example:8080/http_proxies.csv', 'lists.example:8080/http_proxies.csv', 'csv', 'http'],
+      ['https://lists.example/all.ndjson', 'lists.example/all.ndjson', 'json', null],
+      ['https://lists.example/api?type=socks4&format=json', 'lists.example/api', 'json', 'socks4'],
+      ['https://lists.example/http-and-socks5.html', 'lists.example/http-and-socks5.html', 'html', null],
+      ['file:///var/lists/https.txt', '/var/lists/https.txt', 'lines', 'https', true],
+      ['https://lists.example/socks5.txt', 'lists.example/socks5.txt (2)', 'lines', 'socks5'],
+    ] as const;
+    expect<unknown>(await loadSources(` ${lists.map(([url]) => url).join(' , ')}, `, noFile)).toEqual(
+      lists.map(([url, name, format, protocol, logins = false]) => ({ name, url, format, protocol, logins })),
+    );
   });
 
   test('reports each invalid item', async () => {

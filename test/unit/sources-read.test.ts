@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -12,11 +11,12 @@ import { loadSources } from '../../src/proxy/sources/load.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
 import { listening } from '../support/servers/listening.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 const GOOD = '8.8.8.1:80\n8.8.8.2:80\n';
 let server: Server;
 let base: string;
-let folder: string;
+const folder = await sharedFolder();
 
 const pages: Record<string, RequestListener> = {
   '/good': (_, response) => response.end(GOOD),
@@ -79,13 +79,11 @@ beforeAll(async () => {
     else response.writeHead(404).end(GOOD);
   });
   base = `http://127.0.0.1:${await listening(server)}`;
-  folder = await mkdtemp(join(tmpdir(), 'picpool-sources-'));
 });
 
-afterAll(async () => {
+afterAll(() => {
   server.closeAllConnections();
   server.close();
-  await rm(folder, { recursive: true });
 });
 
 const fetch = createSafeFetch({ allowPrivate: true });

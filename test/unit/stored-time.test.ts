@@ -1,10 +1,9 @@
 import { expect, test } from 'bun:test';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createLastToken } from '../../adapters/sqlite/fences.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { elapsedSince, isGoodUntil, plannedFor, SKEW_MS } from '../../src/lib/stored-time.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 const NOW = 1_700_000_000_000;
 
@@ -26,7 +25,7 @@ test('nothing is good for longer than it can have been issued for', () => {
 });
 
 test('the tokens of a database count on from the largest that it has seen, of any clock', async () => {
-  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const database = await memoryDatabase();
   const state = createSqliteState(database);
   // Older versions took tokens from the clock, which was in the year 2027.
   await state.setFenced('job', 'of an older version', 1_804_000_000_000_000);
@@ -38,5 +37,4 @@ test('the tokens of a database count on from the largest that it has seen, of an
     expect(await state.setFenced('job', 'of this version', lease?.token ?? 0)).toBe(true);
   }
   expect(tokens).toEqual([1_804_000_000_000_001, 1_804_000_000_000_002]);
-  database.close();
 });

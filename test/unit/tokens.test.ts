@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createTokens } from '../../src/access/tokens.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 
 /** Two copies of a server over the same records, with one clock. */
 async function world() {
-  const state = createSqliteState(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  const state = createSqliteState(await memoryDatabase());
   const clock = { ms: 1_000_000 };
   const copy = () => createTokens({ state, random: randomBytes, now: () => clock.ms });
   return { state, clock, one: copy(), other: copy() };

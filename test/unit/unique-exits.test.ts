@@ -1,14 +1,13 @@
 import { expect, test } from 'bun:test';
-import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createPoolReading } from '../../src/proxy/pool/reading.ts';
 import { SORTS } from '../../src/proxy/proxy.ts';
-import { bunRuntime } from '../../src/runtime/bun.ts';
+import { memoryDatabase } from '../support/stores/memory.ts';
 import { draft } from '../support/stores/records.ts';
 
 for (const sort of [...SORTS, 'random'] as const) {
   test(`a page of unique exits reads the pool once, and no more than the page again: ${sort}`, async () => {
-    const store = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+    const store = createSqliteProxies(await memoryDatabase());
     const exits = Array.from({ length: 4000 }, (_, n) => `9.0.${n >> 8}.${n & 255}`);
     await store.save(
       exits.flatMap((exitIp, n) => [

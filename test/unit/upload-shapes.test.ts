@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { receiveUpload, type UploadShape } from '../../src/image/upload/upload.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 const MAX_BYTES = 100_000;
 const picture = Buffer.concat([Buffer.from('\x89PNG\r\n'), randomBytes(3000)]);
 const base64 = picture.toString('base64');
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-shapes-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = await sharedFolder();
 
 /** What arrives of a body that is sent in pieces of that many bytes. */
 async function take(

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   type Received,
@@ -11,6 +10,7 @@ import {
   type UploadLimits,
 } from '../../src/image/upload/upload.ts';
 import { readableBytes } from '../../src/lib/format.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 const BOUNDARY = 'XbY';
 /** Holds what looks like the boundary, whole and in part. */
@@ -20,11 +20,7 @@ const image = Buffer.concat([
   randomBytes(20_000),
 ]);
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-upload-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = await sharedFolder();
 
 function part(disposition: string, content: string | Buffer): Buffer {
   const head = `--${BOUNDARY}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n`;

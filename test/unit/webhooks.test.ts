@@ -8,6 +8,7 @@ import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
 import { plainFacts } from '../support/facts.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
+import { afterEachTest } from '../support/shared.ts';
 
 const SECRET = 'a-secret-of-sixteen';
 
@@ -16,10 +17,7 @@ interface Received {
   body: string;
 }
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = afterEachTest();
 
 /** A receiver that answers with these statuses in turn, and then with 200. */
 function receiver(...statuses: number[]) {

@@ -63,14 +63,20 @@ export async function openForeignWorld(options: ForeignWorldOptions = {}): Promi
     ca: certificates.ca,
     resolve: async () => ['127.0.0.1'],
   };
+  const checkers: ReturnType<typeof localChecker>[] = [];
   return {
     farm,
     plain,
     secure,
     witnesses,
     options: found,
-    checker: (own) => localChecker({ ...found, ...own }),
+    checker(own) {
+      const checker = localChecker({ ...found, ...own });
+      checkers.push(checker);
+      return checker;
+    },
     async close() {
+      for (const checker of checkers) checker.close();
       await Promise.all([farm, ...plain, ...secure, ...witnesses].map((one) => one.stop()));
     },
   };
