@@ -174,7 +174,7 @@ ${codeBlock(site, `open-${about}`, words.setting, advice ?? '')}</li>\n`,
   );
   return html`<details class="card open-panel"><summary>${words.title}</summary>
 <p class="muted">${words.lead}</p>
-<ul class="stack">
+<ul>
 ${rows}</ul>
 </details>
 `;
