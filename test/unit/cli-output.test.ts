@@ -102,9 +102,6 @@ test('what a file or a server is called steers no terminal, and its password is 
   expect(stderr.text).toEndWith('See "***@host", ***@host or cat@2x.png: http://***@host/a@b.\n');
   terminal.say("at (file:///a@1/b@2.js:3) 'http://u:p@h/'");
   expect(stderr.text).toEndWith("at (file:///a@1/b@2.js:3) 'http://***@h/'\n");
-  const begun = performance.now();
-  terminal.say(`?${'key'.repeat(50_000)}`);
-  expect(performance.now() - begun).toBeLessThan(1000);
 });
 
 test('what nobody hears stops nothing', async () => {

@@ -8,6 +8,7 @@ import { readTarget } from '../../src/gateway/target.ts';
 import { readUser } from '../../src/gateway/user-options.ts';
 import { parseForeignJson } from '../../src/lib/foreign-json.ts';
 import { bodyEnd, headReader } from '../../src/lib/http-message.ts';
+import { withoutSecrets } from '../../src/lib/masked.ts';
 import { readEcho } from '../../src/proxy/check/echo.ts';
 import { answerReader as checkedAnswerReader } from '../../src/proxy/check/http.ts';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
@@ -128,6 +129,7 @@ const READERS: [name: string, work: Work, most: number][] = [
     16_000,
   ],
   ['JSON', (text) => void parseForeignJson(text), 60_000],
+  ['what a command says', (text) => void withoutSecrets(`?${text}`), 60_000],
   ['an echo', (text) => void readEcho(text, null), 16_000],
   [
     'the answer of a judge',
@@ -180,6 +182,7 @@ const SEEDS = [
   '=',
   'A=',
   'A ',
+  'key',
   '1.2.3.4 80\n',
   '1.2.3.4:80:',
   'x: \t',
