@@ -6,7 +6,6 @@ import { AskFault, createRemote, pause, type Remote, type RemoteState } from './
 import {
   confirm,
   firstUp,
-  isSoon,
   probe,
   type RemotesOptions,
   type RemotesState,
@@ -232,7 +231,7 @@ function createUplink(
       askedAt = monotonic();
       question = null;
       const [soonest] = judges
-        .filter(({ remote }) => isSoon(remote))
+        .filter(({ remote }) => remote.isSoon())
         .sort(
           (a, b) =>
             Number(b.remote.up) - Number(a.remote.up) ||

@@ -9,6 +9,11 @@ const RESOLVED_MS = 10 * 60_000;
 /** An answer that takes this many times the fastest one means that the way to the host is congested. */
 const SLOW_FACTOR = 4;
 
+/**
+ * A caller waits for a question at most this many times the gap between two. Otherwise it does without the answer.
+ */
+const PATIENCE = 1.5;
+
 /** The state of a judge or a witness, as the API shows it. */
 export interface RemoteState {
   url: string;
@@ -45,6 +50,8 @@ export interface Remote<T> {
   isSlow(since: number, limitMs: number): boolean;
   /** Ms until a direct question may begin, 0 if it may now. */
   waitMs(): number;
+  /** Reports whether a question may begin soon enough to wait for its answer. */
+  isSoon(): boolean;
   /** Ms between two direct questions while the host works. */
   gapMs(): number;
   /** Reports whether a direct question is running or about to. */
@@ -52,7 +59,8 @@ export interface Remote<T> {
   /** Resolves when no direct question is running or about to. */
   settled(): Promise<void>;
   /**
-   * Asks a direct question that begins after this call, as soon as politeness allows. Concurrent callers share it.
+   * Asks a direct question that begins after this call, unless politeness does not allow one soon. Concurrent callers
+   * share it.
    */
   ask(): Promise<void>;
   /** Records a good answer through a proxy. It proves that the host worked at `at`. */
@@ -112,6 +120,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     const home = place.target.address !== null && !isGloballyRoutable(place.target.address);
     return home ? HOME_GAP_MS : QUESTION_GAP_MS;
   }
+  const isSoon = () => politeness.waitMs() <= gapMs() * PATIENCE;
 
   async function askOnce(): Promise<void> {
     const startedAt = monotonic();
@@ -164,6 +173,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     isSlow: (since, limitMs) =>
       askedAt >= since && latencyMs !== null && latencyMs > Math.max(limitMs, bestMs * SLOW_FACTOR),
     waitMs: () => Math.max(0, politeness.waitMs()),
+    isSoon,
     gapMs,
     isBusy: () => running !== null || next !== null,
     async settled() {
@@ -172,8 +182,10 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     ask() {
       next ??= (async () => {
         await running;
-        await pause(politeness.waitMs());
+        // The question that ran may have ended with a request to wait for an hour.
+        if (isSoon()) await pause(politeness.waitMs());
         next = null;
+        if (!isSoon()) return;
         running = askOnce();
         await running;
         running = null;
