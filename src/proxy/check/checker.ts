@@ -3,7 +3,7 @@ import process from 'node:process';
 import { canonicalAddress, isHostName } from '../../lib/address.ts';
 import { within } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/logger.ts';
-import { resolveHost } from '../../lib/resolve-host.ts';
+import { isUnknownName, resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
 import { createDialler } from './dialler.ts';
 import { askDirectly, lazySecureContext, rangeRequest } from './exchange.ts';
@@ -143,6 +143,7 @@ export function createChecker(options: CheckerOptions): Checker {
 
   async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
     const endpoint = isHostName(listed.ip) ? await located(listed, refuses, remotes.resolve) : listed;
+    if (endpoint === 'unresolved') return UNKNOWN;
     if (typeof endpoint === 'string') return { verdict: 'dead', error: endpoint };
     if (refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
@@ -186,14 +187,18 @@ export function createChecker(options: CheckerOptions): Checker {
   };
 }
 
-/** Returns a proxy with the first address of its name, all of which must be ones that may be dialled. */
+/**
+ * Returns a proxy with the first address of its name, all of which must be ones that may be dialled. `unresolved`: the
+ * name server has failed, which says nothing about the proxy.
+ */
 export async function located(
   named: Dialled,
   refuses: (endpoint: Endpoint) => boolean,
   resolve: (host: string) => Promise<readonly string[]> = resolveName,
-): Promise<Dialled | 'unreachable' | 'refused_address'> {
+): Promise<Dialled | 'unreachable' | 'refused_address' | 'unresolved'> {
   if (!isHostName(named.ip)) return named;
-  const found = await resolve(named.ip).catch(() => []);
+  const found = await resolve(named.ip).catch((error) => (isUnknownName(error) ? [] : null));
+  if (found === null) return 'unresolved';
   const [first] = found;
   if (first === undefined) return 'unreachable';
   return found.some((ip) => refuses({ ...named, ip })) ? 'refused_address' : { ...named, ip: first };
