@@ -9,11 +9,6 @@ const RESOLVED_MS = 10 * 60_000;
 /** An answer that takes this many times the fastest one means that the way to the host is congested. */
 const SLOW_FACTOR = 4;
 
-/**
- * A caller waits for a question at most this many times the gap between two. Otherwise it does without the answer.
- */
-const PATIENCE = 1.5;
-
 /** The state of a judge or a witness, as the API shows it. */
 export interface RemoteState {
   url: string;
@@ -120,7 +115,6 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     const home = place.target.address !== null && !isGloballyRoutable(place.target.address);
     return home ? HOME_GAP_MS : QUESTION_GAP_MS;
   }
-  const isSoon = () => politeness.waitMs() <= gapMs() * PATIENCE;
 
   async function askOnce(): Promise<void> {
     const startedAt = monotonic();
@@ -173,7 +167,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     isSlow: (since, limitMs) =>
       askedAt >= since && latencyMs !== null && latencyMs > Math.max(limitMs, bestMs * SLOW_FACTOR),
     waitMs: () => Math.max(0, politeness.waitMs()),
-    isSoon,
+    isSoon: politeness.isSoon,
     gapMs,
     isBusy: () => running !== null || next !== null,
     async settled() {
@@ -183,9 +177,9 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
       next ??= (async () => {
         await running;
         // The question that ran may have ended with a request to wait for an hour.
-        if (isSoon()) await pause(politeness.waitMs());
+        if (politeness.isSoon()) await pause(politeness.waitMs());
         next = null;
-        if (!isSoon()) return;
+        if (!politeness.isSoon()) return;
         running = askOnce();
         await running;
         running = null;
@@ -304,12 +298,19 @@ const HOME_GAP_MS = 250;
 const LONGEST_GAP_MS = 60_000;
 
 /**
+ * A caller waits for a question at most this many times the gap between two. Otherwise it does without the answer.
+ */
+const PATIENCE = 1.5;
+
+/**
  * Decides when a host may be asked directly: never in quick succession, less often while it fails, and not
  * before the time it asked for.
  */
 interface Politeness {
   /** Ms until it may be asked again; 0 or less means now. */
   waitMs(): number;
+  /** Reports whether that is soon enough to wait for. */
+  isSoon(): boolean;
   began(): void;
   answered(): void;
   /** `retryAfterMs`: how long the host asked us to wait. */
@@ -321,6 +322,7 @@ export function createPoliteness(gapMs: () => number, monotonic: () => number): 
   let failures = 0;
   return {
     waitMs: () => from - monotonic(),
+    isSoon: () => from - monotonic() <= gapMs() * PATIENCE,
     began() {
       from = monotonic() + gapMs();
     },
