@@ -99,7 +99,7 @@ test('an upload with progress says how long it is: without, it counts as the lar
     port: 0,
     async fetch(request) {
       lengths.push(request.headers.get('content-length'), String((await request.bytes()).length));
-      return Response.json({});
+      return Response.json({ id: 'a', delete_token: 'b' });
     },
   });
   await createPicpool(server.url).upload(picture, { onProgress: () => {} });
@@ -326,7 +326,7 @@ test('JSON of another program is not believed', async () => {
     null,
     [],
     { success: true },
-    { success: false, id: 'abc', proxies: [], images: [] },
+    { success: false, id: 'abc', alive: true, proxies: [], images: [] },
   ]) {
     const other = createPicpool(BASE, { fetch: () => Response.json(body) });
     for (const asked of [
@@ -334,6 +334,10 @@ test('JSON of another program is not believed', async () => {
       () => other.someProxies(1),
       () => other.images().next(),
       () => other.refresh(),
+      () => other.upload(picture),
+      () => other.image('abc'),
+      () => other.proxy(1),
+      () => other.testProxy({ ip: '192.0.2.1', port: 80, protocol: 'http' }),
     ]) {
       expect(await asked().catch(({ code }: PicpoolError) => code)).toBe('invalid_answer');
     }
@@ -376,19 +380,43 @@ test('what fails because its caller has left is not held against the proxy', asy
   expect(asked).toHaveLength(1);
 });
 
-test('a report, which nobody needs, holds its sender up for 5 seconds at most', async () => {
+test('a report, which nobody needs, holds its sender up for 5 seconds at most, however long its error is', async () => {
   const timers = spyOn(globalThis, 'setTimeout');
-  const picpool = createPicpool('http://localhost', { fetch: () => Response.json({ success: true }) });
-  await picpool.report({ id: 1 }, { ok: true });
-  await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
-  const hasty = createPicpool('http://localhost', {
-    fetch: () => Response.json({ success: true }),
-    timeoutMs: 1000,
+  const sent: string[] = [];
+  const answering = (body?: BodyInit) => ({
+    fetch(_: string, init: RequestInit) {
+      sent.push(String(init.body));
+      return body === undefined ? stuck(init.signal) : new Response(body);
+    },
   });
-  await hasty.report({ id: 1 }, { ok: true });
+  const picpool = createPicpool(BASE, answering('{"success":true}'));
+  await picpool.report({ id: 1 }, { ok: false, error: 'x'.repeat(3000) });
+  await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
+  const hasty = createPicpool(BASE, { ...answering(), timeoutMs: 10 });
+  const late = await hasty.report({ id: 1 }, { ok: true }).catch((error: PicpoolError) => error.message);
   const limits = timers.mock.calls.map(([, ms]) => ms);
   timers.mockRestore();
-  expect(limits).toEqual([5000, 5000, 1000]);
+  expect([limits, late]).toEqual([[5000, 5000, 10], `${BASE} does not respond: no response within 0.01 s.`]);
+  expect(JSON.parse(sent[0] ?? '').error).toHaveLength(2000);
+});
+
+/** An answer that begins and never ends. */
+const stuck = (signal?: AbortSignal | null, cancel = () => {}) =>
+  new Response(
+    new ReadableStream({
+      start: (body) => signal?.addEventListener('abort', () => body.error(signal.reason)),
+      cancel,
+    }),
+    { status: signal ? 200 : 403 },
+  );
+
+test('of the responses that refuse an exit, only the last one keeps its connection', async () => {
+  const pool = await createPoolServer();
+  await pool.store.save(drafts(5));
+  let cancelled = 0;
+  const send = async () => stuck(null, () => void cancelled++);
+  await throughPool(clientOf(pool).proxies, 'http://site.test/', send, { tries: 2 });
+  expect(cancelled).toBe(1);
 });
 
 test('a proxy is written as clients take it', () => {

@@ -74,11 +74,14 @@ export async function throughPool<R extends Answer>(
     const answer = await exchange(picpool, at, send, options);
     const next = follows ? redirectOf(answer, at) : null;
     if (next === null) return answer;
-    await answer.body?.cancel();
+    await discard(answer);
     at = next;
   }
   throw new Error(`${url} redirects more than ${MOST_REDIRECTS} times.`);
 }
+
+/** Frees the connection of a response that nobody reads. It may be read already. */
+const discard = (answer?: Answer) => answer?.body?.cancel().catch(() => {});
 
 const isRepeatable = ({ method = 'GET' }: { method?: string }) => REPEATABLE.has(method.toUpperCase());
 
@@ -118,9 +121,12 @@ async function exchange<R extends Answer>(
     let error: string | undefined;
     try {
       const response = await send(proxy, url.href);
-      if (NEVER_A_SITES.has(response.status) && !isWord(response))
+      if (NEVER_A_SITES.has(response.status) && !isWord(response)) {
+        await discard(response);
         throw new Error(`The proxy itself has answered: status ${response.status}.`);
-      answer = response;
+      }
+      await discard(last);
+      last = answer = response;
     } catch (thrown) {
       signal?.throwIfAborted();
       fault = thrown;
@@ -130,7 +136,6 @@ async function exchange<R extends Answer>(
     const unreached =
       answer !== undefined && protocol === 'http:' && UNREACHED.has(answer.status) && !isWord(answer);
     if (banned || unreached) error = `status ${answer?.status}`;
-    last = answer ?? last;
     // A report is optional: the pool will notice by itself.
     await tell(error, banned).catch(() => {});
     if (error === undefined && last) return last;
