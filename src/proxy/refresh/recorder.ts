@@ -1,3 +1,4 @@
+import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Fence, Lease } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
@@ -110,7 +111,10 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       const records = right?.lost.aborted ? new Map<string, ProxyRecord>() : await write(batch, right);
       for (const { endpoint, resolve } of batch) resolve(records.get(formatUrl(endpoint)) ?? null);
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      const isFull = error instanceof AppError && error.code === 'storage_full';
+      // A full store may take what is learnt of the proxies that it has, but no batch with a new one.
+      if (isFull && batch.length > 1) for (const one of batch) await savePart([one], right);
+      else for (const { reject } of batch) reject(error);
     }
   }
 
