@@ -24,7 +24,17 @@ beforeAll(async () => {
   picture = new Blob([new Uint8Array(await photo(400, 300))]);
 });
 
-const stream = (text: string) => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+const EVENTS = { headers: { 'content-type': 'text/event-stream' } };
+const stream = (text: string) => new Response(text, EVENTS);
+
+/** An answer that begins and never ends. */
+function stuck(text: string, init: ResponseInit, { signal }: RequestInit = {}, cancel = () => {}): Response {
+  const start = (body: ReadableStreamDefaultController) => {
+    body.enqueue(new TextEncoder().encode(text));
+    signal?.addEventListener('abort', () => body.error(signal?.reason));
+  };
+  return new Response(new ReadableStream({ start, cancel }), init);
+}
 
 /** A client of a pool; what it asks for is noted. */
 function clientOf(pool: PoolServer): { proxies: Picpool; asked: string[] } {
@@ -306,19 +316,24 @@ test.each([
   ['-1', 3000],
   ['1.5', 3000],
   ['99999999999', 60_000],
-] as const)('a server that says retry: %s is asked for events again after %d ms', async (retry, expected) => {
-  const { setTimeout: real } = globalThis;
-  const waits: (number | undefined)[] = [];
-  const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
-    waits.push(ms);
-    return real(work, 0);
-  }) as typeof setTimeout);
-  const answers = [stream(`retry: ${retry}\ndata: {"checked":1}\n\n`), Response.json({})];
-  const picpool = createPicpool(BASE, { timeoutMs: 0, fetch: () => answers.shift() ?? Response.error() });
-  await Array.fromAsync(picpool.refreshEvents()).catch(() => {});
-  timers.mockRestore();
-  expect(waits).toEqual([expected]);
-});
+] as const)(
+  'a server that says retry: %s, and then nothing for a minute, is asked for events again after %d ms',
+  async (retry, expected) => {
+    const { setTimeout: real } = globalThis;
+    const waits: (number | undefined)[] = [];
+    const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
+      waits.push(ms);
+      return real(work, 0);
+    }) as typeof setTimeout);
+    let asked = 0;
+    const silent = `retry: ${retry}\ndata: {"checked":1}\n\n`;
+    const fetch = (_: string, init: RequestInit) =>
+      asked++ === 0 ? stuck(silent, EVENTS, init) : Response.json({});
+    await Array.fromAsync(createPicpool(BASE, { timeoutMs: 0, fetch }).refreshEvents()).catch(() => {});
+    timers.mockRestore();
+    expect(waits).toEqual([60_000, 60_000, expected]);
+  },
+);
 
 test('JSON of another program is not believed', async () => {
   for (const body of [
@@ -386,7 +401,7 @@ test('a report, which nobody needs, holds its sender up for 5 seconds at most, h
   const answering = (body?: BodyInit) => ({
     fetch(_: string, init: RequestInit) {
       sent.push(String(init.body));
-      return body === undefined ? stuck(init.signal) : new Response(body);
+      return body === undefined ? stuck('{', {}, init) : new Response(body);
     },
   });
   const picpool = createPicpool(BASE, answering('{"success":true}'));
@@ -400,21 +415,11 @@ test('a report, which nobody needs, holds its sender up for 5 seconds at most, h
   expect(JSON.parse(sent[0] ?? '').error).toHaveLength(2000);
 });
 
-/** An answer that begins and never ends. */
-const stuck = (signal?: AbortSignal | null, cancel = () => {}) =>
-  new Response(
-    new ReadableStream({
-      start: (body) => signal?.addEventListener('abort', () => body.error(signal.reason)),
-      cancel,
-    }),
-    { status: signal ? 200 : 403 },
-  );
-
 test('of the responses that refuse an exit, only the last one keeps its connection', async () => {
   const pool = await createPoolServer();
   await pool.store.save(drafts(5));
   let cancelled = 0;
-  const send = async () => stuck(null, () => void cancelled++);
+  const send = async () => stuck('', { status: 403 }, {}, () => void cancelled++);
   await throughPool(clientOf(pool).proxies, 'http://site.test/', send, { tries: 2 });
   expect(cancelled).toBe(1);
 });
