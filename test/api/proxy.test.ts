@@ -407,7 +407,9 @@ describe('POST /api/proxy/<id>/test', () => {
     expect(server.network.asked).toEqual(['http://192.0.2.1:8080']);
   });
 
-  test('knows unknown ids', async () => {
+  test('knows unknown ids, and that no judge responds', async () => {
+    server.network.judge = 'down';
+    expect((await server.post(`/api/proxy/${ids[0]}/test`)).status).toBe(503);
     expect((await server.post('/api/proxy/999999/test')).status).toBe(404);
     expect((await server.post('/api/proxy/x/test')).status).toBe(400);
   });
