@@ -398,7 +398,7 @@ test('what fails because its caller has left is not held against the proxy', asy
 test('a report, which nobody needs, holds its sender up for 5 seconds at most, however long its error is', async () => {
   const timers = spyOn(globalThis, 'setTimeout');
   const sent: string[] = [];
-  const answering = (body?: BodyInit) => ({
+  const answering = (body?: string) => ({
     fetch(_: string, init: RequestInit) {
       sent.push(String(init.body));
       return body === undefined ? stuck('{', {}, init) : new Response(body);

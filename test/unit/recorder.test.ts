@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
-import { AppError } from '../../src/errors.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { WriteRight } from '../../src/proxy/refresh/recorder.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recorderOf } from '../support/pool/pool.ts';
@@ -55,7 +55,7 @@ test('a store that is full of proxies learns what became of them, although new o
   await known;
   const { save } = store;
   store.save = async (drafts) => {
-    if (drafts.some(({ port }) => port !== 1)) throw new AppError('storage_full', 'The store is full.');
+    if (drafts.some(({ port }) => port !== 1)) throw new AppError('storage_full', inEnglish('The store is full.'));
     return save(drafts);
   };
   const outcomes = [check(2), check(1), check(1)];

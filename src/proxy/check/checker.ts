@@ -15,9 +15,6 @@ import { createOverload } from './overload.ts';
 import { isRefused } from './policy.ts';
 import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
 
-/** Our judge's answers are about 1 KB. Anything longer was tampered with. */
-const MAX_ANSWER_BYTES = 16 * 1024;
-
 /** A lack of sockets affects thousands of checks at once, so it is logged at most this often. */
 const WARN_GAP_MS = 10_000;
 
@@ -37,10 +34,6 @@ export interface CheckerOptions {
   ca?: string;
   /** Time limit of one exchange, from dialling to the last byte. */
   timeoutMs: number;
-  /** Time limit for connecting to the proxy. Default: 0.6 of `timeoutMs`. */
-  connectTimeoutMs?: number;
-  /** Maximum size in bytes of a judge's answer. */
-  maxBytes?: number;
   /** Also dials private and loopback addresses, of proxies and judges alike. */
   allowPrivate: boolean;
   /** Addresses of this machine, in addition to those that the judges report. */
@@ -86,7 +79,6 @@ export interface Checker {
 export function createChecker(options: CheckerOptions): Checker {
   const { timeoutMs, allowPrivate, questionGapMs, randomToken, now, log } = options;
   const monotonic = options.monotonic ?? (() => performance.now());
-  const maxBytes = options.maxBytes ?? MAX_ANSWER_BYTES;
   const secureContext = lazySecureContext(options.ca);
   const secrets = options.secrets ?? (() => []);
   let closed = false;
@@ -111,7 +103,7 @@ export function createChecker(options: CheckerOptions): Checker {
     urls: options.judges,
     maxPerSecond: options.maxPerSecond,
     ownAddresses: options.ownAddresses ?? [],
-    ask: (target, path) => hold({ target, path, hear: answerReader(maxBytes), secureContext }),
+    ask: (target, path) => hold({ target, path, hear: answerReader(), secureContext }),
     randomToken,
     secrets,
   });
@@ -131,7 +123,6 @@ export function createChecker(options: CheckerOptions): Checker {
     relays: createRelays(monotonic),
     allowPrivate,
     secureContext,
-    maxBytes,
     randomToken,
     secrets,
     monotonic,

@@ -26,8 +26,6 @@ interface InterrogationOptions {
   relays: Relays;
   allowPrivate: boolean;
   secureContext: () => SecureContext;
-  /** Maximum size in bytes of a judge's answer. */
-  maxBytes: number;
   randomToken: () => string;
   secrets: () => readonly string[];
   monotonic: () => number;
@@ -57,7 +55,7 @@ export function createInterrogation(
     const request = {
       target,
       path: pathWith(target, token ?? ''),
-      hear: answerReader(options.maxBytes),
+      hear: answerReader(),
       secureContext,
     };
     return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
