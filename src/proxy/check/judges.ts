@@ -41,6 +41,8 @@ export interface Judge {
   readonly remote: Remote<Echo>;
   /** The headers sent to it. */
   readonly sent: Readonly<Record<string, string>>;
+  /** Of its answers through proxies. */
+  readonly rate: Rate;
 }
 
 interface JudgesOptions {
@@ -90,15 +92,11 @@ export interface Judges {
   ownAddresses(): ReadonlySet<string>;
 }
 
-interface Entry extends Judge {
-  rate: Rate;
-}
-
 export function createJudges(options: JudgesOptions): Judges {
   const { ownAddresses, remotes } = options;
   const { monotonic } = remotes;
   const question = (target: Target) => askJudge(target, options);
-  const entries = options.urls.map((url): Entry => {
+  const entries = options.urls.map((url): Judge => {
     const remote = createRemote<Echo>({ ...remotes, kind: 'judge', url, question, onAnswer });
     const { scheme, host } = remote.target;
     const rate = createRate(options.maxPerSecond ?? Number.POSITIVE_INFINITY, monotonic);
@@ -117,8 +115,8 @@ export function createJudges(options: JudgesOptions): Judges {
   }
 
   /** Returns the best judges that answer: our own of plain HTTP, then those that are not left out. */
-  function usable(scheme: Scheme, avoid: string | undefined): Entry[] {
-    let found: Entry[] = [];
+  function usable(scheme: Scheme, avoid: string | undefined): Judge[] {
+    let found: Judge[] = [];
     let best = 0;
     for (const entry of byScheme[scheme]) {
       const { remote, host } = entry;
@@ -169,10 +167,9 @@ export function createJudges(options: JudgesOptions): Judges {
     find,
     confirm: ({ remote }, since) => confirm(remote, since),
     confirmUplink,
-    accepted(judge, at) {
-      const entry = entries.find((candidate) => candidate === judge);
-      entry?.rate.spend();
-      judge.remote.accepted(at);
+    accepted({ rate, remote }, at) {
+      rate.spend();
+      remote.accepted(at);
     },
     isSlow: (since, timeoutMs) => {
       const asked = entries.filter(({ remote }) => remote.up && remote.askedAt >= since);
@@ -264,7 +261,6 @@ interface Rate {
 
 /** `perSecond` may be infinite. */
 export function createRate(perSecond: number, monotonic: () => number): Rate {
-  if (perSecond === Number.POSITIVE_INFINITY) return { waitMs: () => 0, spend: () => {} };
   const eachMs = 1000 / perSecond;
   let freeAt = Number.NEGATIVE_INFINITY;
   return {

@@ -28,7 +28,7 @@ export function refreshEvents(
   const eventOf = createEvents();
   let opening = `retry: ${RETRY_MS}\n\n`;
   let latest: RefreshJob | null = current;
-  if (eventOf.idOf(current) === lastId) {
+  if (idOf(current) === lastId) {
     eventOf.next(current);
     latest = null;
     opening += ': nothing has changed\n\n';
@@ -125,7 +125,6 @@ function createEvents() {
   const told = new Map<string, string>();
 
   return {
-    idOf,
     next(job: RefreshJob): string {
       if (job.id !== jobId) told.clear();
       jobId = job.id;
