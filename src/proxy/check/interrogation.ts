@@ -86,7 +86,7 @@ export function createInterrogation(
   ): Promise<Opinion | null> {
     // A second judge is tried only if the first turned out to be down.
     for (let n = 0; n < MOST_JUDGES; n++) {
-      const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid));
+      const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid, signal));
       if (judge === null || signal?.aborted) return null;
       const token = scheme === 'https' ? null : options.randomToken();
       const startedAt = monotonic();

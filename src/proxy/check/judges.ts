@@ -68,8 +68,8 @@ export interface Judges {
    * our own judge of plain HTTP works, only that one. Old answers are renewed in the background.
    */
   next(scheme: Scheme, avoid?: string): Judge | null;
-  /** Like `next`, but asks the judges if none is known to work, and waits if all are busy. */
-  find(scheme: Scheme, avoid?: string): Promise<Judge | null>;
+  /** Like `next`, but asks the judges if none is known to work, and waits if all are busy, until the signal aborts. */
+  find(scheme: Scheme, avoid?: string, signal?: AbortSignal): Promise<Judge | null>;
   /**
    * Reports whether the judge is known to have worked at `since` (monotonic) or later. Asks it if that is
    * possible soon.
@@ -140,13 +140,13 @@ export function createJudges(options: JudgesOptions): Judges {
     return null;
   }
 
-  async function find(scheme: Scheme, avoid?: string): Promise<Judge | null> {
+  async function find(scheme: Scheme, avoid?: string, signal?: AbortSignal): Promise<Judge | null> {
     for (;;) {
       const known = next(scheme, avoid);
       if (known !== null) return known;
       const busy = usable(scheme, avoid).map(({ rate }) => rate.waitMs());
-      if (busy.length === 0) break;
-      await pause(Math.min(...busy));
+      if (busy.length === 0 || signal?.aborted) break;
+      await pause(Math.min(...busy), signal);
     }
     await firstUp(byScheme[scheme].filter(({ host }) => host !== avoid));
     return next(scheme, avoid);

@@ -336,7 +336,7 @@ export function createPoliteness(gapMs: () => number, monotonic: () => number): 
   };
 }
 
-/** Waits as long as a `waitMs` says: not at all for 0 or less. */
-export async function pause(waitMs: number): Promise<void> {
-  if (waitMs > 0) await setTimeout(waitMs);
+/** Waits as long as a `waitMs` says, not at all for 0 or less, or until the signal aborts. */
+export async function pause(waitMs: number, signal?: AbortSignal): Promise<void> {
+  if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {});
 }
