@@ -129,7 +129,7 @@ describe('a list that has not changed', () => {
   test.each([
     ['by its ETag', { etag: VALIDATORS.etag }, VALIDATORS.etag],
     ['by its date', { 'last-modified': VALIDATORS['last-modified'] }, VALIDATORS['last-modified']],
-  ])('is not sent again, %s, and gives the same entries', async (_, validators, condition) => {
+  ])('is not sent again for a day, %s, and gives the same entries', async (_, validators, condition) => {
     const list = await serving(validators, () => NAMED);
     const remembering = createSourceReader({ fetch, allowPrivate: false });
     const entries: unknown[][] = [];
@@ -145,6 +145,8 @@ describe('a list that has not changed', () => {
     expect(again).toEqual({ ...first, bytes: 0 });
     expect(entries.slice(3)).toEqual(entries.slice(0, 3));
     expect(entries[1]).toEqual(['socks5', '8.8.8.2', 1080, 'DE', null]);
+    while (list.asked.length < 26) await all();
+    expect(list.asked.slice(-2)).toEqual([condition, null]);
     await list.stop();
   });
 

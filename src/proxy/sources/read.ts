@@ -39,6 +39,8 @@ interface SourceReaderDeps {
 const PIECE = 16_384;
 /** Other work waits at most about this long. */
 const YIELD_AFTER_MS = 8;
+/** How often a list is replayed, about a day, because some caches say for ever that nothing has changed. */
+const MOST_REPLAYS = 24;
 /** Number of entries replayed without a pause, which takes some milliseconds. */
 const REPLAYED = 10_000;
 
@@ -73,7 +75,10 @@ export function createSourceReader({
       return { body: response.body, validators: validatorsOf(response.headers) };
     }
     response.discard();
-    if (status === 304 && known !== null) return known;
+    if (status === 304 && known !== null) {
+      known.replays++;
+      return known;
+    }
     // A server in front of the list sends these because of too many requests.
     const isRefusal = [403, 407, 429].includes(status) || status > 499;
     throw new ListError(`answered ${status}`, !isRefusal);
@@ -213,6 +218,7 @@ interface Validators {
 
 /** The content of a list when it was last read. */
 interface Remembered extends Validators, Tally {
+  replays: number;
   entries: Rows;
 }
 
@@ -246,7 +252,10 @@ function createListMemory(most: number): ListMemory {
   }
 
   return {
-    get: (name) => lists.get(name) ?? null,
+    get(name) {
+      const known = lists.get(name) ?? null;
+      return known && known.replays < MOST_REPLAYS ? known : null;
+    },
     gather(name, validators) {
       forget(name);
       const { etag, lastModified } = validators;
@@ -261,7 +270,7 @@ function createListMemory(most: number): ListMemory {
         keep({ found, rejected }) {
           if (entries === null || found === 0 || held + entries.size > most) return;
           held += entries.size;
-          lists.set(name, { etag, lastModified, found, rejected, entries });
+          lists.set(name, { etag, lastModified, found, rejected, entries, replays: 0 });
         },
       };
     },
