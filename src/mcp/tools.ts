@@ -44,7 +44,7 @@ function tool<T extends TObject>(
   return {
     ...facts,
     run(given, ask) {
-      // The API would take some of its parameters that are no arguments, such as another format of the answer.
+      // The API has more parameters, such as another format of the answer.
       const unknown = Object.keys(given).find((name) => !known.includes(name));
       const sentence = `There is no argument ${unknown}; there are ${known.join(', ')}.`;
       if (unknown !== undefined) throw new AppError('invalid_parameter', inEnglish(sentence));

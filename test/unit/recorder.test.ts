@@ -48,14 +48,15 @@ test('a superseded job is refused by the store, and learns of it', async () => {
   expect(await total()).toBe(1);
 });
 
-test('a store that is full of proxies learns what became of them, although new ones are refused', async () => {
+test('a full store learns that proxies which it has are dead, although new ones are refused', async () => {
   const { store, check, flush } = await openRecorder();
   const known = check(1);
   await flush();
   await known;
   const { save } = store;
   store.save = async (drafts) => {
-    if (drafts.some(({ port }) => port !== 1)) throw new AppError('storage_full', inEnglish('The store is full.'));
+    if (drafts.some(({ port }) => port !== 1))
+      throw new AppError('storage_full', inEnglish('The store is full.'));
     return save(drafts);
   };
   const outcomes = [check(2), check(1), check(1)];
