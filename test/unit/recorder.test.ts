@@ -54,7 +54,9 @@ test('a full store learns that proxies which it has are dead, although new ones 
   await flush();
   await known;
   const { save } = store;
+  let saves = 0;
   store.save = async (drafts) => {
+    saves++;
     if (drafts.some(({ port }) => port !== 1))
       throw new AppError('storage_full', inEnglish('The store is full.'));
     return save(drafts);
@@ -64,4 +66,5 @@ test('a full store learns that proxies which it has are dead, although new ones 
   const [fresh, , latest] = await Promise.allSettled(outcomes);
   expect(fresh).toMatchObject({ status: 'rejected', reason: { code: 'storage_full' } });
   expect(latest).toMatchObject({ status: 'fulfilled', value: { checks: 3 } });
+  expect(saves).toBe(2);
 });

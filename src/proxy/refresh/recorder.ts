@@ -1,7 +1,7 @@
-import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Fence, Lease } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
+import { isStorageFull } from '../../lib/storage-full.ts';
 import { type Checked, observe } from '../pool/history.ts';
 import { type CheckResult, type Endpoint, formatUrl, type ProxyRecord } from '../proxy.ts';
 import { nextCheckAt } from '../recheck/schedule.ts';
@@ -111,10 +111,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       const records = right?.lost.aborted ? new Map<string, ProxyRecord>() : await write(batch, right);
       for (const { endpoint, resolve } of batch) resolve(records.get(formatUrl(endpoint)) ?? null);
     } catch (error) {
-      const isFull = error instanceof AppError && error.code === 'storage_full';
-      // A full store may take what is learnt of the proxies that it has, but no batch with a new one.
-      if (isFull && batch.length > 1) for (const one of batch) await savePart([one], right);
-      else for (const { reject } of batch) reject(error);
+      for (const { reject } of batch) reject(error);
     }
   }
 
@@ -134,9 +131,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       // A second change of an endpoint in the same batch builds on the first.
       records.set(key, { ...draft, id: record?.id ?? 0 });
     }
-    if (drafts.size > 0) {
-      for (const saved of await store.save([...drafts.values()], right)) records.set(formatUrl(saved), saved);
-    }
+    await saveFitting({ batch, records, drafts, save: (some) => store.save(some, right) });
     return records;
   }
 
@@ -182,4 +177,29 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     flush,
     waiting: () => unsaved,
   };
+}
+
+interface Work {
+  batch: readonly Waiting[];
+  /** By URL; they become what is saved. The ID of one that the store does not have is 0. */
+  records: Map<string, ProxyRecord>;
+  drafts: Map<string, ProxyDraft>;
+  save: (drafts: ProxyDraft[]) => Promise<ProxyRecord[]>;
+}
+
+/** A full store may take what is learnt of the proxies that it has, but no batch with a new one: then those are refused. */
+async function saveFitting({ batch, records, drafts, save }: Work): Promise<void> {
+  if (drafts.size === 0) return;
+  try {
+    for (const saved of await save([...drafts.values()])) records.set(formatUrl(saved), saved);
+  } catch (error) {
+    const fresh = batch.filter(({ endpoint }) => records.get(formatUrl(endpoint))?.id === 0);
+    if (!isStorageFull(error) || fresh.length === 0) throw error;
+    for (const { endpoint, reject } of fresh) {
+      reject(error);
+      drafts.delete(formatUrl(endpoint));
+      records.delete(formatUrl(endpoint));
+    }
+    await saveFitting({ batch, records, drafts, save });
+  }
 }
