@@ -113,12 +113,12 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     async start(id) {
       const record = await get(id);
       if (started.has(id)) return record;
-      if (started.size >= MOST_AT_ONCE) {
-        throw new AppError('busy', inEnglish('Too many tests are waiting.'), { retryAfterMs: 5000 });
-      }
       await demandJudge(checker, record);
       await countTarget?.(record.ip);
       if (started.has(id)) return record;
+      if (started.size >= MOST_AT_ONCE) {
+        throw new AppError('busy', inEnglish('Too many tests are waiting.'), { retryAfterMs: 5000 });
+      }
       const task = testKnown(record)
         .then(() => {}, onError)
         .finally(() => started.delete(id));
