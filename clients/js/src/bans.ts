@@ -74,14 +74,21 @@ export async function throughPool<R extends Answer>(
     const answer = await exchange(picpool, at, send, options);
     const next = follows ? redirectOf(answer, at) : null;
     if (next === null) return answer;
-    await discard(answer);
+    discard(answer);
     at = next;
   }
   throw new Error(`${url} redirects more than ${MOST_REDIRECTS} times.`);
 }
 
-/** Frees the connection of a response that nobody reads. It may be read already. */
-const discard = (answer?: Answer) => answer?.body?.cancel().catch(() => {});
+/**
+ * Frees the connection of a response that nobody reads. It may be read already, be shared with a copy that is not, or, with streams of Node,
+ * have nothing to cancel.
+ */
+function discard(answer?: Answer): void {
+  Promise.resolve(answer?.body)
+    .then((body) => body?.cancel())
+    .catch(() => {});
+}
 
 const isRepeatable = ({ method = 'GET' }: { method?: string }) => REPEATABLE.has(method.toUpperCase());
 
@@ -122,10 +129,10 @@ async function exchange<R extends Answer>(
     try {
       const response = await send(proxy, url.href);
       if (NEVER_A_SITES.has(response.status) && !isWord(response)) {
-        await discard(response);
+        discard(response);
         throw new Error(`The proxy itself has answered: status ${response.status}.`);
       }
-      await discard(last);
+      discard(last);
       last = answer = response;
     } catch (thrown) {
       signal?.throwIfAborted();
