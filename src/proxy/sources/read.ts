@@ -39,8 +39,8 @@ interface SourceReaderDeps {
 const PIECE = 16_384;
 /** Other work waits at most about this long. */
 const YIELD_AFTER_MS = 8;
-/** How often a list is replayed, about a day, because some caches say for ever that nothing has changed. */
-const MOST_REPLAYS = 24;
+/** How long a list is replayed, because some caches say for ever that nothing has changed. */
+const REPLAYED_MS = 24 * 3_600_000;
 /** Number of entries replayed without a pause, which takes some milliseconds. */
 const REPLAYED = 10_000;
 
@@ -75,10 +75,7 @@ export function createSourceReader({
       return { body: response.body, validators: validatorsOf(response.headers) };
     }
     response.discard();
-    if (status === 304 && known !== null) {
-      known.replays++;
-      return known;
-    }
+    if (status === 304 && known !== null) return known;
     // A server in front of the list sends these because of too many requests.
     const isRefusal = [403, 407, 429].includes(status) || status > 499;
     throw new ListError(`answered ${status}`, !isRefusal);
@@ -218,7 +215,8 @@ interface Validators {
 
 /** The content of a list when it was last read. */
 interface Remembered extends Validators, Tally {
-  replays: number;
+  /** On the monotonic clock. */
+  readAt: number;
   entries: Rows;
 }
 
@@ -254,7 +252,7 @@ function createListMemory(most: number): ListMemory {
   return {
     get(name) {
       const known = lists.get(name) ?? null;
-      return known && known.replays < MOST_REPLAYS ? known : null;
+      return known && performance.now() - known.readAt < REPLAYED_MS ? known : null;
     },
     gather(name, validators) {
       forget(name);
@@ -270,7 +268,7 @@ function createListMemory(most: number): ListMemory {
         keep({ found, rejected }) {
           if (entries === null || found === 0 || held + entries.size > most) return;
           held += entries.size;
-          lists.set(name, { etag, lastModified, found, rejected, entries, replays: 0 });
+          lists.set(name, { etag, lastModified, found, rejected, entries, readAt: performance.now() });
         },
       };
     },
