@@ -13,14 +13,7 @@ import { countMatches } from '../routes.ts';
 import type { ProxyService } from '../service.ts';
 import type { ProxyQuery } from '../store.ts';
 import type { Flags } from './flags.ts';
-import {
-  createLinks,
-  type PageQuery,
-  PER_PAGE,
-  type Problem,
-  parametersOf,
-  readPageQuery,
-} from './page-query.ts';
+import { createLinks, type PageQuery, PER_PAGE, parametersOf, readPageQuery } from './page-query.ts';
 import { poolLine } from './pool-overview.ts';
 import { proxiesPage } from './proxies-page.ts';
 import { MOST_COPIED } from './proxy-table.ts';
@@ -135,7 +128,15 @@ export async function copyProxies(
     throw invalidField('as', message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }));
   const query = readPageQuery(searchParams);
   const [problem] = query.problems;
-  if (problem) throw faultOf(problem);
+  if (problem?.rule !== undefined) throw invalidField(problem.field, problem.rule);
+  if (problem) {
+    const { field, value, meant } = problem;
+    const what = field.endsWith('country') ? `country ${value}` : `parameter ${field}`;
+    throw invalidParameter(
+      field,
+      inEnglish(`There is no ${what}${meant ? `; did you mean ${meant}?` : '.'}`),
+    );
+  }
   const { admin } = context;
   const part = { offset: 0, limit: MOST_COPIED };
   const filter = visible(toFilter(query.filter, options.now()), format, admin);
@@ -148,12 +149,6 @@ export async function copyProxies(
   return new Response((await Array.fromAsync(pieces)).join(''), {
     headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
-}
-
-function faultOf({ field, value, rule, meant }: Problem): AppError {
-  if (rule !== undefined) return invalidField(field, rule);
-  const what = field.endsWith('country') ? `country ${value}` : `parameter ${field}`;
-  return invalidParameter(field, inEnglish(`There is no ${what}${meant ? `; did you mean ${meant}?` : '.'}`));
 }
 
 async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {

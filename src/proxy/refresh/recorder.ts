@@ -65,6 +65,8 @@ interface Waiting {
   /** Returns the next record, or `null` if nothing is to be saved. */
   next: (record: ProxyRecord | null) => ProxyDraft | null;
   right: WriteRight | undefined;
+  /** True if a record is to be saved that the store does not have. */
+  isNew?: boolean;
   resolve: (record: ProxyRecord | null) => void;
   reject: (error: unknown) => void;
 }
@@ -111,7 +113,11 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       const records = right?.lost.aborted ? new Map<string, ProxyRecord>() : await write(batch, right);
       for (const { endpoint, resolve } of batch) resolve(records.get(formatUrl(endpoint)) ?? null);
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      // A full store may take what is learnt of the proxies that it has, but no batch with a new one.
+      const known = isStorageFull(error) ? batch.filter(({ isNew }) => !isNew) : [];
+      const again = known.length < batch.length ? known : [];
+      for (const one of batch) if (!again.includes(one)) one.reject(error);
+      if (again.length > 0) await savePart(again, right);
     }
   }
 
@@ -122,16 +128,19 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     const known = await store.lookup(batch.map(({ endpoint }) => endpoint));
     const records = new Map(known.map((record) => [formatUrl(record), record]));
     const drafts = new Map<string, ProxyDraft>();
-    for (const { endpoint, next } of batch) {
-      const key = formatUrl(endpoint);
+    for (const one of batch) {
+      const key = formatUrl(one.endpoint);
       const record = records.get(key) ?? null;
-      const draft = next(record);
+      const draft = one.next(record);
       if (!draft) continue;
+      one.isNew = !record?.id;
       drafts.set(key, draft);
       // A second change of an endpoint in the same batch builds on the first.
       records.set(key, { ...draft, id: record?.id ?? 0 });
     }
-    await saveFitting({ batch, records, drafts, save: (some) => store.save(some, right) });
+    if (drafts.size > 0) {
+      for (const saved of await store.save([...drafts.values()], right)) records.set(formatUrl(saved), saved);
+    }
     return records;
   }
 
@@ -177,29 +186,4 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     flush,
     waiting: () => unsaved,
   };
-}
-
-interface Work {
-  batch: readonly Waiting[];
-  /** By URL; they become what is saved. The ID of one that the store does not have is 0. */
-  records: Map<string, ProxyRecord>;
-  drafts: Map<string, ProxyDraft>;
-  save: (drafts: ProxyDraft[]) => Promise<ProxyRecord[]>;
-}
-
-/** A full store may take what is learnt of the proxies that it has, but no batch with a new one: then those are refused. */
-async function saveFitting({ batch, records, drafts, save }: Work): Promise<void> {
-  if (drafts.size === 0) return;
-  try {
-    for (const saved of await save([...drafts.values()])) records.set(formatUrl(saved), saved);
-  } catch (error) {
-    const fresh = batch.filter(({ endpoint }) => records.get(formatUrl(endpoint))?.id === 0);
-    if (!isStorageFull(error) || fresh.length === 0) throw error;
-    for (const { endpoint, reject } of fresh) {
-      reject(error);
-      drafts.delete(formatUrl(endpoint));
-      records.delete(formatUrl(endpoint));
-    }
-    await saveFitting({ batch, records, drafts, save });
-  }
 }
