@@ -18,7 +18,7 @@ interface Owner {
 
 /** Reports whether it is known to have worked at `since` (monotonic) or later. Asks it if that is possible soon. */
 export async function confirm(remote: Remote<unknown>, since: number): Promise<boolean> {
-  if (remote.provenUpAt < since && remote.isSoon()) await remote.ask();
+  if (remote.provenUpAt < since) await remote.ask();
   return remote.provenUpAt >= since;
 }
 
