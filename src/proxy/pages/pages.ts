@@ -143,16 +143,12 @@ export async function copyProxies(
   const { items } = await matches(options, context, query, { filter, ...part });
   const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
   const pieces = service.export({
-    ...{ filter, order: query.sort, ranked: batchOf(shown), ...part, format },
+    ...{ filter, order: query.sort, ranked: [shown], ...part, format },
     ...{ remoteDns: false, uniqueExit: false, logins: admin },
   });
   return new Response((await Array.fromAsync(pieces)).join(''), {
     headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
-}
-
-async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
-  yield records;
 }
 
 /** Tests a proxy for a form, and redirects back to its row. */
