@@ -32,6 +32,7 @@ const CONDITIONS: Conditions = {
   source: (value) => ['source = ?', value],
   maxResponseMs: (value) => ['slowness <= ?', value],
   checkedSince: (value) => ['last_checked >= ?', value],
+  checkedUntil: (value) => ['last_checked <= ?', value],
   minUptime: (value) => [
     `uptime_weight >= ${UPTIME.enoughWeight}
       AND (uptime * (uptime_weight + ${UPTIME.priorWeight}) - ${UPTIME.priorWeight * UPTIME.priorShare}) / uptime_weight >= ?`,

@@ -214,6 +214,8 @@ function summarize(
 ): void {
   terminal.say([`${formatCount(alive)} of ${formatCount(checked)} alive`, ...leftOut].join('; '));
   for (const [protocol, count] of untested) {
-    terminal.say(`${formatCount(count)} ${protocol} not tested: no judge for them responds`);
+    terminal.say(
+      `${formatCount(count)} ${protocol} not tested: no judge for them, or no name server, responds`,
+    );
   }
 }

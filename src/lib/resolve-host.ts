@@ -8,8 +8,12 @@ interface HostAddress {
   family: 4 | 6;
 }
 
-/** The name server does not know the name, but the hosts file may. */
 const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA']);
+
+/** Reports whether the failure of a lookup says that the name has no address. Any other may be our name server's. */
+export function isUnknownName(error: NodeJS.ErrnoException | undefined): boolean {
+  return UNKNOWN.has(error?.code ?? '');
+}
 
 /**
  * One lookup by the system at a time: each occupies a thread until the name server answers, or for ten seconds, and
@@ -32,8 +36,9 @@ export async function resolveHost(host: string): Promise<HostAddress[]> {
   const found = [...addresses(four, 4), ...addresses(six, 6)];
   if (found.length > 0) return found;
   for (const outcome of [four, six]) {
-    if (outcome.status === 'rejected' && !UNKNOWN.has(outcome.reason?.code)) throw outcome.reason;
+    if (outcome.status === 'rejected' && !isUnknownName(outcome.reason)) throw outcome.reason;
   }
+  // The name server does not know the name, but the hosts file may.
   return askSystem(host);
 }
 

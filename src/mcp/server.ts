@@ -49,7 +49,7 @@ export function createAgents(version: string, log: Log): Agents {
 }
 
 /** Returns the tool's answer. An error is also returned, so that the agent can read and correct it. */
-async function result(tool: Tool, given: unknown, ask: Ask, log: Log) {
+async function result(tool: Tool, given: object, ask: Ask, log: Log) {
   try {
     const answer = await tool.run(given, ask);
     return { content: [{ type: 'text' as const, text: JSON.stringify(answer) }], structuredContent: answer };

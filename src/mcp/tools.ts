@@ -30,7 +30,7 @@ export interface Tool {
   /** JSON Schema of its arguments. */
   input: TObject;
   /** `given` is valid according to `input`. */
-  run(given: unknown, ask: Ask): Promise<Answer>;
+  run(given: object, ask: Ask): Promise<Answer>;
 }
 
 /** Maximum size in bytes of a picture in Base64. Larger ones are uploaded with `POST /api/upload`. */
@@ -40,7 +40,17 @@ const MAX_BASE64 = Math.ceil(MAX_PICTURE_BYTES / 3) * 4;
 function tool<T extends TObject>(
   facts: Omit<Tool, 'input' | 'run'> & { input: T; run: (given: Static<T>, ask: Ask) => Promise<Answer> },
 ): Tool {
-  return { ...facts, run: (given, ask) => facts.run(given as Static<T>, ask) };
+  const known = Object.keys(facts.input.properties);
+  return {
+    ...facts,
+    run(given, ask) {
+      // The API has more parameters, such as another format of the answer.
+      const unknown = Object.keys(given).find((name) => !known.includes(name));
+      const sentence = `There is no argument ${unknown}; there are ${known.join(', ')}.`;
+      if (unknown !== undefined) throw new AppError('invalid_parameter', inEnglish(sentence));
+      return facts.run(given as Static<T>, ask);
+    },
+  };
 }
 
 const text = (description: string, maxLength = 2000) =>

@@ -181,6 +181,8 @@ export interface ProxyFilter {
   maxResponseMs?: number | undefined;
   /** Last checked at this time or later. */
   checkedSince?: number | undefined;
+  /** Last checked at this time or before. */
+  checkedUntil?: number | undefined;
   /** Share of time known alive, 0 to 1; see `uptimeOf`. */
   minUptime?: number | undefined;
   /** 0 to 1. */

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { HINT, oneOf, several } from '../lib/schema.ts';
+import { SKEW_MS } from '../lib/stored-time.ts';
 import { countryNamed, countrySpelledLike } from './pool/country-code.ts';
 import {
   ANONYMITIES,
@@ -205,7 +206,8 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
     login: login && login === 'needed',
     source,
     maxResponseMs: query.max_latency_ms,
-    checkedSince: maxAge === undefined ? undefined : now - maxAge * 1000,
+    // What was checked in the future was so by a clock that was ahead.
+    ...(maxAge !== undefined && { checkedSince: now - maxAge * 1000, checkedUntil: now + SKEW_MS }),
     minUptime: query.min_uptime,
     minScore: query.min_score,
   };

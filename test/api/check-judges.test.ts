@@ -86,6 +86,12 @@ test('judges take turns', async () => {
   await Promise.all(judges.map((judge) => judge.stop()));
 });
 
+test('a check that waits for a busy judge ends when it is aborted', async () => {
+  const { checker } = await judged({}, { maxPerSecond: 0.01 });
+  expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
+  expect(await checker.check(farm.endpoint('http'), AbortSignal.timeout(10))).toEqual(JUDGE_DOWN);
+});
+
 test('many failing checks share the questions to the judge', async () => {
   const { judge, checker } = await judged();
   const endpoints = Array.from({ length: 100 }, (_, n) => farm.endpoint('wrong token', n));

@@ -24,7 +24,17 @@ beforeAll(async () => {
   picture = new Blob([new Uint8Array(await photo(400, 300))]);
 });
 
-const stream = (text: string) => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+const EVENTS = { headers: { 'content-type': 'text/event-stream' } };
+const stream = (text: string) => new Response(text, EVENTS);
+
+/** An answer that begins and never ends. */
+function stuck(text: string, init: ResponseInit, { signal }: RequestInit = {}, cancel = () => {}): Response {
+  const start = (body: ReadableStreamDefaultController) => {
+    body.enqueue(new TextEncoder().encode(text));
+    signal?.addEventListener('abort', () => body.error(signal?.reason));
+  };
+  return new Response(new ReadableStream({ start, cancel }), init);
+}
 
 /** A client of a pool; what it asks for is noted. */
 function clientOf(pool: PoolServer): { proxies: Picpool; asked: string[] } {
@@ -99,7 +109,7 @@ test('an upload with progress says how long it is: without, it counts as the lar
     port: 0,
     async fetch(request) {
       lengths.push(request.headers.get('content-length'), String((await request.bytes()).length));
-      return Response.json({});
+      return Response.json({ id: 'a', delete_token: 'b' });
     },
   });
   await createPicpool(server.url).upload(picture, { onProgress: () => {} });
@@ -306,19 +316,24 @@ test.each([
   ['-1', 3000],
   ['1.5', 3000],
   ['99999999999', 60_000],
-] as const)('a server that says retry: %s is asked for events again after %d ms', async (retry, expected) => {
-  const { setTimeout: real } = globalThis;
-  const waits: (number | undefined)[] = [];
-  const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
-    waits.push(ms);
-    return real(work, 0);
-  }) as typeof setTimeout);
-  const answers = [stream(`retry: ${retry}\ndata: {"checked":1}\n\n`), Response.json({})];
-  const picpool = createPicpool(BASE, { timeoutMs: 0, fetch: () => answers.shift() ?? Response.error() });
-  await Array.fromAsync(picpool.refreshEvents()).catch(() => {});
-  timers.mockRestore();
-  expect(waits).toEqual([expected]);
-});
+] as const)(
+  'a server that says retry: %s, and then nothing for a minute, is asked for events again after %d ms',
+  async (retry, expected) => {
+    const { setTimeout: real } = globalThis;
+    const waits: (number | undefined)[] = [];
+    const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
+      waits.push(ms);
+      return real(work, 0);
+    }) as typeof setTimeout);
+    let asked = 0;
+    const silent = `retry: ${retry}\ndata: {"checked":1}\n\n`;
+    const fetch = (_: string, init: RequestInit) =>
+      asked++ === 0 ? stuck(silent, EVENTS, init) : Response.json({});
+    await Array.fromAsync(createPicpool(BASE, { timeoutMs: 0, fetch }).refreshEvents()).catch(() => {});
+    timers.mockRestore();
+    expect(waits).toEqual([60_000, 60_000, expected]);
+  },
+);
 
 test('JSON of another program is not believed', async () => {
   for (const body of [
@@ -326,7 +341,7 @@ test('JSON of another program is not believed', async () => {
     null,
     [],
     { success: true },
-    { success: false, id: 'abc', proxies: [], images: [] },
+    { success: false, id: 'abc', alive: true, proxies: [], images: [] },
   ]) {
     const other = createPicpool(BASE, { fetch: () => Response.json(body) });
     for (const asked of [
@@ -334,6 +349,10 @@ test('JSON of another program is not believed', async () => {
       () => other.someProxies(1),
       () => other.images().next(),
       () => other.refresh(),
+      () => other.upload(picture),
+      () => other.image('abc'),
+      () => other.proxy(1),
+      () => other.testProxy({ ip: '192.0.2.1', port: 80, protocol: 'http' }),
     ]) {
       expect(await asked().catch(({ code }: PicpoolError) => code)).toBe('invalid_answer');
     }
@@ -376,19 +395,37 @@ test('what fails because its caller has left is not held against the proxy', asy
   expect(asked).toHaveLength(1);
 });
 
-test('a report, which nobody needs, holds its sender up for 5 seconds at most', async () => {
+test('a report, which nobody needs, holds its sender up for 5 seconds at most, however long its error is', async () => {
   const timers = spyOn(globalThis, 'setTimeout');
-  const picpool = createPicpool('http://localhost', { fetch: () => Response.json({ success: true }) });
-  await picpool.report({ id: 1 }, { ok: true });
-  await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
-  const hasty = createPicpool('http://localhost', {
-    fetch: () => Response.json({ success: true }),
-    timeoutMs: 1000,
+  const sent: string[] = [];
+  const answering = (body?: string) => ({
+    fetch(_: string, init: RequestInit) {
+      sent.push(String(init.body));
+      return body === undefined ? stuck('{', {}, init) : new Response(body);
+    },
   });
-  await hasty.report({ id: 1 }, { ok: true });
+  const picpool = createPicpool(BASE, answering('{"success":true}'));
+  await picpool.report({ id: 1 }, { ok: false, error: 'x'.repeat(3000) });
+  await picpool.reportGateway({ session: 'abc', target: 'site.test', ok: true });
+  const hasty = createPicpool(BASE, { ...answering(), timeoutMs: 10 });
+  const late = await hasty.report({ id: 1 }, { ok: true }).catch((error: PicpoolError) => error.message);
   const limits = timers.mock.calls.map(([, ms]) => ms);
   timers.mockRestore();
-  expect(limits).toEqual([5000, 5000, 1000]);
+  expect([limits, late]).toEqual([[5000, 5000, 10], `${BASE} does not respond: no response within 0.01 s.`]);
+  expect(JSON.parse(sent[0] ?? '').error).toHaveLength(2000);
+});
+
+test('of the responses that refuse an exit, only the last one keeps its connection', async () => {
+  const pool = await createPoolServer();
+  await pool.store.save(drafts(5));
+  const cancelled: unknown[] = [];
+  // A copy of it is still there.
+  const shared = () => new Promise<void>((resolve) => cancelled.push(resolve));
+  const ofNode = { status: 403, headers: new Headers(), body: {} } as Response;
+  let tries = 0;
+  const send = async () => (tries++ === 0 ? ofNode : stuck('', { status: 403 }, {}, shared));
+  await throughPool(clientOf(pool).proxies, 'http://site.test/', send, { tries: 3 });
+  expect([tries, cancelled.length]).toEqual([3, 1]);
 });
 
 test('a proxy is written as clients take it', () => {

@@ -197,8 +197,10 @@ describe('an agent is told what was wrong', () => {
     expect((await use(client, 'upload_image', { url: 'http://img.example/x.png' })).error).toStartWith(
       'forbidden:',
     );
-    const { isError } = await client.callTool({ name: 'get_proxy', arguments: { count: 1000 } });
-    expect(isError).toBe(true);
+    expect((await use(client, 'get_proxy', { format: 'text' })).error).toStartWith(
+      'invalid_parameter: There is no argument format; there are count, protocol, country,',
+    );
+    expect((await use(client, 'get_proxy', { count: 1000 })).error).toContain('count must be <= 50');
   });
 });
 

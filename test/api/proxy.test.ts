@@ -40,7 +40,8 @@ beforeEach(async () => {
       anonymity: 'transparent',
       exitIp: '192.0.2.99',
     }),
-    draft('http://192.0.2.4:3128', now, {
+    // By a clock that was ahead.
+    draft('http://192.0.2.4:3128', now + 1e12, {
       status: 'dead',
       error: 'timeout',
       lastAlive: null,
@@ -95,6 +96,7 @@ describe('GET /api/v1/proxies', () => {
     ['min_proof=relayed&proof=echoed', []],
     ['max_latency_ms=110', ['192.0.2.3']],
     ['max_age=3600', ['192.0.2.1', '192.0.2.3']],
+    ['max_age=3600&status=dead', []],
     ['min_uptime=0.75', ['192.0.2.1', '192.0.2.2']],
     ['min_score=0.75', ['192.0.2.1', '192.0.2.2']],
     ['protocol=http, SOCKS5', ['192.0.2.1', '192.0.2.2']],
@@ -405,7 +407,9 @@ describe('POST /api/proxy/<id>/test', () => {
     expect(server.network.asked).toEqual(['http://192.0.2.1:8080']);
   });
 
-  test('knows unknown ids', async () => {
+  test('knows unknown ids, and that no judge responds', async () => {
+    server.network.judge = 'down';
+    expect((await server.post(`/api/proxy/${ids[0]}/test`)).status).toBe(503);
     expect((await server.post('/api/proxy/999999/test')).status).toBe(404);
     expect((await server.post('/api/proxy/x/test')).status).toBe(400);
   });

@@ -42,6 +42,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(await ports({ maxResponseMs: 100 }), [1]);
     assert.deepEqual(await ports({ maxResponseMs: 99.9 }), []);
     assert.deepEqual(await ports({ checkedSince: 50 }), [1, 2]);
+    assert.deepEqual(await ports({ checkedSince: 50, checkedUntil: 50 }), [1]);
     assert.deepEqual(await ports({ minScore: 0.5 }), [1, 2]);
     assert.deepEqual(await ports({ minScore: 0 }), [1, 2, 3]);
     assert.deepEqual(await ports({ countries: [`DE' OR '1'='1`] }), []);
@@ -294,7 +295,7 @@ function filters(): ProxyFilter[] {
     { proofs: ['tls', 'relayed'] },
     { source: 'list-2' },
     { maxResponseMs: 800 },
-    { checkedSince: 1006 },
+    { checkedSince: 1003, checkedUntil: 1006 },
     { minScore: 0.5 },
     { minUptime: 0.5 },
     { protocols: ['http', 'socks4'] },

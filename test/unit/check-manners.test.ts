@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createRate } from '../../src/proxy/check/judges.ts';
-import { createPoliteness, createStanding } from '../../src/proxy/check/remote.ts';
+import { AskFault, createPoliteness, createRemote, createStanding } from '../../src/proxy/check/remote.ts';
 
 let now = 0;
 const monotonic = () => now;
@@ -39,6 +39,20 @@ describe('direct requests to one host', () => {
     politeness.failed(120_000);
     expect(politeness.waitMs()).toBe(120_000);
   });
+});
+
+test('nobody waits for the hour that a host asks for while a question to it runs', async () => {
+  const answer = Promise.withResolvers<string>();
+  const remote = createRemote({
+    ...{ kind: 'judge', url: 'http://127.0.0.1/', allowPrivate: true, resolve: async () => [] },
+    ...{ question: () => answer.promise, watch: () => () => false, now: monotonic, monotonic, log() {} },
+  });
+  const first = remote.ask();
+  while (remote.askedAt < now) await Bun.sleep(0);
+  const second = remote.ask();
+  answer.reject(new AskFault('answered with status 429', 3_600_000));
+  await Promise.all([first, second]);
+  expect([remote.isBusy(), remote.waitMs()]).toEqual([false, 3_600_000]);
 });
 
 describe('a host that refuses what others accept', () => {

@@ -133,7 +133,7 @@ const READERS: [name: string, work: Work, most: number][] = [
   ['an echo', (text) => void readEcho(text, null), 16_000],
   [
     'the answer of a judge',
-    (text) => void checkedAnswerReader(16_384)(inboxOf(`HTTP/1.1 200 OK\r\n${text}\r\n\r\n`)),
+    (text) => void checkedAnswerReader()(inboxOf(`HTTP/1.1 200 OK\r\n${text}\r\n\r\n`)),
     8_000,
   ],
   ...SOURCE_FORMATS.map((format): [string, Work, number] => [

@@ -7,11 +7,13 @@ import { createCertificates } from '../support/certificates.ts';
 import { localChecker } from '../support/farm/checkers.ts';
 import { farmAddress, type RoleName, startFarm } from '../support/farm/farm.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
+import { judgeState } from '../support/farm/judge-state.ts';
 import { startPaidProxy } from '../support/farm/paid-proxy.ts';
 import { json } from '../support/json.ts';
 import { createPool } from '../support/pool/pool.ts';
 import { createPoolServer } from '../support/pool/server.ts';
 import { shared } from '../support/shared.ts';
+import { drafts } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
 const SECRET = 'shared by checker and judge';
@@ -110,3 +112,15 @@ test.each([
     proxy.stop();
   },
 );
+
+test('of the tests that wait for a judge to answer, 200 begin', async () => {
+  const { store, service, network, close } = await createPool();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  network.judge = 'unknown';
+  network.probe = () => answered.then(() => judgeState('up'));
+  const starts = (await store.save(drafts(202))).map(({ id }) => service.startTest(id));
+  answer();
+  const ends = await Promise.allSettled(starts);
+  expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(2);
+  await close();
+});

@@ -179,11 +179,13 @@ describe('copies', () => {
     expect(words).not.toContain('192.0.2.5:80');
   });
 
-  test('leave out what asks for a login, and say which forms there are', async () => {
+  test('leave out what asks for a login, and say what is right', async () => {
     await open();
     expect(await copy('?as=standard&id=3')).toBe('');
+    expect(copy('?country=Germny')).rejects.toThrow('There is no country Germny; did you mean DE?');
+    expect(copy('?foo=1')).rejects.toThrow('There is no parameter foo.');
     expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
-    expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime cannot be many.');
+    expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime must be a number from 0 to 100.');
   });
 });
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { AppError, inEnglish } from '../../src/errors.ts';
 import type { WriteRight } from '../../src/proxy/refresh/recorder.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { recorderOf } from '../support/pool/pool.ts';
@@ -15,7 +16,7 @@ async function openRecorder() {
       result: { verdict: 'dead', error: 'timeout' },
       ...(right && { right }),
     });
-  return { check, flush, total: async () => (await store.summary()).total };
+  return { store, check, flush, total: async () => (await store.summary()).total };
 }
 
 test('results of a job that lost its lease are dropped, those of users and other jobs are saved', async () => {
@@ -45,4 +46,25 @@ test('a superseded job is refused by the store, and learns of it', async () => {
   // Callers look at a failure after the flush, and until then it must not count as unhandled.
   expect(await late.catch((error: unknown) => error)).toMatchObject({ code: 'conflict' });
   expect(await total()).toBe(1);
+});
+
+test('a full store learns that proxies which it has are dead, although new ones are refused', async () => {
+  const { store, check, flush } = await openRecorder();
+  const known = check(1);
+  await flush();
+  await known;
+  const { save } = store;
+  let saves = 0;
+  store.save = async (drafts) => {
+    saves++;
+    if (drafts.some(({ port }) => port !== 1))
+      throw new AppError('storage_full', inEnglish('The store is full.'));
+    return save(drafts);
+  };
+  const outcomes = [check(2), check(1), check(1)];
+  await flush();
+  const [fresh, , latest] = await Promise.allSettled(outcomes);
+  expect(fresh).toMatchObject({ status: 'rejected', reason: { code: 'storage_full' } });
+  expect(latest).toMatchObject({ status: 'fulfilled', value: { checks: 3 } });
+  expect(saves).toBe(2);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { join } from 'node:path';
@@ -129,7 +129,7 @@ describe('a list that has not changed', () => {
   test.each([
     ['by its ETag', { etag: VALIDATORS.etag }, VALIDATORS.etag],
     ['by its date', { 'last-modified': VALIDATORS['last-modified'] }, VALIDATORS['last-modified']],
-  ])('is not sent again, %s, and gives the same entries', async (_, validators, condition) => {
+  ])('is not sent again for a day, %s, and gives the same entries', async (_, validators, condition) => {
     const list = await serving(validators, () => NAMED);
     const remembering = createSourceReader({ fetch, allowPrivate: false });
     const entries: unknown[][] = [];
@@ -145,6 +145,12 @@ describe('a list that has not changed', () => {
     expect(again).toEqual({ ...first, bytes: 0 });
     expect(entries.slice(3)).toEqual(entries.slice(0, 3));
     expect(entries[1]).toEqual(['socks5', '8.8.8.2', 1080, 'DE', null]);
+    const later = performance.now() + 24 * 3_600_000;
+    const clock = spyOn(performance, 'now').mockImplementation(() => later);
+    await all();
+    await all();
+    clock.mockRestore();
+    expect(list.asked.slice(2)).toEqual([null, condition]);
     await list.stop();
   });
 

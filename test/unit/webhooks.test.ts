@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import { createSafeFetch, type SafeFetch } from '../../src/lib/safe-fetch.ts';
 import { signedHeaders } from '../../src/webhooks/signature.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
@@ -157,12 +158,16 @@ describe('a message', () => {
     expect(received.map(({ body }) => JSON.parse(body).data.id)).toEqual(['a', 'b']);
   });
 
-  test('is dropped when a thousand wait', async () => {
+  test('is dropped when a thousand wait, which are counted when the server stops', async () => {
+    const lost: unknown[] = [];
     const never: SafeFetch = (_, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
-    const { send, deliveries } = sender(['http://192.0.2.1/'], { fetch: never });
+    const log: Log = (...[, , facts]) => void lost.push(plainFacts(facts).count);
+    const { send, stop, deliveries } = sender(['http://192.0.2.1/'], { fetch: never, log });
     for (let count = 0; count < 1002; count++) send('image.stored', {});
     expect(deliveries).toEqual(['dropped', 'dropped']);
+    await stop();
+    expect(lost).toEqual([1000]);
   });
 
   test.each(['http://127.0.0.1:1/', 'http://[::ffff:10.0.0.1]/', 'http://0x7f000001/', 'http://localhost/'])(

@@ -74,10 +74,20 @@ export async function throughPool<R extends Answer>(
     const answer = await exchange(picpool, at, send, options);
     const next = follows ? redirectOf(answer, at) : null;
     if (next === null) return answer;
-    await answer.body?.cancel();
+    discard(answer);
     at = next;
   }
   throw new Error(`${url} redirects more than ${MOST_REDIRECTS} times.`);
+}
+
+/**
+ * Frees the connection of a response that nobody reads. It may be read already, be shared with a copy that is not, or, with streams of Node,
+ * have nothing to cancel.
+ */
+function discard(answer?: Answer): void {
+  Promise.resolve(answer?.body)
+    .then((body) => body?.cancel())
+    .catch(() => {});
 }
 
 const isRepeatable = ({ method = 'GET' }: { method?: string }) => REPEATABLE.has(method.toUpperCase());
@@ -118,9 +128,12 @@ async function exchange<R extends Answer>(
     let error: string | undefined;
     try {
       const response = await send(proxy, url.href);
-      if (NEVER_A_SITES.has(response.status) && !isWord(response))
+      if (NEVER_A_SITES.has(response.status) && !isWord(response)) {
+        discard(response);
         throw new Error(`The proxy itself has answered: status ${response.status}.`);
-      answer = response;
+      }
+      discard(last);
+      last = answer = response;
     } catch (thrown) {
       signal?.throwIfAborted();
       fault = thrown;
@@ -130,7 +143,6 @@ async function exchange<R extends Answer>(
     const unreached =
       answer !== undefined && protocol === 'http:' && UNREACHED.has(answer.status) && !isWord(answer);
     if (banned || unreached) error = `status ${answer?.status}`;
-    last = answer ?? last;
     // A report is optional: the pool will notice by itself.
     await tell(error, banned).catch(() => {});
     if (error === undefined && last) return last;
@@ -156,7 +168,7 @@ function throughProxy(picpool: Reporter, proxy: PoolProxy, target: string): Way 
 function throughGateway(picpool: Reporter, gateway: URL, target: string): Way {
   const user = decodeURIComponent(gateway.username) || 'user';
   const token = decodeURIComponent(gateway.password);
-  const known = /-sess(?:ion|id)-(\w+)/.exec(user)?.[1];
+  const known = /-session-(\w+)/.exec(user)?.[1];
   const session = known ?? crypto.randomUUID().replaceAll('-', '');
   gateway.username = encodeURIComponent(known === undefined ? `${user}-session-${session}` : user);
   gateway.password ||= 'none';

@@ -2,6 +2,8 @@ import { type Http, PicpoolError, pause } from './http.ts';
 
 /** Longer than any event. */
 const MAX_EVENT_CHARS = 16_000_000;
+/** The server says something every 15 s. After this time without a byte, the connection is dead. */
+const SILENT_MS = 60_000;
 /** Limits of what a server may ask for in `retry`. */
 const [MIN_RETRY_MS, MAX_RETRY_MS] = [250, 60_000];
 
@@ -22,7 +24,7 @@ export async function* events<T>(
     try {
       const headers = { accept: 'text/event-stream', ...(lastId !== '' && { 'last-event-id': lastId }) };
       const { body } = await http.open(path, 'text/event-stream', { headers, signal: either });
-      for await (const fields of blocks(body)) {
+      for await (const fields of blocks(body, () => leave.abort())) {
         lastId = fields.get('id') ?? lastId;
         const retry = fields.get('retry') ?? '';
         if (/^\d+$/.test(retry)) retryMs = Math.min(Math.max(Number(retry), MIN_RETRY_MS), MAX_RETRY_MS);
@@ -40,14 +42,18 @@ export async function* events<T>(
   }
 }
 
-/** Yields the fields of each event, with joined `data` lines. */
-async function* blocks(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Map<string, string>> {
+/** Yields the fields of each event, with joined `data` lines. `giveUp`: called if nothing comes any more. */
+async function* blocks(
+  body: ReadableStream<Uint8Array> | null,
+  giveUp: () => void,
+): AsyncGenerator<Map<string, string>> {
   const reader = body?.getReader();
   if (reader === undefined) return;
   const decoder = new TextDecoder();
   let pending = '';
   for (;;) {
-    const piece = await reader.read();
+    const timer = setTimeout(giveUp, SILENT_MS);
+    const piece = await reader.read().finally(() => clearTimeout(timer));
     if (piece.done) return;
     pending += decoder.decode(piece.value, { stream: true });
     const parts = pending.split(/\r?\n\r?\n/);

@@ -3,8 +3,8 @@ export interface PicpoolOptions {
   /** A token of the server, or `ADMIN_TOKEN`, which is sent with every call. */
   token?: string;
   /**
-   * Time until an answer must begin, in ms. Default: 30 s, and 5 s for reports, which never wait longer. Uploads and streams
-   * are only limited by their `signal`.
+   * Time until an answer must be there, in ms; until it must begin, for events and files of pictures. Default: 30 s, and 5 s for reports,
+   * which never wait longer. Uploads are only limited by their `signal`.
    */
   timeoutMs?: number;
   /** How often a GET that was answered with 429 or 503 is retried, if it has to wait a minute at most. Default: twice. */
@@ -83,19 +83,21 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     return `${url}${path}${given.length > 0 ? `?${search}` : ''}`;
   }
 
-  async function once(
+  async function once<T>(
     path: string,
+    read: (answer: Response) => T | Promise<T>,
     { method = 'GET', query, json, body, headers, signal, timeoutMs = options.timeoutMs ?? 30_000 }: Call,
-  ) {
+  ): Promise<T> {
     const late = new AbortController();
     const timer = timeoutMs > 0 ? setTimeout(() => late.abort(), timeoutMs) : undefined;
+    // It keeps nothing of a call that has ended.
+    const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
     try {
-      // From the answer on, only `signal` can abort reading the body. It keeps nothing of a call that has ended.
-      return await send(urlOf(path, query), {
+      const answer = await send(urlOf(path, query), {
         method,
         // The server never redirects, and wherever else it leads to must get no token.
         redirect: 'manual',
-        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+        signal: either,
         headers: {
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...(json !== undefined && { 'content-type': 'application/json' }),
@@ -105,6 +107,9 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
         // Node requires it, but the types of `fetch` do not include it yet.
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       });
+      const told = await read(answer);
+      either.throwIfAborted();
+      return told;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : messageOf(error);
@@ -114,14 +119,22 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     }
   }
 
-  async function call(path: string, asked: Call = {}): Promise<Response> {
+  /** `read`: what to do with a successful answer within the time limit. */
+  async function call<T>(
+    path: string,
+    read: (answer: Response) => T | Promise<T>,
+    asked: Call = {},
+  ): Promise<T> {
     for (let attempt = 0; ; attempt++) {
-      const answer = await once(path, asked);
-      if (answer.ok) return answer;
-      const error = await errorOf(answer);
-      const again = (asked.method ?? 'GET') === 'GET' && (error.status === 429 || error.status === 503);
-      const seconds = error.retryAfter ?? 1;
-      if (!again || attempt >= retries || seconds > MAX_PAUSE_S) throw error;
+      const told = await once<T | PicpoolError>(
+        path,
+        (answer) => (answer.ok ? read(answer) : errorOf(answer)),
+        asked,
+      );
+      if (!(told instanceof PicpoolError)) return told;
+      const again = (asked.method ?? 'GET') === 'GET' && (told.status === 429 || told.status === 503);
+      const seconds = told.retryAfter ?? 1;
+      if (!again || attempt >= retries || seconds > MAX_PAUSE_S) throw told;
       await pause(seconds * 1000, asked.signal);
     }
   }
@@ -131,25 +144,24 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
     token,
     urlOf,
     async open(path, mediaType, asked) {
-      const answer = await call(path, asked);
+      const answer = await call(path, (begun) => begun, asked);
       if (answer.headers.get('content-type')?.startsWith(mediaType)) return answer;
       await answer.body?.cancel();
       const message = `${url} answered with ${answer.headers.get('content-type')} in place of ${mediaType}.`;
       throw new PicpoolError(message, { status: answer.status, code: 'invalid_answer' });
     },
     async json<T>(path: string, asked?: Call) {
-      const answer = await call(path, asked);
-      let told: Record<string, unknown> | null;
-      try {
-        told = (await answer.json()) as Record<string, unknown> | null;
-      } catch (error) {
-        if (asked?.signal?.aborted) throw error;
-        throw notJson(url, answer.status, error);
-      }
+      const read = async (answer: Response) => {
+        const body: unknown = await answer.json().catch((error) => notJson(url, answer.status, error));
+        return { status: answer.status, body };
+      };
+      const { status, body } = await call(path, read, asked);
+      if (body instanceof PicpoolError) throw body;
+      const told = body as Record<string, unknown> | null;
       const isWhole = (asked?.mustHave ?? []).every((name) => told?.[name] !== undefined);
       if (isWhole && told !== null && (told.success ?? true) === true) return told as T;
       const message = `${url} answered something that picpool would not.`;
-      throw new PicpoolError(message, { status: answer.status, code: 'invalid_answer' });
+      throw new PicpoolError(message, { status, code: 'invalid_answer' });
     },
   };
 }

@@ -80,6 +80,8 @@ const PROXIES_A_PAGE = 500;
 const IMAGES_A_PAGE = 100;
 /** What a site has answered waits for the report. */
 const REPORT_MS = 5000;
+/** The server takes no longer texts. */
+const MAX_ERROR_CHARS = 2000;
 
 export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
   const http = createHttp(server, options);
@@ -87,6 +89,14 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
   const proxyPage = async (filter: ProxyFilter, more: Query) =>
     (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more }, mustHave: ['proxies'] }))
       .proxies;
+  const sendReport = <T>(path: string, report: Report | GatewayReport, token?: string) =>
+    http.json<T>(path, {
+      method: 'POST',
+      json: { ...report, error: report.error?.slice(0, MAX_ERROR_CHARS) },
+      timeoutMs: reportMs,
+      mustHave: ['success'],
+      ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+    });
   const opened = (password: string | undefined) =>
     password === undefined ? {} : { headers: { 'x-image-password': inBytes(password) } };
 
@@ -108,25 +118,17 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
       }
     },
     someProxies: (count, filter = {}) => proxyPage(filter, { limit: count }),
-    proxy: (id) => http.json(`/api/proxy/${id}`),
+    proxy: (id) => http.json(`/api/proxy/${id}`, { mustHave: ['id'] }),
     testProxy: ({ ip, port, protocol }) =>
-      http.json('/api/test_proxy_quick', { method: 'POST', json: { ip, port, protocol } }),
-    async report({ id }, report) {
-      await http.json(`/api/proxy/${id}/report`, {
+      http.json('/api/test_proxy_quick', {
         method: 'POST',
-        json: report,
-        timeoutMs: reportMs,
-        mustHave: ['success'],
-      });
-    },
-    reportGateway: (report, token) =>
-      http.json('/api/gateway/report', {
-        method: 'POST',
-        json: report,
-        timeoutMs: reportMs,
-        mustHave: ['success'],
-        ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+        json: { ip, port, protocol },
+        mustHave: ['alive'],
       }),
+    async report({ id }, report) {
+      await sendReport(`/api/proxy/${id}/report`, report);
+    },
+    reportGateway: (report, token) => sendReport('/api/gateway/report', report, token),
     async refresh() {
       const { job } = await http.json<{ job: RefreshJob }>('/api/refresh', {
         method: 'POST',
@@ -137,7 +139,8 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     refreshEvents: (signal) => events<RefreshJob>(http, '/api/refresh/events', signal),
 
     upload: (picture, given = {}) => upload(http, picture, given),
-    image: (id, password) => http.json(`/api/info/${encodeURIComponent(id)}`, opened(password)),
+    image: (id, password) =>
+      http.json(`/api/info/${encodeURIComponent(id)}`, { ...opened(password), mustHave: ['id'] }),
     async imageFile({ id, format }, password) {
       const extension = format === 'jpeg' ? 'jpg' : format;
       return (

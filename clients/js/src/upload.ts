@@ -51,8 +51,9 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   const { onProgress, signal } = options;
   signal?.throwIfAborted();
   const form = formOf(picture, options);
+  const call = { method: 'POST', signal, timeoutMs: 0, mustHave: ['id', 'delete_token'] } as const;
   if (onProgress === undefined) {
-    return http.json('/api/upload', { method: 'POST', body: form, signal, timeoutMs: 0 });
+    return http.json('/api/upload', { ...call, body: form });
   }
   // Browsers only report the progress of XMLHttpRequest; other runtimes read the body as a stream.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
@@ -63,12 +64,10 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   const type = whole.headers.get('content-type') ?? '';
   const body = await whole.blob();
   return http.json('/api/upload', {
-    method: 'POST',
+    ...call,
     // A body without a length counts as the largest that the server takes. Deno sends none.
     headers: { 'content-type': type, 'content-length': String(body.size) },
     body: counted(body, onProgress),
-    signal,
-    timeoutMs: 0,
   });
 }
 

@@ -104,7 +104,8 @@ def sync_client():
     for foreign in ({}, {"success": True}, {"success": False, "id": "abc", "proxies": [], "images": []}):
         other = answering(lambda _: httpx.Response(200, json=foreign))
         believing = [lambda: other.delete_image("abc"), lambda: other.some_proxies(1), lambda: next(other.images()), other.refresh]
-        check(f"JSON of another program: {foreign}", [refused(one).code for one in believing] == ["invalid_answer"] * 4)
+        believing += [lambda: other.upload(GIF), lambda: other.image("abc"), lambda: other.proxy(1), lambda: other.test_proxy("192.0.2.1", 80)]
+        check(f"JSON of another program: {foreign}", [refused(one).code for one in believing] == ["invalid_answer"] * 8)
 
 
 def waits():

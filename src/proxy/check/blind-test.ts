@@ -29,6 +29,15 @@ export function noJudge(): AppError {
   );
 }
 
+/** Rejects with `noJudge` unless a judge for the protocol answers. */
+export async function demandJudge(
+  checker: Pick<Checker, 'judges' | 'probe'>,
+  { protocol }: Endpoint,
+): Promise<void> {
+  const isUp = ({ schemes }: JudgeState) => schemes[schemeFor(protocol, schemes.https !== 'none')] === 'up';
+  if (!isUp(checker.judges()) && !isUp(await checker.probe())) throw noJudge();
+}
+
 /**
  * Tests an address for an untrusted client, who learns only whether it is a working proxy. Everything else
  * gives the same answer after the same time, whether the port is closed, silent or another service.
@@ -41,12 +50,6 @@ export function createBlindTest({ checker, clock, signal }: BlindTestOptions) {
     fullMessage: inEnglish(`At most ${MOST_PER_CLIENT} tests per client run at once.`),
     retryAfterMs: ANSWER_MS,
   });
-
-  /** Called before the address is dialled, because only some addresses take a check as far as the judges. */
-  async function demandJudge({ protocol }: Endpoint): Promise<void> {
-    const isUp = ({ schemes }: JudgeState) => schemes[schemeFor(protocol, schemes.https !== 'none')] === 'up';
-    if (!isUp(checker.judges()) && !isUp(await checker.probe())) throw noJudge();
-  }
 
   async function checkFor5Seconds(endpoint: Endpoint): Promise<BlindResult> {
     const over = new AbortController();
@@ -71,7 +74,8 @@ export function createBlindTest({ checker, clock, signal }: BlindTestOptions) {
     if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     const leave = shares.enter(payer);
     try {
-      await demandJudge(endpoint);
+      // Before the address is dialled, because only some addresses take a check as far as the judges.
+      await demandJudge(checker, endpoint);
       return await checkFor5Seconds(endpoint);
     } finally {
       leave();

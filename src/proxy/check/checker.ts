@@ -3,7 +3,7 @@ import process from 'node:process';
 import { canonicalAddress, isHostName } from '../../lib/address.ts';
 import { within } from '../../lib/deadline.ts';
 import type { Log } from '../../lib/logger.ts';
-import { resolveHost } from '../../lib/resolve-host.ts';
+import { isUnknownName, resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
 import { createDialler } from './dialler.ts';
 import { askDirectly, lazySecureContext, rangeRequest } from './exchange.ts';
@@ -14,9 +14,6 @@ import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
 import { isRefused } from './policy.ts';
 import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
-
-/** Our judge's answers are about 1 KB. Anything longer was tampered with. */
-const MAX_ANSWER_BYTES = 16 * 1024;
 
 /** A lack of sockets affects thousands of checks at once, so it is logged at most this often. */
 const WARN_GAP_MS = 10_000;
@@ -37,10 +34,6 @@ export interface CheckerOptions {
   ca?: string;
   /** Time limit of one exchange, from dialling to the last byte. */
   timeoutMs: number;
-  /** Time limit for connecting to the proxy. Default: 0.6 of `timeoutMs`. */
-  connectTimeoutMs?: number;
-  /** Maximum size in bytes of a judge's answer. */
-  maxBytes?: number;
   /** Also dials private and loopback addresses, of proxies and judges alike. */
   allowPrivate: boolean;
   /** Addresses of this machine, in addition to those that the judges report. */
@@ -86,7 +79,6 @@ export interface Checker {
 export function createChecker(options: CheckerOptions): Checker {
   const { timeoutMs, allowPrivate, questionGapMs, randomToken, now, log } = options;
   const monotonic = options.monotonic ?? (() => performance.now());
-  const maxBytes = options.maxBytes ?? MAX_ANSWER_BYTES;
   const secureContext = lazySecureContext(options.ca);
   const secrets = options.secrets ?? (() => []);
   let closed = false;
@@ -111,7 +103,7 @@ export function createChecker(options: CheckerOptions): Checker {
     urls: options.judges,
     maxPerSecond: options.maxPerSecond,
     ownAddresses: options.ownAddresses ?? [],
-    ask: (target, path) => hold({ target, path, hear: answerReader(maxBytes), secureContext }),
+    ask: (target, path) => hold({ target, path, hear: answerReader(), secureContext }),
     randomToken,
     secrets,
   });
@@ -131,7 +123,6 @@ export function createChecker(options: CheckerOptions): Checker {
     relays: createRelays(monotonic),
     allowPrivate,
     secureContext,
-    maxBytes,
     randomToken,
     secrets,
     monotonic,
@@ -143,6 +134,7 @@ export function createChecker(options: CheckerOptions): Checker {
 
   async function check(listed: Dialled, signal?: AbortSignal): Promise<CheckResult> {
     const endpoint = isHostName(listed.ip) ? await located(listed, refuses, remotes.resolve) : listed;
+    if (endpoint === 'unresolved') return UNKNOWN;
     if (typeof endpoint === 'string') return { verdict: 'dead', error: endpoint };
     if (refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
@@ -186,14 +178,18 @@ export function createChecker(options: CheckerOptions): Checker {
   };
 }
 
-/** Returns a proxy with the first address of its name, all of which must be ones that may be dialled. */
+/**
+ * Returns a proxy with the first address of its name, all of which must be ones that may be dialled. `unresolved`: the
+ * name server has failed, which says nothing about the proxy.
+ */
 export async function located(
   named: Dialled,
   refuses: (endpoint: Endpoint) => boolean,
   resolve: (host: string) => Promise<readonly string[]> = resolveName,
-): Promise<Dialled | 'unreachable' | 'refused_address'> {
+): Promise<Dialled | 'unreachable' | 'refused_address' | 'unresolved'> {
   if (!isHostName(named.ip)) return named;
-  const found = await resolve(named.ip).catch(() => []);
+  const found = await resolve(named.ip).catch((error) => (isUnknownName(error) ? [] : null));
+  if (found === null) return 'unresolved';
   const [first] = found;
   if (first === undefined) return 'unreachable';
   return found.some((ip) => refuses({ ...named, ip })) ? 'refused_address' : { ...named, ip: first };

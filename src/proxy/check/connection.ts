@@ -4,11 +4,12 @@ import { MessageFault } from '../../lib/http-message.ts';
 import { CheckFault, connectFault, type FaultCode } from './fault.ts';
 import { Inbox, type Reader } from './inbox.ts';
 
+/** Share of the time limit for establishing the TCP connection. The rest takes several round trips. */
+const CONNECT_SHARE = 0.6;
+
 interface ConnectionOptions {
   /** A socket that is connecting. */
   socket: Socket;
-  /** Time limit for establishing the TCP connection. */
-  connectTimeoutMs: number;
   /** Time limit from the start to the end of the conversation. */
   timeoutMs: number;
   /** A monotonic clock in ms. */
@@ -69,7 +70,7 @@ export class Connection {
   #deadline: number;
 
   /** Takes over the socket. */
-  constructor({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish }: ConnectionOptions) {
+  constructor({ socket, timeoutMs, monotonic, signal, finish }: ConnectionOptions) {
     this.signal = signal;
     this.#socket = socket;
     this.#current = socket;
@@ -79,7 +80,7 @@ export class Connection {
     this.#startedAt = monotonic();
     this.#connectedAt = this.#startedAt;
     this.#lastByteAt = this.#startedAt;
-    this.#deadline = this.#startedAt + Math.min(connectTimeoutMs, timeoutMs);
+    this.#deadline = this.#startedAt + Math.ceil(timeoutMs * CONNECT_SHARE);
     this.#listen(socket);
     socket.on('connect', () => this.#connected());
   }

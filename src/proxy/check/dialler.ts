@@ -7,14 +7,9 @@ import { CheckFault, type FaultCode } from './fault.ts';
 /** Time limits are enforced at most this late. */
 const MAX_TICK_MS = 10;
 
-/** Share of the time limit for establishing the TCP connection. The rest takes several round trips. */
-const CONNECT_SHARE = 0.6;
-
 interface DiallerOptions {
   /** Starts a TCP connection to a literal address. Default: the system's. */
   dial?: ((address: string, port: number) => Socket) | undefined;
-  /** Time limit for establishing the TCP connection. Default: 0.6 of `timeoutMs`. */
-  connectTimeoutMs?: number | undefined;
   timeoutMs: number;
   monotonic: () => number;
 }
@@ -44,7 +39,6 @@ export interface Dialler {
 
 export function createDialler(options: DiallerOptions): Dialler {
   const { timeoutMs, monotonic, dial = dialTcp } = options;
-  const { connectTimeoutMs = Math.ceil(timeoutMs * CONNECT_SHARE) } = options;
   const tickMs = Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20));
   const live = createOpenConnections(tickMs, monotonic);
   const { finish } = live;
@@ -53,7 +47,7 @@ export function createDialler(options: DiallerOptions): Dialler {
   /** Starts a connection. A conversation has to be held on it, because that closes it. */
   function begin(address: string, port: number, signal?: AbortSignal): Connection {
     const socket = dial(address, port);
-    const connection = new Connection({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish });
+    const connection = new Connection({ socket, timeoutMs, monotonic, signal, finish });
     live.add(connection);
     return connection;
   }

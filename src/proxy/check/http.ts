@@ -5,6 +5,9 @@ import { Inbox, type Reader } from './inbox.ts';
 /** Maximum size in bytes of a status line and its headers. Browsers and servers use limits around 8 KB. */
 const MAX_HEAD_BYTES = 8 * 1024;
 
+/** Our judge's answers are about 1 KB. Anything longer was tampered with. */
+const MAX_ANSWER_BYTES = 16 * 1024;
+
 /** As bytes, because they are found five times as fast. */
 const HEAD_END = Buffer.from('\r\n\r\n');
 
@@ -54,9 +57,9 @@ export function headReader(): Reader<Opening> {
 
 /**
  * Reads one HTTP answer, without redirects or decompression, and the body only of a 200. Throws `protocol_error` for
- * malformed framing, `bad_answer` for an encoded body or one over `maxBytes`, and `auth_required` for 407.
+ * malformed framing, `bad_answer` for an encoded body or one over 16 KB, and `auth_required` for 407.
  */
-export function answerReader(maxBytes: number): Reader<HttpAnswer> {
+export function answerReader(): Reader<HttpAnswer> {
   const readHead = headReader();
   let readBody: Reader<Buffer> | undefined;
   return (inbox) => {
@@ -66,7 +69,7 @@ export function answerReader(maxBytes: number): Reader<HttpAnswer> {
       const { status } = head;
       if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
       if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(fieldsOf(head)) };
-      readBody = bodyReader(fieldsOf(head), maxBytes);
+      readBody = bodyReader(fieldsOf(head), MAX_ANSWER_BYTES);
     }
     const body = readBody(inbox);
     return body === undefined ? undefined : { status: 200, body: body.toString('utf8'), retryAfterMs: null };

@@ -26,8 +26,6 @@ interface InterrogationOptions {
   relays: Relays;
   allowPrivate: boolean;
   secureContext: () => SecureContext;
-  /** Maximum size in bytes of a judge's answer. */
-  maxBytes: number;
   randomToken: () => string;
   secrets: () => readonly string[];
   monotonic: () => number;
@@ -57,7 +55,7 @@ export function createInterrogation(
     const request = {
       target,
       path: pathWith(target, token ?? ''),
-      hear: answerReader(options.maxBytes),
+      hear: answerReader(),
       secureContext,
     };
     return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
@@ -88,7 +86,7 @@ export function createInterrogation(
   ): Promise<Opinion | null> {
     // A second judge is tried only if the first turned out to be down.
     for (let n = 0; n < MOST_JUDGES; n++) {
-      const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid));
+      const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid, signal));
       if (judge === null || signal?.aborted) return null;
       const token = scheme === 'https' ? null : options.randomToken();
       const startedAt = monotonic();

@@ -6,7 +6,6 @@ import { AskFault, createRemote, pause, type Remote, type RemoteState } from './
 import {
   confirm,
   firstUp,
-  isSoon,
   probe,
   type RemotesOptions,
   type RemotesState,
@@ -42,6 +41,8 @@ export interface Judge {
   readonly remote: Remote<Echo>;
   /** The headers sent to it. */
   readonly sent: Readonly<Record<string, string>>;
+  /** Of its answers through proxies. */
+  readonly rate: Rate;
 }
 
 interface JudgesOptions {
@@ -67,8 +68,8 @@ export interface Judges {
    * our own judge of plain HTTP works, only that one. Old answers are renewed in the background.
    */
   next(scheme: Scheme, avoid?: string): Judge | null;
-  /** Like `next`, but asks the judges if none is known to work, and waits if all are busy. */
-  find(scheme: Scheme, avoid?: string): Promise<Judge | null>;
+  /** Like `next`, but asks the judges if none is known to work, and waits if all are busy, until the signal aborts. */
+  find(scheme: Scheme, avoid?: string, signal?: AbortSignal): Promise<Judge | null>;
   /**
    * Reports whether the judge is known to have worked at `since` (monotonic) or later. Asks it if that is
    * possible soon.
@@ -91,15 +92,11 @@ export interface Judges {
   ownAddresses(): ReadonlySet<string>;
 }
 
-interface Entry extends Judge {
-  rate: Rate;
-}
-
 export function createJudges(options: JudgesOptions): Judges {
   const { ownAddresses, remotes } = options;
   const { monotonic } = remotes;
   const question = (target: Target) => askJudge(target, options);
-  const entries = options.urls.map((url): Entry => {
+  const entries = options.urls.map((url): Judge => {
     const remote = createRemote<Echo>({ ...remotes, kind: 'judge', url, question, onAnswer });
     const { scheme, host } = remote.target;
     const rate = createRate(options.maxPerSecond ?? Number.POSITIVE_INFINITY, monotonic);
@@ -118,8 +115,8 @@ export function createJudges(options: JudgesOptions): Judges {
   }
 
   /** Returns the best judges that answer: our own of plain HTTP, then those that are not left out. */
-  function usable(scheme: Scheme, avoid: string | undefined): Entry[] {
-    let found: Entry[] = [];
+  function usable(scheme: Scheme, avoid: string | undefined): Judge[] {
+    let found: Judge[] = [];
     let best = 0;
     for (const entry of byScheme[scheme]) {
       const { remote, host } = entry;
@@ -143,13 +140,13 @@ export function createJudges(options: JudgesOptions): Judges {
     return null;
   }
 
-  async function find(scheme: Scheme, avoid?: string): Promise<Judge | null> {
+  async function find(scheme: Scheme, avoid?: string, signal?: AbortSignal): Promise<Judge | null> {
     for (;;) {
       const known = next(scheme, avoid);
       if (known !== null) return known;
       const busy = usable(scheme, avoid).map(({ rate }) => rate.waitMs());
-      if (busy.length === 0) break;
-      await pause(Math.min(...busy));
+      if (busy.length === 0 || signal?.aborted) break;
+      await pause(Math.min(...busy), signal);
     }
     await firstUp(byScheme[scheme].filter(({ host }) => host !== avoid));
     return next(scheme, avoid);
@@ -170,10 +167,9 @@ export function createJudges(options: JudgesOptions): Judges {
     find,
     confirm: ({ remote }, since) => confirm(remote, since),
     confirmUplink,
-    accepted(judge, at) {
-      const entry = entries.find((candidate) => candidate === judge);
-      entry?.rate.spend();
-      judge.remote.accepted(at);
+    accepted({ rate, remote }, at) {
+      rate.spend();
+      remote.accepted(at);
     },
     isSlow: (since, timeoutMs) => {
       const asked = entries.filter(({ remote }) => remote.up && remote.askedAt >= since);
@@ -232,7 +228,7 @@ function createUplink(
       askedAt = monotonic();
       question = null;
       const [soonest] = judges
-        .filter(({ remote }) => isSoon(remote))
+        .filter(({ remote }) => remote.isSoon())
         .sort(
           (a, b) =>
             Number(b.remote.up) - Number(a.remote.up) ||
@@ -265,7 +261,6 @@ interface Rate {
 
 /** `perSecond` may be infinite. */
 export function createRate(perSecond: number, monotonic: () => number): Rate {
-  if (perSecond === Number.POSITIVE_INFINITY) return { waitMs: () => 0, spend: () => {} };
   const eachMs = 1000 / perSecond;
   let freeAt = Number.NEGATIVE_INFINITY;
   return {

@@ -45,6 +45,8 @@ export interface Remote<T> {
   isSlow(since: number, limitMs: number): boolean;
   /** Ms until a direct question may begin, 0 if it may now. */
   waitMs(): number;
+  /** Reports whether a question may begin soon enough to wait for its answer. */
+  isSoon(): boolean;
   /** Ms between two direct questions while the host works. */
   gapMs(): number;
   /** Reports whether a direct question is running or about to. */
@@ -52,7 +54,8 @@ export interface Remote<T> {
   /** Resolves when no direct question is running or about to. */
   settled(): Promise<void>;
   /**
-   * Asks a direct question that begins after this call, as soon as politeness allows. Concurrent callers share it.
+   * Asks a direct question that begins after this call, unless politeness does not allow one soon. Concurrent callers
+   * share it.
    */
   ask(): Promise<void>;
   /** Records a good answer through a proxy. It proves that the host worked at `at`. */
@@ -164,6 +167,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     isSlow: (since, limitMs) =>
       askedAt >= since && latencyMs !== null && latencyMs > Math.max(limitMs, bestMs * SLOW_FACTOR),
     waitMs: () => Math.max(0, politeness.waitMs()),
+    isSoon: politeness.isSoon,
     gapMs,
     isBusy: () => running !== null || next !== null,
     async settled() {
@@ -172,8 +176,10 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     ask() {
       next ??= (async () => {
         await running;
-        await pause(politeness.waitMs());
+        // The question that ran may have ended with a request to wait for an hour.
+        if (politeness.isSoon()) await pause(politeness.waitMs());
         next = null;
+        if (!politeness.isSoon()) return;
         running = askOnce();
         await running;
         running = null;
@@ -292,12 +298,19 @@ const HOME_GAP_MS = 250;
 const LONGEST_GAP_MS = 60_000;
 
 /**
+ * A caller waits for a question at most this many times the gap between two. Otherwise it does without the answer.
+ */
+const PATIENCE = 1.5;
+
+/**
  * Decides when a host may be asked directly: never in quick succession, less often while it fails, and not
  * before the time it asked for.
  */
 interface Politeness {
   /** Ms until it may be asked again; 0 or less means now. */
   waitMs(): number;
+  /** Reports whether that is soon enough to wait for. */
+  isSoon(): boolean;
   began(): void;
   answered(): void;
   /** `retryAfterMs`: how long the host asked us to wait. */
@@ -309,6 +322,7 @@ export function createPoliteness(gapMs: () => number, monotonic: () => number): 
   let failures = 0;
   return {
     waitMs: () => from - monotonic(),
+    isSoon: () => from - monotonic() <= gapMs() * PATIENCE,
     began() {
       from = monotonic() + gapMs();
     },
@@ -322,7 +336,7 @@ export function createPoliteness(gapMs: () => number, monotonic: () => number): 
   };
 }
 
-/** Waits as long as a `waitMs` says: not at all for 0 or less. */
-export async function pause(waitMs: number): Promise<void> {
-  if (waitMs > 0) await setTimeout(waitMs);
+/** Waits as long as a `waitMs` says, not at all for 0 or less, or until the signal aborts. */
+export async function pause(waitMs: number, signal?: AbortSignal): Promise<void> {
+  if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {});
 }

@@ -1,10 +1,5 @@
 import type { Remote, RemoteOptions, RemoteState } from './remote.ts';
 
-/**
- * A caller waits for a question at most this many times the gap between two. Otherwise it does without the answer.
- */
-const PATIENCE = 1.5;
-
 /** How long a failed one is left out while another one works. */
 const LEFT_OUT_MS = 5 * 60_000;
 
@@ -21,14 +16,9 @@ interface Owner {
   readonly remote: Remote<unknown>;
 }
 
-/** Reports whether a question may begin soon enough to wait for its answer. */
-export function isSoon(remote: Remote<unknown>): boolean {
-  return remote.waitMs() <= remote.gapMs() * PATIENCE;
-}
-
 /** Reports whether it is known to have worked at `since` (monotonic) or later. Asks it if that is possible soon. */
 export async function confirm(remote: Remote<unknown>, since: number): Promise<boolean> {
-  if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
+  if (remote.provenUpAt < since) await remote.ask();
   return remote.provenUpAt >= since;
 }
 

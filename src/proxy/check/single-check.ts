@@ -4,7 +4,7 @@ import { createSemaphore } from '../../lib/semaphore.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { countryBy, formatAddress } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
-import { type BlindResult, type BlindTest, noJudge } from './blind-test.ts';
+import { type BlindResult, type BlindTest, demandJudge, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
 import type { CountTarget } from './target-limits.ts';
 
@@ -40,7 +40,7 @@ export interface SingleChecks {
   now(test: QuickTest, tester: Tester): Promise<TestOutcome>;
   /**
    * Starts a check of a known proxy, unless one is already running.
-   * @throws {AppError} `not_found`, and `busy` if too many checks wait.
+   * @throws {AppError} `not_found`, `busy` if too many checks wait, and `unavailable` while no judge answers.
    */
   start(id: number): Promise<ProxyRecord>;
   /** Resolves when all started checks have ended. */
@@ -50,7 +50,7 @@ export interface SingleChecks {
 export interface SingleCheckOptions {
   get: (id: number) => Promise<ProxyRecord>;
   recorder: Recorder;
-  checker: Pick<Checker, 'check'>;
+  checker: Pick<Checker, 'check' | 'judges' | 'probe'>;
   blind: BlindTest;
   countryOf: (address: string) => string;
   signal: AbortSignal;
@@ -113,11 +113,12 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     async start(id) {
       const record = await get(id);
       if (started.has(id)) return record;
+      await demandJudge(checker, record);
+      await countTarget?.(record.ip);
+      if (started.has(id)) return record;
       if (started.size >= MOST_AT_ONCE) {
         throw new AppError('busy', inEnglish('Too many tests are waiting.'), { retryAfterMs: 5000 });
       }
-      await countTarget?.(record.ip);
-      if (started.has(id)) return record;
       const task = testKnown(record)
         .then(() => {}, onError)
         .finally(() => started.delete(id));

@@ -128,24 +128,27 @@ export async function copyProxies(
     throw invalidField('as', message('must be one of {choices}', { choices: EXPORT_FORMATS.join(', ') }));
   const query = readPageQuery(searchParams);
   const [problem] = query.problems;
-  if (problem)
-    throw invalidParameter(problem.field, inEnglish(`${problem.field} cannot be ${problem.value}.`));
+  if (problem?.rule !== undefined) throw invalidField(problem.field, problem.rule);
+  if (problem) {
+    const { field, value, meant } = problem;
+    const what = field.endsWith('country') ? `country ${value}` : `parameter ${field}`;
+    throw invalidParameter(
+      field,
+      inEnglish(`There is no ${what}${meant ? `; did you mean ${meant}?` : '.'}`),
+    );
+  }
   const { admin } = context;
   const part = { offset: 0, limit: MOST_COPIED };
   const filter = visible(toFilter(query.filter, options.now()), format, admin);
   const { items } = await matches(options, context, query, { filter, ...part });
   const shown = filter.login === false ? items.filter(({ login }) => login === null) : items;
   const pieces = service.export({
-    ...{ filter, order: query.sort, ranked: batchOf(shown), ...part, format },
+    ...{ filter, order: query.sort, ranked: [shown], ...part, format },
     ...{ remoteDns: false, uniqueExit: false, logins: admin },
   });
   return new Response((await Array.fromAsync(pieces)).join(''), {
     headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
-}
-
-async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
-  yield records;
 }
 
 /** Tests a proxy for a form, and redirects back to its row. */

@@ -28,8 +28,8 @@ export function refreshEvents(
   const eventOf = createEvents();
   let opening = `retry: ${RETRY_MS}\n\n`;
   let latest: RefreshJob | null = current;
-  if (eventOf.idOf(current) === lastId) {
-    eventOf.next(current);
+  if (idOf(current) === lastId) {
+    eventOf(current);
     latest = null;
     opening += ': nothing has changed\n\n';
   }
@@ -73,7 +73,7 @@ export function refreshEvents(
           controller.close();
           return;
         }
-        const event = latest ? eventOf.next(latest) : '';
+        const event = latest ? eventOf(latest) : '';
         const size = stats ? `event: pool\ndata: ${JSON.stringify(stats)}\n\n` : '';
         controller.enqueue(encoder.encode(opening + event + size || ': still here\n\n'));
         opening = '';
@@ -118,25 +118,22 @@ function watchPool(
   return every(everyMs, look, onError);
 }
 
-/** Creates the events of one stream. */
+/** Returns what makes the events of one stream. */
 function createEvents() {
   let jobId: string | null = null;
   /** Lists as last sent. */
   const told = new Map<string, string>();
 
-  return {
-    idOf,
-    next(job: RefreshJob): string {
-      if (job.id !== jobId) told.clear();
-      jobId = job.id;
-      const sources = job.sources.map(sourceProgressView).filter((source) => {
-        const text = JSON.stringify(source);
-        if (told.get(source.name) === text) return false;
-        told.set(source.name, text);
-        return true;
-      });
-      return `id: ${idOf(job)}\nevent: progress\ndata: ${JSON.stringify({ ...jobView(job), sources })}\n\n`;
-    },
+  return (job: RefreshJob): string => {
+    if (job.id !== jobId) told.clear();
+    jobId = job.id;
+    const sources = job.sources.map(sourceProgressView).filter((source) => {
+      const text = JSON.stringify(source);
+      if (told.get(source.name) === text) return false;
+      told.set(source.name, text);
+      return true;
+    });
+    return `id: ${idOf(job)}\nevent: progress\ndata: ${JSON.stringify({ ...jobView(job), sources })}\n\n`;
   };
 }
 

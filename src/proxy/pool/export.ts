@@ -29,7 +29,7 @@ export interface ExportQuery {
   /** Return only the first of the proxies with the same exit address. */
   uniqueExit: boolean;
   /** The matches in another order, which replaces `order`. */
-  ranked?: AsyncIterable<ProxyRecord[]> | undefined;
+  ranked?: AsyncIterable<ProxyRecord[]> | readonly ProxyRecord[][] | undefined;
   /** True for the administrator, who gets logins. Others get them masked. */
   logins: boolean;
 }

@@ -1,11 +1,11 @@
+import { cachedFor } from '../../lib/answer-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { elapsedSince } from '../../lib/stored-time.ts';
 import type { ProxyStore } from '../store.ts';
 
 /** Upper bounds of response times in ms, inclusive. */
 export const LATENCY_BOUNDS = [100, 250, 500, 1000, 2000, 4000] as const;
 
-/** Counting reads all working proxies, so an answer is used for this long even while a refresh changes them. */
+/** Counting reads all working proxies, so an answer is used for this long. */
 const KEEP_MS = 15_000;
 
 /**
@@ -13,11 +13,9 @@ const KEEP_MS = 15_000;
  * or unknown times.
  */
 export function createLatencies(
-  store: Pick<ProxyStore, 'responseTimes' | 'version'>,
+  store: Pick<ProxyStore, 'responseTimes'>,
   clock: Pick<Clock, 'now'>,
 ): () => Promise<number[]> {
-  let known: { version: string; at: number; counts: Promise<number[]> } | null = null;
-
   async function count(): Promise<number[]> {
     const counts = Array.from({ length: LATENCY_BOUNDS.length + 1 }, () => 0);
     for await (const batch of store.responseTimes()) {
@@ -30,16 +28,5 @@ export function createLatencies(
     return counts;
   }
 
-  return async () => {
-    const version = await store.version();
-    if (known && (known.version === version || elapsedSince(known.at, clock.now(), 0) < KEEP_MS))
-      return known.counts;
-    const counts = count();
-    const current = { version, at: clock.now(), counts };
-    known = current;
-    counts.catch(() => {
-      if (known === current) known = null;
-    });
-    return counts;
-  };
+  return cachedFor(KEEP_MS, clock.now, count);
 }

@@ -47,13 +47,6 @@ export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): 
   // drift apart.
   const slotOf = ({ gapMs }: Series, at: number) => Math.floor(at / gapMs);
 
-  /** Returns the first sample of each slot. */
-  function thinned(series: Series, samples: readonly PoolSample[]): PoolSample[] {
-    return samples.filter(
-      ({ at }, index) => slotOf(series, samples[index - 1]?.at ?? 0) !== slotOf(series, at),
-    );
-  }
-
   return {
     samples: () => read(FINE),
     hourly: () => read(COARSE),
@@ -62,13 +55,11 @@ export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): 
       const last = known.at(-1);
       if (last && slotOf(FINE, last.at) >= slotOf(FINE, clock.now())) return;
       const { alive, total } = await store.summary();
-      const samples = [...known, { at: clock.now(), alive, total }];
-      await state.set(FINE.key, JSON.stringify(samples));
+      const sample = { at: clock.now(), alive, total };
+      await state.set(FINE.key, JSON.stringify([...known, sample]));
       const hours = await read(COARSE);
-      const lastHour = hours.at(-1)?.at ?? 0;
-      const newer = samples.filter(({ at }) => slotOf(COARSE, at) > slotOf(COARSE, lastHour));
-      if (newer.length > 0)
-        await state.set(COARSE.key, JSON.stringify([...hours, ...thinned(COARSE, newer)]));
+      if (slotOf(COARSE, sample.at) > slotOf(COARSE, hours.at(-1)?.at ?? 0))
+        await state.set(COARSE.key, JSON.stringify([...hours, sample]));
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Fence, Lease } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
+import { isStorageFull } from '../../lib/storage-full.ts';
 import { type Checked, observe } from '../pool/history.ts';
 import { type CheckResult, type Endpoint, formatUrl, type ProxyRecord } from '../proxy.ts';
 import { nextCheckAt } from '../recheck/schedule.ts';
@@ -64,6 +65,8 @@ interface Waiting {
   /** Returns the next record, or `null` if nothing is to be saved. */
   next: (record: ProxyRecord | null) => ProxyDraft | null;
   right: WriteRight | undefined;
+  /** True if a record is to be saved that the store does not have. */
+  isNew?: boolean;
   resolve: (record: ProxyRecord | null) => void;
   reject: (error: unknown) => void;
 }
@@ -110,7 +113,11 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       const records = right?.lost.aborted ? new Map<string, ProxyRecord>() : await write(batch, right);
       for (const { endpoint, resolve } of batch) resolve(records.get(formatUrl(endpoint)) ?? null);
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      // A full store may take what is learnt of the proxies that it has, but no batch with a new one.
+      const known = isStorageFull(error) ? batch.filter(({ isNew }) => !isNew) : [];
+      const again = known.length < batch.length ? known : [];
+      for (const one of batch) if (!again.includes(one)) one.reject(error);
+      if (again.length > 0) await savePart(again, right);
     }
   }
 
@@ -121,11 +128,12 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     const known = await store.lookup(batch.map(({ endpoint }) => endpoint));
     const records = new Map(known.map((record) => [formatUrl(record), record]));
     const drafts = new Map<string, ProxyDraft>();
-    for (const { endpoint, next } of batch) {
-      const key = formatUrl(endpoint);
+    for (const one of batch) {
+      const key = formatUrl(one.endpoint);
       const record = records.get(key) ?? null;
-      const draft = next(record);
+      const draft = one.next(record);
       if (!draft) continue;
+      one.isNew = !record?.id;
       drafts.set(key, draft);
       // A second change of an endpoint in the same batch builds on the first.
       records.set(key, { ...draft, id: record?.id ?? 0 });

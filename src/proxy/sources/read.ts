@@ -39,6 +39,8 @@ interface SourceReaderDeps {
 const PIECE = 16_384;
 /** Other work waits at most about this long. */
 const YIELD_AFTER_MS = 8;
+/** How long a list is replayed, because some caches say for ever that nothing has changed. */
+const REPLAYED_MS = 24 * 3_600_000;
 /** Number of entries replayed without a pause, which takes some milliseconds. */
 const REPLAYED = 10_000;
 
@@ -213,6 +215,8 @@ interface Validators {
 
 /** The content of a list when it was last read. */
 interface Remembered extends Validators, Tally {
+  /** On the monotonic clock. */
+  readAt: number;
   entries: Rows;
 }
 
@@ -246,7 +250,10 @@ function createListMemory(most: number): ListMemory {
   }
 
   return {
-    get: (name) => lists.get(name) ?? null,
+    get(name) {
+      const known = lists.get(name) ?? null;
+      return known && performance.now() - known.readAt < REPLAYED_MS ? known : null;
+    },
     gather(name, validators) {
       forget(name);
       const { etag, lastModified } = validators;
@@ -261,7 +268,7 @@ function createListMemory(most: number): ListMemory {
         keep({ found, rejected }) {
           if (entries === null || found === 0 || held + entries.size > most) return;
           held += entries.size;
-          lists.set(name, { etag, lastModified, found, rejected, entries });
+          lists.set(name, { etag, lastModified, found, rejected, entries, readAt: performance.now() });
         },
       };
     },

@@ -95,7 +95,8 @@ export function matchesFilter(record: ProxyRecord, filter: ProxyFilter): boolean
     (proofs === undefined || (record.proof !== null && proofs.includes(record.proof))) &&
     (source === undefined || record.source === source) &&
     (filter.maxResponseMs === undefined || (record.responseMs ?? Infinity) <= filter.maxResponseMs) &&
-    (filter.checkedSince === undefined || record.lastChecked >= filter.checkedSince) &&
+    record.lastChecked >= (filter.checkedSince ?? -Infinity) &&
+    record.lastChecked <= (filter.checkedUntil ?? Infinity) &&
     (filter.minScore === undefined || record.uptime >= filter.minScore) &&
     (filter.minUptime === undefined || (uptimeOf(record) ?? -1) >= filter.minUptime) &&
     (filter.protocols?.includes(record.protocol) ?? true) &&

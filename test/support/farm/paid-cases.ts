@@ -101,7 +101,7 @@ const CHECKS: [string, (world: PaidWorld) => Promise<void>][] = [
     },
   ],
   [
-    'a name with a private address is never dialled, and one that is unknown is unreachable',
+    'a name with a private address is never dialled, one that is unknown is unreachable, and a silent name server says nothing',
     async ({ proxies, checker }) => {
       const place = {
         protocol: 'https',
@@ -112,8 +112,9 @@ const CHECKS: [string, (world: PaidWorld) => Promise<void>][] = [
       const before = proxies.plain.dialled();
       const strict = checker(here, false);
       assert.deepEqual(await strict.check(place), { verdict: 'dead', error: 'refused_address' });
-      const unknown = checker(() => Promise.reject(new Error('ENOTFOUND')));
-      assert.deepEqual(await unknown.check(place), { verdict: 'dead', error: 'unreachable' });
+      const failing = (code: string) => checker(() => Promise.reject(Object.assign(new Error(), { code })));
+      assert.deepEqual(await failing('ENOTFOUND').check(place), { verdict: 'dead', error: 'unreachable' });
+      assert.equal((await failing('ETIMEOUT').check(place)).verdict, 'unknown');
       assert.equal(proxies.plain.dialled(), before);
     },
   ],

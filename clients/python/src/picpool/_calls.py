@@ -151,9 +151,14 @@ def parsed(url: str, answer: httpx.Response, must_have: Tuple[str, ...]) -> Dict
     return told
 
 
+def _short(value: Any) -> Any:
+    """The server takes no longer texts in reports."""
+    return value[:2000] if isinstance(value, str) else value
+
+
 def gateway_report_call(what: Mapping[str, Any], token: Optional[str]) -> Call:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    told = {name: value for name, value in what.items() if value is not None}
+    told = {name: _short(value) for name, value in what.items() if value is not None}
     return Call("POST", "/api/gateway/report", json=told, headers=headers, timeout=REPORT_TIMEOUT, must_have=("success",))
 
 
@@ -166,9 +171,18 @@ def images_page(text: Optional[str], cursor: Optional[str]) -> Call:
     return Call("GET", path, params={"q": text, "per_page": IMAGES_A_PAGE, "cursor": cursor}, must_have=("images", "next"))
 
 
-def image_call(path: str, password: Optional[str]) -> Call:
+def image_call(path: str, password: Optional[str], *must_have: str) -> Call:
     # As bytes: httpx would send no letter beyond ASCII.
-    return Call("GET", path, headers={} if password is None else {"x-image-password": password.encode()})
+    headers = {} if password is None else {"x-image-password": password.encode()}
+    return Call("GET", path, headers=headers, must_have=must_have)
+
+
+def info_call(id: str, password: Optional[str]) -> Call:
+    return image_call(f"/api/info/{quote(id, safe='')}", password, "id")
+
+
+def proxy_call(id: int) -> Call:
+    return Call("GET", f"/api/proxy/{id}", must_have=("id",))
 
 
 def file_call(image: Image, password: Optional[str]) -> Call:
@@ -183,15 +197,15 @@ def delete_call(id: str, token: Optional[str]) -> Call:
 
 
 def test_call(ip: str, port: int, protocol: str) -> Call:
-    return Call("POST", "/api/test_proxy_quick", json={"ip": ip, "port": port, "protocol": protocol}, timeout=90.0)
+    return Call("POST", "/api/test_proxy_quick", json={"ip": ip, "port": port, "protocol": protocol}, timeout=90.0, must_have=("alive",))
 
 
 def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) -> Call:
     report: Dict[str, Any] = {"ok": ok}
     if target is not None:
-        report["target"] = target[:2000]
+        report["target"] = _short(target)
     if error is not None:
-        report["error"] = error[:2000]
+        report["error"] = _short(error)
     return Call("POST", f"/api/proxy/{id}/report", json=report, timeout=REPORT_TIMEOUT, must_have=("success",))
 
 
@@ -210,4 +224,4 @@ def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, 
     name = filename or (os.path.basename(name) if isinstance(name, str) else "image")
     # File names of Linux may be any bytes.
     files = {"image": (name.encode("utf-8", "replace").decode(), content)}
-    return Call("POST", "/api/upload", data=_query(fields), files=files, timeout=600.0)
+    return Call("POST", "/api/upload", data=_query(fields), files=files, timeout=600.0, must_have=("id", "delete_token"))

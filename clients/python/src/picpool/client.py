@@ -4,7 +4,6 @@ import asyncio
 import time
 from types import TracebackType
 from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
-from urllib.parse import quote
 
 import httpx
 
@@ -63,7 +62,7 @@ class Picpool:
         return self._page(calls.proxies_page(filter, limit=count))
 
     def proxy(self, id: int) -> Proxy:
-        return cast(Proxy, self._json(Call("GET", f"/api/proxy/{id}")))
+        return cast(Proxy, self._json(calls.proxy_call(id)))
 
     def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
         """Tests any proxy now, and waits for the result."""
@@ -105,7 +104,7 @@ class Picpool:
 
     def image(self, id: str, *, password: Optional[str] = None) -> Image:
         """What is known of a picture."""
-        return cast(Image, self._json(calls.image_call(f"/api/info/{quote(id, safe='')}", password)))
+        return cast(Image, self._json(calls.info_call(id, password)))
 
     def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         """The file of a picture, as it is stored."""
@@ -188,7 +187,7 @@ class AsyncPicpool:
         return await self._page(calls.proxies_page(filter, limit=count))
 
     async def proxy(self, id: int) -> Proxy:
-        return cast(Proxy, await self._json(Call("GET", f"/api/proxy/{id}")))
+        return cast(Proxy, await self._json(calls.proxy_call(id)))
 
     async def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
         return cast(TestResult, await self._json(calls.test_call(ip, port, protocol)))
@@ -222,7 +221,7 @@ class AsyncPicpool:
         return cast(Uploaded, await self._json(call))
 
     async def image(self, id: str, *, password: Optional[str] = None) -> Image:
-        return cast(Image, await self._json(calls.image_call(f"/api/info/{quote(id, safe='')}", password)))
+        return cast(Image, await self._json(calls.info_call(id, password)))
 
     async def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
         return calls.picture_of(self.url, await self._send(calls.file_call(image, password)))
