@@ -82,12 +82,15 @@ function types(project: string, least: number): Step {
 function bunTests(least: number, ...args: string[]): Step {
   // Concurrent tests of one file would slow down others that wait for an answer in time.
   const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
-  const command = ['bun', 'test', ...shared];
-  // For all files together the servers are started once, and not by each file.
-  return suite(least, (report, files) => [
-    ...(files === undefined ? ['bun', 'scripts/services.ts', ...command, ...args] : [...command, ...files]),
-    `--reporter-outfile=${report}`,
-  ]);
+  const command = (report: string, files: readonly string[] = args) => [
+    ...['bun', 'test', ...files, ...shared, `--reporter-outfile=${report}`],
+  ];
+  return suite(least, async (report, files, out) => {
+    if (files) return command(report, files);
+    await compile(out);
+    // One Redis, Postgres and S3 server for all files, and not for each.
+    return ['bun', 'scripts/services.ts', ...command(report)];
+  });
 }
 
 function outcome(passed: boolean, read: number): Counts {
@@ -102,29 +105,28 @@ function counterparts(out: number): Promise<unknown> {
   return fetched;
 }
 
-let compiled: Promise<unknown> | undefined;
-
 /** Compiles the program that whole suites start: it is what users run, and starts in a third of the source's time. */
-function program(out: number): Promise<unknown> {
-  compiled ??= runProgram(['bun', 'scripts/build.ts'], out).then(({ exitCode }) => {
-    if (exitCode !== 0) throw new Error('The program cannot be compiled.');
-    process.env.PICPOOL_BINARY = resolve('dist/picpool');
-  });
-  return compiled;
+async function compile(out: number): Promise<void> {
+  if (process.env.PICPOOL_BINARY) return;
+  const { exitCode } = await runProgram(['bun', 'scripts/build.ts'], out);
+  if (exitCode !== 0) throw new Error('The program cannot be compiled.');
+  process.env.PICPOOL_BINARY = resolve('dist/picpool');
 }
 
 /** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
-function suite(least: number, args: (report: string, files?: readonly string[]) => string[]): Step {
+function suite(
+  least: number,
+  args: (report: string, files: readonly string[] | undefined, out: number) => string[] | Promise<string[]>,
+): Step {
   return {
     reads: 'tests',
     least,
     async run(out, files) {
       await counterparts(out);
-      if (files === undefined) await program(out);
       const scratch = await mkdtemp(join(tmpdir(), 'picpool-report-'));
       try {
         const report = join(scratch, 'report.xml');
-        const { exitCode } = await runProgram(args(report, files), out);
+        const { exitCode } = await runProgram(await args(report, files, out), out);
         return read(await readFile(report, 'utf8').catch(() => ''), exitCode);
       } finally {
         await rm(scratch, { recursive: true });
