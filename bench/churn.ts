@@ -20,11 +20,8 @@ import { bunRuntime } from '../src/runtime/bun.ts';
 import { createFakeClock } from '../test/support/fake-clock.ts';
 import { judgeState } from '../test/support/farm/judge-state.ts';
 import { createRandom } from '../test/support/random.ts';
-import { createWorld, KINDS, type Kind, type World } from './churn/world.ts';
+import { createWorld, DAY, HOUR, KINDS, type Kind, MINUTE, SERVICE, type World } from './churn/world.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 const CHECKS_PER_HOUR = 20_000;
 /** Less than the maximum, because checks not used in one minute are made up for in the next. */
 const PACE = 19_650;
@@ -119,17 +116,10 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
       return { found: count, rejected: 0, bytes: 0, error: null, reached: true };
     },
     sources: [{ name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'socks5' }],
-    countryOf: () => 'ZZ',
     clock,
     random,
-    log: () => {},
-    refreshIntervalMs: HOUR,
-    refreshOnStart: true,
-    refreshBudgetMs: 3 * MINUTE,
-    concurrency: 1000,
     checksPerHour: share * PACE,
-    deadRetentionMs: 7 * DAY,
-    maxPool: 200_000,
+    ...SERVICE,
   });
 
   await service.refresh({ all: !scheduled, overdraws: !scheduled });

@@ -18,10 +18,8 @@ import { bunRuntime } from '../src/runtime/bun.ts';
 import { createFakeClock } from '../test/support/fake-clock.ts';
 import { judgeState } from '../test/support/farm/judge-state.ts';
 import { createRandom } from '../test/support/random.ts';
-import { addressOf, createWorld, indexOf, KINDS, type Kind } from './churn/world.ts';
+import { addressOf, createWorld, HOUR, indexOf, KINDS, type Kind, MINUTE, SERVICE } from './churn/world.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const [seed = 1, millions = 2, hours = 96, minutes = Number.POSITIVE_INFINITY] = process.argv
   .slice(2)
   .map(Number);
@@ -107,16 +105,10 @@ const service = createProxyService({
     format: 'lines',
     protocol: 'socks5',
   })),
-  countryOf: () => 'ZZ',
   clock,
   random,
-  log: () => {},
-  refreshIntervalMs: HOUR,
-  refreshOnStart: true,
-  refreshBudgetMs: 3 * MINUTE,
-  concurrency: 1000,
   checksPerHour: CHECKS_PER_HOUR,
-  deadRetentionMs: 7 * 24 * HOUR,
+  ...SERVICE,
   maxPool: MAX_POOL,
 });
 

@@ -1,6 +1,18 @@
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** How the service runs in such a world. */
+export const SERVICE = {
+  countryOf: () => 'ZZ',
+  log: () => {},
+  refreshIntervalMs: HOUR,
+  refreshOnStart: true,
+  refreshBudgetMs: 3 * MINUTE,
+  concurrency: 1000,
+  deadRetentionMs: 7 * DAY,
+  maxPool: 200_000,
+};
 
 /** Share of the proxies, mean time working, mean time not working. */
 export type Kind = readonly [share: number, upMs: number, downMs: number];

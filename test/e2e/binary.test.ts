@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { execFile } from 'node:child_process';
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import {
   type BinaryOptions,
@@ -35,9 +35,10 @@ const started: RunningBinary[] = [];
 beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), 'picpool-binary-'));
   await chmod(scratch, 0o755);
-  await run('bun', ['scripts/build.ts', '--out', join(scratch, 'built')]);
+  const built = process.env.PICPOOL_BINARY || join(scratch, 'built', 'picpool');
+  if (!process.env.PICPOOL_BINARY) await run('bun', ['scripts/build.ts', '--out', dirname(built)]);
   binary = join(scratch, 'picpool');
-  await cp(join(scratch, 'built', 'picpool'), binary);
+  await cp(built, binary);
 }, 180_000);
 
 afterAll(async () => {

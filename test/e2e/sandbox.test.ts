@@ -39,7 +39,7 @@ const succeeded = (outcomes: readonly Outcome[]) =>
   outcomes.filter(({ outcome }) => outcome === 'succeeded').map(({ attempt }) => attempt);
 
 withMeans.each(RUNTIMES)('on %s, a worker that a picture has taken over', (runtime) => {
-  const program = COMMANDS[runtime].slice(0, -1);
+  const program = runtime === 'bun' ? [process.execPath] : COMMANDS.deno.slice(0, -1);
   const users: [string, string[], boolean][] = [
     ['as the user of these tests', [], true],
     ['of a server that root has started as another user', asNobody(), isRoot],

@@ -23,8 +23,8 @@ const rows = new Map(
     .map(([, first = '', ...others]) => [first, others] as const) ?? [],
 );
 
-/** The word with which the handbook says it. */
-const WORDS: Record<Kept, RegExp> = { all: /^kept$/, some: /^lost since/, none: /^all lost$/ };
+/** The word with which the handbook says it. While Redis waits for the disk each second, it writes nothing to its file for up to two. */
+const WORDS: Record<Kept, RegExp> = { all: /^kept\b/, some: /\blost since/, none: /^all lost$/ };
 
 const SYNCED = ['`sqlite:`', '`file:`'];
 const REPLICATED = '`redis:` with a replica';

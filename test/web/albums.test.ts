@@ -292,7 +292,7 @@ test('the token of a new album is kept before anything else happens, and said if
   }));
   await visit('/', async (page) => {
     await page.setInputFiles('#file', many);
-    await page.getByRole('heading', { name: '101 pictures are online' }).waitFor();
+    await page.getByRole('heading', { name: '101 pictures are online' }).waitFor({ timeout: 0 });
     await page.route('**/api/albums/*/images', () => {});
     const adding = page.waitForRequest('**/api/albums/*/images');
     await page.getByRole('button', { name: 'Make an album' }).click();
