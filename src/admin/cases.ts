@@ -23,13 +23,15 @@ export interface Case {
   subject: string;
   /** Of the first report, ms since 1970. */
   since: number;
-  /** The first ones; of the others only the number is known. */
-  reports: Report[];
+  /** The first ones and the last; of the others only the number is known. With the SHA-256 of the receipt. */
+  reports: (Report & { receipt: string })[];
   count: number;
   /** SHA-256 of each receipt. */
   receipts: string[];
   /** Pictures of the album when it was reported: its owner may take them out, or delete it and keep them. */
   pictures?: string[];
+  /** How many of them, the first, it had at the last report. */
+  latest?: number;
 }
 
 export type Verdict = 'keep' | 'delete';
@@ -73,6 +75,8 @@ const MOST_RECEIPTS = 200;
 /** From one network, and from all. */
 const PER_NETWORK = { capacity: 10, perSecond: 10 / 3600 };
 const IN_ALL = { capacity: 300, perSecond: 300 / 3600 };
+/** Texts about one subject from one network, which must not hide those of others. */
+const ONE_TEXT = { capacity: 1, perSecond: 1 / 86_400 };
 
 export function createCases(options: CasesOptions): Cases {
   const { state, locks, limiter, audit, clock, random, onOpened } = options;
@@ -102,8 +106,9 @@ export function createCases(options: CasesOptions): Cases {
       const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
       if (known === null || receipts.length === 0) return state.remove(KEY + subject, token);
       // Reported again meanwhile: nobody has looked at that. The decision may have been carried out before.
-      const reports = known.reports.slice(known.receipts.length - receipts.length);
-      return write({ ...known, reports, receipts, count: receipts.length }, token);
+      const reports = known.reports.filter(({ receipt }) => !decided.has(receipt));
+      const pictures = known.pictures?.slice(0, known.latest) ?? [];
+      return write({ ...known, reports, receipts, pictures, count: receipts.length }, token);
     }),
   );
 
@@ -111,7 +116,9 @@ export function createCases(options: CasesOptions): Cases {
     async report(subject, report, peer, pictures = []) {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
+      const { allowed } = await limiter.take(`abuse-text ${subject} ${clientNetwork(peer)}`, ONE_TEXT);
       const secret = Buffer.from(random(16)).toString('base64url');
+      const receipt = sha256(secret);
       await locked(async (demandHeld) => {
         const known = await read(subject);
         const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
@@ -119,11 +126,12 @@ export function createCases(options: CasesOptions): Cases {
           known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= MOST_RECEIPTS;
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
-        one.receipts.push(sha256(secret));
+        one.receipts.push(receipt);
+        one.latest = pictures.length;
         const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
-        if (one.reports.length < MOST_TEXTS)
-          one.reports.push({ ...report, text: cutText(report.text, MAX_TEXT) });
+        if (allowed || one.reports.length === 0)
+          one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text: cutText(report.text, MAX_TEXT), receipt });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });
