@@ -8,8 +8,10 @@ import { openRecords } from '../../adapters/open.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
+import { createScanner } from '../../src/image/review/scan.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { SafeFetchError } from '../../src/lib/safe-fetch-errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
@@ -126,6 +128,27 @@ describe('a picture is asked about before it is stored', () => {
       expect((await upload(server, 'allow')).status).toBe(503);
     });
   });
+});
+
+test('pictures that wait for a service that has been silent since they came do not wait for it again', async () => {
+  let requests = 0;
+  const scan = createScanner({
+    ...{ url: 'http://scan.test', send: 'hash', timeoutMs: 50, onFailure: 'refuse', folder: '' },
+    ...{
+      codec: { convert: () => Promise.reject(new Error()) },
+      clock: systemClock,
+      log() {},
+      sign: () => ({}),
+    },
+    async fetch() {
+      requests++;
+      await Bun.sleep(50);
+      throw new SafeFetchError('timeout', 'timed out');
+    },
+  });
+  const waiting = Array.from({ length: 12 }, () => scan(image(), '', ''));
+  const codes = await Promise.all(waiting.map((one) => one.catch(({ code }) => code)));
+  expect([requests, ...new Set(codes)]).toEqual([4, 'unavailable']);
 });
 
 describe('a picture in review', () => {
