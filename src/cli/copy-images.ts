@@ -12,6 +12,7 @@ import type { BlobStore } from '../image/store.ts';
 import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { formatCount } from '../lib/format.ts';
+import { copyState } from './copy-records.ts';
 
 const PAGE = 500;
 const FILES_AT_ONCE = 8;
@@ -86,26 +87,32 @@ export async function copyImages(
 }
 
 /**
- * Copies the files of pictures in review, whose records are copied with the other values. Removes those decided since
- * they were copied. Returns how many there are.
+ * Copies secrets, blocks and other values, among them the pictures in review, with the files of these, and removes what is
+ * gone since they were copied. Call it before `copyImages`: what is approved in between is in both. Returns how many there are.
  */
-export async function copyReviewed(
+export async function copyValues(
   from: Pick<Stores, 'state' | 'blobs'>,
   to: { state: Stores['state'] | null; blobs: BlobStore | null },
-  { verify, folder }: { verify: boolean; folder: string },
-): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'>> {
-  const held = await readReviews(from.state);
-  const result = { seen: held.length, faults: [] as string[], lost: [] as string[] };
+  options: { verify: boolean; live: boolean; folder: string },
+): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'> & { values: number }> {
+  const before = to.state === null ? [] : await readReviews(to.state);
+  const values = to.state === null ? 0 : await copyState(from.state, to.state);
+  const held = await readReviews(to.state ?? from.state);
+  const result = { seen: held.length, faults: [] as string[], lost: [] as string[], values };
   const { blobs } = to;
   if (blobs === null) return result;
   const ids = new Set(held.map(({ id }) => id));
-  const decided = to.state === null ? [] : (await readReviews(to.state)).filter(({ id }) => !ids.has(id));
+  // Older backups share the files.
+  const decided = options.live ? [] : before.filter(({ id }) => !ids.has(id));
   for (const image of decided) await blobs.remove(heldKey(image));
   for (const image of held) {
     try {
-      await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), folder, verify });
+      await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), ...options });
     } catch (error) {
       if (!(error instanceof CopyFault)) throw error;
+      // It was decided meanwhile.
+      if (!(await readReviews(from.state)).some(({ id }) => id === image.id))
+        return copyValues(from, to, options);
       const said = `image ${image.id}, in review, ${error.message}`;
       (error instanceof LostFault ? result.lost : result.faults).push(said);
     }

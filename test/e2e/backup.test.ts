@@ -17,11 +17,15 @@ import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
 import { copyAll } from '../../src/cli/copying.ts';
+import { createReviews, heldKey, readReviews } from '../../src/image/review/reviews.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
+import { image } from '../support/stores/records.ts';
 
 const DAY_MS = 86_400_000;
 let scratch: string;
@@ -268,6 +272,35 @@ test('a picture that is deleted while a backup runs stays in the backups before'
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image (1 copied now')]);
   expect(await server.stop()).toBe(0);
 }, 180_000);
+
+test('a picture that is approved while a backup runs is in it, and each in review has its file', async () => {
+  const open = async (name: string) =>
+    openStores('sqlite::memory:', `file:${await place(name)}`, { runtime: bunRuntime });
+  const [source, copy] = [await open('approving'), await open('approved')];
+  const reviews = createReviews({ ...source, clock: systemClock, onStored() {}, discard: async () => {} });
+  const [before, later] = await Promise.all(
+    ['a', 'b'].map(async (name) => {
+      await writeFile(join(scratch, name), name);
+      return image({ id: name.repeat(12), size: 1, hash: sha256(name) });
+    }),
+  );
+  if (!before || !later) throw new Error('two pictures');
+  await reviews.hold(before, join(scratch, 'a'));
+  const summary = async () => {
+    await reviews.decide(before.id, 'allow');
+    await reviews.hold(later, join(scratch, 'b'));
+    return source.proxies.summary();
+  };
+  const options = { verify: false, live: true, folder: scratch, terminal: quiet };
+  const meanwhile = { ...source, proxies: { ...source.proxies, summary } };
+  await copyAll(meanwhile, { metadata: copy, blobs: copy.blobs }, options);
+  const held = await readReviews(copy.state);
+  expect(
+    (await copy.images.existing([before.id])).size + held.filter(({ id }) => id === before.id).length,
+  ).toBe(1);
+  for (const one of held) expect(await copy.blobs.stat(heldKey(one))).not.toBeNull();
+  await Promise.all([source.close(), copy.close()]);
+});
 
 test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
   const { folder, id: first, other: second } = await installed('data-3');
