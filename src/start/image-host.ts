@@ -41,6 +41,7 @@ export async function openImageHost(parts: Parts, basePath: string) {
   const reviews = createReviews({
     ...stores,
     clock: systemClock,
+    mayStore: blocks.mayStore,
     onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
     discard: (image, mayCome) => service.discard(image, mayCome),
   });

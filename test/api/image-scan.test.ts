@@ -198,7 +198,12 @@ describe('a picture in review', () => {
       const { id } = await json(await upload(server, 'review'));
       const other = await json(await upload(server, 'review'));
       const after = await server.post('/api/admin/reviews', { id, verdict: 'block' }, ADMIN);
-      expect((await json(after)).images).toMatchObject([{ id: other.id }]);
+      const [held] = (await json(after)).images as { id: string; hash: string }[];
+      expect(held?.id).toBe(String(other.id));
+      // Nor does an approval that was interrupted bring back what was blocked since.
+      await server.post('/api/admin/blocks', { hash: held?.hash }, ADMIN);
+      const allowed = await server.post('/api/admin/reviews', { id: other.id, verdict: 'allow' }, ADMIN);
+      expect([allowed.status, (await json(allowed)).code]).toEqual([403, 'forbidden']);
       expect((await admin(server, `/api/admin/reviews/${id}`)).status).toBe(404);
       expect((await server.send(`/i/${id}.png`)).status).toBe(404);
     }));
