@@ -23,8 +23,8 @@ export interface Case {
   subject: string;
   /** Of the first report, ms since 1970. */
   since: number;
-  /** The first ones and the last; of the others only the number is known. With the SHA-256 of the receipt. */
-  reports: (Report & { receipt: string })[];
+  /** The first ones and the last, one from each network; of the others only the number is known. With SHA-256 of receipt and network. */
+  reports: (Report & { receipt: string; from: string })[];
   count: number;
   /** SHA-256 of each receipt. */
   receipts: string[];
@@ -75,8 +75,6 @@ const MOST_RECEIPTS = 200;
 /** From one network, and from all. */
 const PER_NETWORK = { capacity: 10, perSecond: 10 / 3600 };
 const IN_ALL = { capacity: 300, perSecond: 300 / 3600 };
-/** Texts about one subject from one network, which must not hide those of others. */
-const ONE_TEXT = { capacity: 1, perSecond: 1 / 86_400 };
 
 export function createCases(options: CasesOptions): Cases {
   const { state, locks, limiter, audit, clock, random, onOpened } = options;
@@ -116,9 +114,8 @@ export function createCases(options: CasesOptions): Cases {
     async report(subject, report, peer, pictures = []) {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
-      const { allowed } = await limiter.take(`abuse-text ${subject} ${clientNetwork(peer)}`, ONE_TEXT);
       const secret = Buffer.from(random(16)).toString('base64url');
-      const receipt = sha256(secret);
+      const [receipt, from] = [sha256(secret), sha256(`${subject} ${clientNetwork(peer)}`)];
       await locked(async (demandHeld) => {
         const known = await read(subject);
         const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
@@ -130,8 +127,9 @@ export function createCases(options: CasesOptions): Cases {
         one.latest = pictures.length;
         const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
-        if (allowed || one.reports.length === 0)
-          one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text: cutText(report.text, MAX_TEXT), receipt });
+        const text = cutText(report.text, MAX_TEXT);
+        if (!one.reports.some((other) => other.from === from))
+          one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });

@@ -73,7 +73,7 @@ const openCase = Type.Object({
   count: Type.Integer({ description: 'Number of reports.' }),
   images: Type.Array(id, { description: 'What the album had when it was reported. Deleted with it.' }),
   reports: Type.Array(Type.Object({ reason: oneOf(REASONS), text: Type.String(), contact: Type.String() }), {
-    description: 'The first four and the last, of each network at most one in a day.',
+    description: 'The first four and the last, one from each network.',
   }),
 });
 const casesAnswer = Type.Object({ success: Type.Literal(true), cases: Type.Array(openCase) });
