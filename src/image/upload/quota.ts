@@ -2,7 +2,6 @@ import { AppError } from '../../errors.ts';
 import { cachedFor } from '../../lib/answer-cache.ts';
 import { freeBytesOf } from '../../lib/storage-full.ts';
 import type { Listing } from '../records/audience.ts';
-import type { ImageStore } from '../store.ts';
 
 /** How long an answer about the disk is used, in ms. */
 const BELIEVED_MS = 1000;
@@ -21,15 +20,10 @@ export interface Quota {
 }
 
 interface QuotaOptions {
-  images: Pick<ImageStore, 'summary'>;
-  /** Bytes of smaller versions. */
-  versionBytes: () => Promise<number>;
-  /** Maximum size of all stored images and their smaller versions. Default: only the disk counts. */
+  /** Return the bytes of what counts: images, their smaller versions, files in quarantine, pictures in review. */
+  counts: readonly (() => Promise<number>)[];
+  /** Maximum size of all that. Default: only the disk counts. */
   maxBytes: number | undefined;
-  /** Bytes of files in quarantine, which also take space. */
-  strayBytes: () => Promise<number>;
-  /** Bytes of pictures in review. */
-  heldBytes: () => Promise<number>;
   /** Free bytes that uploads must leave. */
   reserveBytes: number;
   /** Folders whose file systems need space. Created if they are missing. */
@@ -41,17 +35,7 @@ interface QuotaOptions {
 }
 
 export function createQuota(options: QuotaOptions): Quota {
-  const {
-    images,
-    versionBytes,
-    strayBytes,
-    heldBytes,
-    maxBytes,
-    reserveBytes,
-    folders,
-    now,
-    freeOf = freeBytesOf,
-  } = options;
+  const { counts, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
   /** Bytes of files that are being stored and that the store does not count yet. */
   let pending = 0;
 
@@ -70,13 +54,8 @@ export function createQuota(options: QuotaOptions): Quota {
   /** `added`: bytes that are to fit beside what the store counts. */
   async function checkStore(added: number): Promise<void> {
     if (maxBytes === undefined) return;
-    const [{ bytes: stored }, versions, strays, held] = await Promise.all([
-      images.summary(),
-      versionBytes(),
-      strayBytes(),
-      heldBytes(),
-    ]);
-    if (stored + versions + strays + held + added <= maxBytes) return;
+    const sizes = await Promise.all(counts.map((count) => count()));
+    if (sizes.reduce((sum, size) => sum + size, added) <= maxBytes) return;
     throw new AppError('storage_full', 'The image storage is full; uploads are paused.');
   }
 
