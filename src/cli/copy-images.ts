@@ -253,7 +253,8 @@ async function copyFile(image: ImageRecord, { from, to, key, folder, verify }: W
   if (isThere && (!verify || (await isGood()) || (await isGood()))) return 0;
   const path = join(folder, randomUUID());
   try {
-    const found = await hashOf(from, key, path);
+    // An approval that was interrupted, or goes on now, has moved the file of a picture in review.
+    const found = (await hashOf(from, key, path)) ?? (await hashOf(from, originalKey(image), path));
     if (found === null) throw new LostFault('has no file');
     if (found !== image.hash)
       throw new LostFault('has a file that differs from what was stored: the SHA-256 does not match');
@@ -283,10 +284,10 @@ export async function hashOf(
   });
 }
 
-/** Returns the SHA-256 of the bytes, and can write them to a new file at the same time. */
+/** Returns the SHA-256 of the bytes, and can write them to a file at the same time. */
 export async function digest(bytes: AsyncIterable<Uint8Array>, path?: string): Promise<string> {
   const hash = createHash('sha256');
-  const file = path === undefined ? null : await open(path, 'wx');
+  const file = path === undefined ? null : await open(path, 'w');
   try {
     for await (const piece of bytes) {
       hash.update(piece);
