@@ -10,6 +10,7 @@ import {
   type UploadLimits,
 } from '../../src/image/upload/upload.ts';
 import { readableBytes } from '../../src/lib/format.ts';
+import { inPieces, posted } from '../support/clients/pieces.ts';
 import { sharedFolder } from '../support/shared.ts';
 
 const BOUNDARY = 'XbY';
@@ -29,29 +30,10 @@ function part(disposition: string, content: string | Buffer): Buffer {
 const file = (disposition = '; filename="a.png"') => part(`name="image"${disposition}`, image);
 const form = (...parts: Buffer[]) => Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
 
-/** A request whose body comes in pieces of the given size. */
-function request(body: Buffer, headers: Record<string, string> = {}, pieceBytes = 4096): Request {
-  let at = 0;
-  const pieces = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      if (at >= body.length) return controller.close();
-      controller.enqueue(new Uint8Array(body.subarray(at, at + pieceBytes)));
-      at += pieceBytes;
-    },
-  });
-  return streamed(pieces, headers);
-}
-
-function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Request {
-  const type = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
-  const init: RequestInit & { duplex: 'half' } = {
-    method: 'POST',
-    headers: { ...type, ...headers },
-    body,
-    duplex: 'half',
-  };
-  return new Request('http://localhost/api/upload', init);
-}
+const streamed = (body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}) =>
+  posted(body, { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers });
+const request = (body: Buffer, headers: Record<string, string> = {}, pieceBytes = 4096) =>
+  streamed(inPieces(body, pieceBytes), headers);
 
 const receive = (from: Request, limits: Partial<UploadLimits> = {}) =>
   receiveUpload(from, { maxBytes: 1_000_000, folder, ...limits });
