@@ -94,11 +94,7 @@ type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Written>;
 async function readWithoutParts(
   body: AsyncIterable<Uint8Array>,
   contentType: string,
-  {
-    shape,
-    store,
-    beforePicture,
-  }: { shape: UploadShape; store: Store; beforePicture?: BeforePicture | undefined },
+  { shape, store, beforePicture }: { shape: UploadShape; store: Store; beforePicture: BeforePicture },
 ): Promise<Form<Written>> {
   if (shape.base64 && JSON_FORM.test(contentType)) return readJsonForm(body, shape.names, store);
   const asPicture = async (sent: AsyncIterable<Uint8Array>) => {
