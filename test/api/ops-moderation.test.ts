@@ -135,7 +135,8 @@ describe('a blocked network', () => {
       networks: unknown[];
     };
     expect(networks).toMatchObject([{ network: '198.51.100.0/25', reason: 'spam' }]);
-    expect((await unblock('network=198.51.100.0/25')).status).toBe(200);
+    expect((await unblock('')).status).toBe(400);
+    expect((await unblock('network=198.51.100.77/25')).status).toBe(200);
     expect((await unblock('network=198.51.100.0/25')).status).toBe(404);
     expect((await server.upload('', '198.51.100.5')).status).toBe(201);
   });
