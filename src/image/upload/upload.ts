@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
-import { parseJson } from '../../http/read-body.ts';
+import { parseJson, readBody } from '../../http/read-body.ts';
 import { decodeBase64, MOST_BASE64, withLongHead } from './base64.ts';
-import { readBody, tooLarge } from './body.ts';
+import { tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
 import { type BeforePicture, FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
@@ -66,8 +66,11 @@ export async function receiveUpload(
   const contentType = request.headers.get('content-type') ?? '';
   const isForm = MULTIPART.test(contentType);
   const sentBytes = shape.base64 ? Math.ceil(maxBytes * MOST_BASE64) : maxBytes;
-  const spareBytes = sentBytes - maxBytes + (isForm ? FORM_OVERHEAD_BYTES : 0);
-  const body = readBody(request, { maxBytes, spareBytes, idleMs, totalMs, signal });
+  const body = readBody(request, {
+    ...{ idleMs, totalMs, signal, tooLarge: () => tooLarge(maxBytes) },
+    maxBytes: sentBytes + (isForm ? FORM_OVERHEAD_BYTES : 0),
+    tooSlow: () => new AppError('invalid_body', 'The request body is arriving too slowly.'),
+  });
   const { paths, store } = createStore({ folder, maxBytes, shape });
   const dispose = async () => {
     await Promise.all(paths.map((path) => rm(path, { force: true })));
