@@ -36,13 +36,6 @@ export interface Case {
 
 export type Verdict = 'keep' | 'delete';
 
-/** What a moderator decides about a case. */
-interface Decision {
-  subject: string;
-  verdict: Verdict;
-  by: By;
-}
-
 /** Reports by strangers. One case for each subject, whatever the number of reports. */
 export interface Cases {
   /** Records a report. Returns its receipt. Rejects with `rate_limited`, and `unavailable` if there are too many. */
@@ -51,8 +44,11 @@ export interface Cases {
   stateOf(receipt: string): Promise<'open' | Verdict>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
-  /** Carries out a verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
-  decide(decision: Decision, carryOut: (pictures: readonly string[]) => Promise<void>): Promise<void>;
+  /** Carries out a moderator's verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
+  decide(
+    decision: Pick<Case, 'subject'> & { verdict: Verdict; by: By },
+    carryOut: (pictures: readonly string[]) => Promise<void>,
+  ): Promise<void>;
 }
 
 interface CasesOptions {

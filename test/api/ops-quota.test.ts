@@ -48,7 +48,6 @@ describe('the quota', () => {
     const release = await quota.reserve(40);
     expect(quota.reserve(40)).rejects.toThrow(AppError);
     release();
-    release();
     await quota.reserve(50);
   });
 

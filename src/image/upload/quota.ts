@@ -11,7 +11,7 @@ export interface Quota {
   /** Call before reading a body of at most this many bytes. Rejects with `storage_full`. */
   admit(bytes: number): Promise<void>;
   /**
-   * Call before storing a file of that many bytes. Returns a function to call once it is stored or not. Rejects with
+   * Call before storing a file of that many bytes. Returns a function to call, one time, when it is stored or not. Rejects with
    * `storage_full`.
    */
   reserve(bytes: number): Promise<() => void>;
@@ -69,10 +69,8 @@ export function createQuota(options: QuotaOptions): Quota {
     async reserve(bytes) {
       // Counted at once, so that of two concurrent uploads the second sees the space of the first as taken, and only it.
       pending += bytes;
-      let released = false;
       const release = () => {
-        if (!released) pending -= bytes;
-        released = true;
+        pending -= bytes;
       };
       try {
         await checkStore(pending);
