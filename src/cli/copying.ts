@@ -225,17 +225,14 @@ export async function askPatiently<T>(ask: () => Promise<T>, clock: Pick<Clock, 
 export async function haveSameFiles(one: BlobStore, other: BlobStore, folder: string): Promise<boolean> {
   const mark = crypto.randomUUID();
   await writeNote(other, folder, TRIAL, mark);
-  return readNote(one, TRIAL)
-    .then((found) => found === mark)
-    .finally(() => other.remove(TRIAL));
+  const found = await readNote(one, TRIAL).finally(() => other.remove(TRIAL));
+  return found === mark;
 }
 
 /** Reports whether both have the same records. */
 export async function haveSameRecords({ state: one }: Stores, { state: other }: Stores): Promise<boolean> {
   const mark = crypto.randomUUID();
   await other.set(TRIAL, mark);
-  return one
-    .get(TRIAL)
-    .then((found) => found === mark)
-    .finally(() => other.remove(TRIAL));
+  const found = await one.get(TRIAL).finally(() => other.remove(TRIAL));
+  return found === mark;
 }

@@ -62,7 +62,7 @@ export async function receiveUpload(
   shape: UploadShape = OWN_SHAPE,
   beforePicture?: BeforePicture,
 ): Promise<Received> {
-  const { maxBytes, folder, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
+  const { maxBytes, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
   const contentType = request.headers.get('content-type') ?? '';
   const isForm = MULTIPART.test(contentType);
   const sentBytes = shape.base64 ? Math.ceil(maxBytes * MOST_BASE64) : maxBytes;
@@ -71,7 +71,7 @@ export async function receiveUpload(
     maxBytes: sentBytes + (isForm ? FORM_OVERHEAD_BYTES : 0),
     tooSlow: () => new AppError('invalid_body', 'The request body is arriving too slowly.'),
   });
-  const { paths, store } = createStore({ folder, maxBytes, shape });
+  const { paths, store } = createStore(limits, shape);
   const dispose = async () => {
     await Promise.all(paths.map((path) => rm(path, { force: true })));
   };
@@ -161,14 +161,11 @@ function parsedFields(text: string, names: readonly string[]) {
   return { fields, sent };
 }
 
-interface StoreOptions {
-  folder: string;
-  maxBytes: number;
-  shape: UploadShape;
-}
-
 /** Writes pictures to files, with a limit for all together; `paths` are the files that were started. */
-function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readonly string[]; store: Store } {
+function createStore(
+  { folder, maxBytes }: UploadLimits,
+  shape: UploadShape,
+): { paths: readonly string[]; store: Store } {
   const paths: string[] = [];
   let total = 0;
 
