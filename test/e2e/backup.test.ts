@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
 import { copyAll } from '../../src/cli/copying.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
 import { createReviews, heldKey, readReviews } from '../../src/image/review/reviews.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -279,20 +280,18 @@ test('a picture that is approved while a backup runs is in it, and each in revie
     openStores('sqlite::memory:', `file:${await place(name)}`, { runtime: bunRuntime });
   const [source, copy] = [await open('approving'), await open('approved')];
   const reviews = createReviews({ ...source, clock: systemClock, onStored() {}, discard: async () => {} });
-  const [before, later, half] = await Promise.all(
-    ['a', 'b', 'c'].map(async (name) => {
-      await writeFile(join(scratch, name), name);
-      return image({ id: name.repeat(12), size: 1, hash: sha256(name) });
-    }),
+  const pathOf = (one: ImageRecord) => join(scratch, one.filename);
+  const pictures = ['a', 'b', 'c'].map((filename) =>
+    image({ filename, id: filename.repeat(12), size: 1, hash: sha256(filename) }),
   );
-  if (!before || !later || !half) throw new Error('three pictures');
-  await reviews.hold(before, join(scratch, 'a'));
-  await reviews.hold(half, join(scratch, 'c'));
+  for (const one of pictures) await writeFile(pathOf(one), one.filename);
+  const [before, later, half] = pictures as [ImageRecord, ImageRecord, ImageRecord];
+  for (const one of [before, half]) await reviews.hold(one, pathOf(one));
   // As an approval does that is interrupted.
   await source.blobs.move(heldKey(half), originalKey(half));
   const summary = async () => {
     await reviews.decide(before.id, 'allow');
-    await reviews.hold(later, join(scratch, 'b'));
+    await reviews.hold(later, pathOf(later));
     return source.proxies.summary();
   };
   const options = { verify: false, live: true, folder: scratch, terminal: quiet };
