@@ -52,6 +52,8 @@ export async function copyAll(
   const now = () => performance.now();
   const done: string[] = [];
 
+  // First: what it says was done, such as that a token was revoked, is not repeated, so that the values must show it.
+  const acts = target.metadata === null ? 0 : await copyAudit(source.audit, target.metadata.audit);
   const state = target.metadata?.state ?? null;
   const reviewed = await copyValues(source, { state, blobs: target.blobs }, { verify, live, folder });
   const { images: total } = await source.images.summary();
@@ -86,7 +88,6 @@ export async function copyAll(
       );
     const albums = await copyAlbums(source.albums, target.metadata);
     if (albums > 0) done.push(countOf(albums, 'album'));
-    const acts = await copyAudit(source.audit, target.metadata.audit);
     if (acts > 0) done.push(countOf(acts, 'act'));
     done.push(countOf(reviewed.values, 'other value'));
     if (!live) {

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
+import { DONE } from '../../src/audit/store.ts';
 import { copyAll } from '../../src/cli/copying.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
@@ -292,6 +293,7 @@ test('a picture that is approved while a backup runs is in it, and each in revie
   const summary = async () => {
     await reviews.decide(before.id, 'allow');
     await reviews.hold(later, pathOf(later));
+    await source.audit.append({ id: 'a', at: 1, day: 0, subject: 'token a', text: '{}' }, DONE);
     return source.proxies.summary();
   };
   const options = { verify: false, live: true, folder: scratch, terminal: quiet };
@@ -303,6 +305,8 @@ test('a picture that is approved while a backup runs is in it, and each in revie
     (await copy.images.existing([before.id])).size + held.filter(({ id }) => id === before.id).length,
   ).toBe(1);
   for (const one of held) expect(await copy.blobs.stat(heldKey(one))).not.toBeNull();
+  // A restore does not revoke a token again if the log of acts in the backup says that it was revoked.
+  expect(await copy.audit.list({ limit: 1 })).toEqual([]);
   await Promise.all([source.close(), copy.close()]);
 });
 
