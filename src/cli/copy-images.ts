@@ -95,16 +95,15 @@ export async function copyValues(
   to: { state: Stores['state'] | null; blobs: BlobStore | null },
   options: { verify: boolean; live: boolean; folder: string },
 ): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'> & { values: number }> {
-  const before = to.state === null ? [] : await readReviews(to.state);
+  // Older backups share the files. Without its file, a record in the new store lets an interrupted copy be repeated.
+  const before = to.state === null || options.live ? [] : await readReviews(to.state);
+  const ids = new Set((await readReviews(from.state)).map(({ id }) => id));
+  for (const image of before) if (!ids.has(image.id)) await to.blobs?.remove(heldKey(image));
   const values = to.state === null ? 0 : await copyState(from.state, to.state);
   const held = await readReviews(to.state ?? from.state);
   const result = { seen: held.length, faults: [] as string[], lost: [] as string[], values };
   const { blobs } = to;
   if (blobs === null) return result;
-  const ids = new Set(held.map(({ id }) => id));
-  // Older backups share the files.
-  const decided = options.live ? [] : before.filter(({ id }) => !ids.has(id));
-  for (const image of decided) await blobs.remove(heldKey(image));
   for (const image of held) {
     try {
       await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), ...options });

@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
 import { DONE } from '../../src/audit/store.ts';
+import { copyValues } from '../../src/cli/copy-images.ts';
 import { copyAll } from '../../src/cli/copying.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { originalKey } from '../../src/image/records/blob-keys.ts';
@@ -276,7 +277,7 @@ test('a picture that is deleted while a backup runs stays in the backups before'
   expect(await server.stop()).toBe(0);
 }, 180_000);
 
-test('a picture that is approved while a backup runs is in it, and each in review has its file', async () => {
+test('a picture that is approved while a backup runs is in it, each in review has its file, and one decided since loses it', async () => {
   const open = async (name: string) =>
     openStores('sqlite::memory:', `file:${await place(name)}`, { runtime: bunRuntime });
   const [source, copy] = [await open('approving'), await open('approved')];
@@ -307,6 +308,13 @@ test('a picture that is approved while a backup runs is in it, and each in revie
   for (const one of held) expect(await copy.blobs.stat(heldKey(one))).not.toBeNull();
   // A restore does not revoke a token again if the log of acts in the backup says that it was revoked.
   expect(await copy.audit.list({ limit: 1 })).toEqual([]);
+  const move = (remove = copy.blobs.remove) =>
+    copyValues(source, { state: copy.state, blobs: { ...copy.blobs, remove } }, { ...options, live: false });
+  await move();
+  await reviews.decide(later.id, 'block');
+  await expect(move(() => Promise.reject(new Error('killed')))).rejects.toThrow('killed');
+  await move();
+  expect(await copy.blobs.stat(heldKey(later))).toBeNull();
   await Promise.all([source.close(), copy.close()]);
 });
 
