@@ -101,7 +101,8 @@ export function createCases(options: CasesOptions): Cases {
       if (known === null || receipts.length === 0) return state.remove(KEY + subject, token);
       // Reported again meanwhile: nobody has looked at that. The decision may have been carried out before.
       const reports = known.reports.filter(({ receipt }) => !decided.has(receipt));
-      const pictures = known.pictures?.slice(0, known.latest) ?? [];
+      // Of several such reports, each may name what its owner has taken out before the next.
+      const pictures = known.pictures?.slice(0, receipts.length > 1 ? undefined : known.latest) ?? [];
       return write({ ...known, reports, receipts, pictures, count: receipts.length }, token);
     }),
   );
@@ -115,8 +116,10 @@ export function createCases(options: CasesOptions): Cases {
       await locked(async (demandHeld) => {
         const known = await read(subject);
         const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
-        const isFull =
-          known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= MOST_RECEIPTS;
+        const isRepeated = one.reports.some((other) => other.from === from);
+        // One network leaves half to others.
+        const most = isRepeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
+        const isFull = known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= most;
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
         one.receipts.push(receipt);
@@ -124,8 +127,7 @@ export function createCases(options: CasesOptions): Cases {
         const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
         const text = cutText(report.text, MAX_TEXT);
-        if (!one.reports.some((other) => other.from === from))
-          one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
+        if (!isRepeated) one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });
