@@ -130,26 +130,32 @@ describe('a picture is asked about before it is stored', () => {
   });
 });
 
-test('pictures that wait for a service that has been silent since they came do not wait for it again', async () => {
-  let requests = 0;
-  const scan = createScanner({
-    ...{ url: 'http://scan.test', send: 'hash', timeoutMs: 50, onFailure: 'refuse', folder: '' },
-    ...{
-      codec: { convert: () => Promise.reject(new Error()) },
-      clock: systemClock,
-      log() {},
-      sign: () => ({}),
-    },
-    async fetch() {
-      requests++;
-      await Bun.sleep(50);
-      throw new SafeFetchError('timeout', 'timed out');
-    },
-  });
-  const waiting = Array.from({ length: 12 }, () => scan(image(), '', ''));
-  const codes = await Promise.all(waiting.map((one) => one.catch(({ code }) => code)));
-  expect([requests, ...new Set(codes)]).toEqual([4, 'unavailable']);
-});
+test.each([
+  ['refuse', 4, 'unavailable'],
+  ['allow', 12, 'allow'],
+] as const)(
+  'of pictures that wait for a silent service, on failure %s, it is asked about %d',
+  async (onFailure, asked, end) => {
+    let requests = 0;
+    const scan = createScanner({
+      ...{ url: 'http://scan.test', send: 'hash', timeoutMs: 50, onFailure, folder: '' },
+      ...{
+        codec: { convert: () => Promise.reject(new Error()) },
+        clock: systemClock,
+        log() {},
+        sign: () => ({}),
+      },
+      async fetch() {
+        requests++;
+        await Bun.sleep(50);
+        throw new SafeFetchError('timeout', 'timed out');
+      },
+    });
+    const waiting = Array.from({ length: 12 }, () => scan(image(), '', ''));
+    const codes = await Promise.all(waiting.map((one) => one.catch(({ code }) => code)));
+    expect([requests, ...new Set(codes)]).toEqual([asked, end]);
+  },
+);
 
 describe('a picture in review', () => {
   /** Every way that leads to an image. */

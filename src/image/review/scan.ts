@@ -112,8 +112,9 @@ export function createScanner(options: ScannerOptions) {
   }
 
   async function verdictOn(image: ImageRecord, path: string, payer: string, since: number): Promise<Verdict> {
-    // The service was silent for as long as it has, while this one waited.
-    if (Math.max(since, answeredAt) < unansweredAt) return failed(new Error('no answer to those before'));
+    // The service was silent for as long as it has, while this one waited. None is allowed without a question because of others.
+    if (onFailure === 'refuse' && Math.max(since, answeredAt) < unansweredAt)
+      return failed(new Error('no answer to those before'));
     const { filename, format, width, height, frames, size, hash } = image;
     const facts = { filename, format, width, height, frames, size, hash };
     const picture = await pictureOf(image, path, payer);
