@@ -137,14 +137,10 @@ test.each([
   'of pictures that wait for a silent service, on failure %s, it is asked about %d',
   async (onFailure, asked, end) => {
     let requests = 0;
+    const codec = { convert: () => Promise.reject(new Error()) };
     const scan = createScanner({
       ...{ url: 'http://scan.test', send: 'hash', timeoutMs: 50, onFailure, folder: '' },
-      ...{
-        codec: { convert: () => Promise.reject(new Error()) },
-        clock: systemClock,
-        log() {},
-        sign: () => ({}),
-      },
+      ...{ codec, clock: systemClock, log() {}, sign: () => ({}) },
       async fetch() {
         requests++;
         await Bun.sleep(50);
