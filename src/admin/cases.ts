@@ -23,23 +23,18 @@ export interface Case {
   subject: string;
   /** Of the first report, ms since 1970. */
   since: number;
-  /** The first ones; of the others only the number is known. */
-  reports: Report[];
+  /** The first ones and the last, one from each network; of the others only the number is known. With SHA-256 of receipt and network. */
+  reports: (Report & { receipt: string; from: string })[];
   count: number;
   /** SHA-256 of each receipt. */
   receipts: string[];
   /** Pictures of the album when it was reported: its owner may take them out, or delete it and keep them. */
   pictures?: string[];
+  /** How many of them, the first, it had at the last report. */
+  latest?: number;
 }
 
 export type Verdict = 'keep' | 'delete';
-
-/** What a moderator decides about a case. */
-interface Decision {
-  subject: string;
-  verdict: Verdict;
-  by: By;
-}
 
 /** Reports by strangers. One case for each subject, whatever the number of reports. */
 export interface Cases {
@@ -49,8 +44,11 @@ export interface Cases {
   stateOf(receipt: string): Promise<'open' | Verdict>;
   /** Returns the open ones, oldest first. */
   list(): Promise<Case[]>;
-  /** Carries out a verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
-  decide(decision: Decision, carryOut: (pictures: readonly string[]) => Promise<void>): Promise<void>;
+  /** Carries out a moderator's verdict and ends the case. Rejects with `not_found` if there is none, or another has just ended it. */
+  decide(
+    decision: Pick<Case, 'subject'> & { verdict: Verdict; by: By },
+    carryOut: (pictures: readonly string[]) => Promise<void>,
+  ): Promise<void>;
 }
 
 interface CasesOptions {
@@ -102,8 +100,10 @@ export function createCases(options: CasesOptions): Cases {
       const receipts = known?.receipts.filter((receipt) => !decided.has(receipt)) ?? [];
       if (known === null || receipts.length === 0) return state.remove(KEY + subject, token);
       // Reported again meanwhile: nobody has looked at that. The decision may have been carried out before.
-      const reports = known.reports.slice(known.receipts.length - receipts.length);
-      return write({ ...known, reports, receipts, count: receipts.length }, token);
+      const reports = known.reports.filter(({ receipt }) => !decided.has(receipt));
+      // Of several such reports, each may name what its owner has taken out before the next.
+      const pictures = known.pictures?.slice(0, receipts.length > 1 ? undefined : known.latest) ?? [];
+      return write({ ...known, reports, receipts, pictures, count: receipts.length }, token);
     }),
   );
 
@@ -112,18 +112,22 @@ export function createCases(options: CasesOptions): Cases {
       await demandCalm(clientNetwork(peer), PER_NETWORK);
       await demandCalm('all', IN_ALL);
       const secret = Buffer.from(random(16)).toString('base64url');
+      const [receipt, from] = [sha256(secret), sha256(`${subject} ${clientNetwork(peer)}`)];
       await locked(async (demandHeld) => {
         const known = await read(subject);
         const one = known ?? { subject, since: clock.now(), reports: [], count: 0, receipts: [] };
-        const isFull =
-          known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= MOST_RECEIPTS;
+        const isRepeated = one.reports.some((other) => other.from === from);
+        // One network leaves half to others.
+        const most = isRepeated ? MOST_RECEIPTS / 2 : MOST_RECEIPTS;
+        const isFull = known === null ? (await openKeys()).length >= MOST_CASES : one.receipts.length >= most;
         if (isFull) throw new AppError('unavailable', 'Too many reports; try again later.');
         one.count++;
-        one.receipts.push(sha256(secret));
+        one.receipts.push(receipt);
+        one.latest = pictures.length;
         const all = new Set([...pictures, ...(one.pictures ?? [])]);
         if (all.size > 0) one.pictures = [...all].slice(0, MOST_PICTURES);
-        if (one.reports.length < MOST_TEXTS)
-          one.reports.push({ ...report, text: cutText(report.text, MAX_TEXT) });
+        const text = cutText(report.text, MAX_TEXT);
+        if (!isRepeated) one.reports.splice(MOST_TEXTS - 1, 1, { ...report, text, receipt, from });
         await write(one, demandHeld());
         if (known === null) onOpened(one);
       });

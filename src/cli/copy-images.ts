@@ -12,6 +12,7 @@ import type { BlobStore } from '../image/store.ts';
 import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { formatCount } from '../lib/format.ts';
+import { copyState } from './copy-records.ts';
 
 const PAGE = 500;
 const FILES_AT_ONCE = 8;
@@ -86,26 +87,31 @@ export async function copyImages(
 }
 
 /**
- * Copies the files of pictures in review, whose records are copied with the other values. Removes those decided since
- * they were copied. Returns how many there are.
+ * Copies secrets, blocks and other values, among them the pictures in review, with the files of these, and removes what is
+ * gone since they were copied. Call it before `copyImages`: what is approved in between is in both. Returns how many there are.
  */
-export async function copyReviewed(
+export async function copyValues(
   from: Pick<Stores, 'state' | 'blobs'>,
   to: { state: Stores['state'] | null; blobs: BlobStore | null },
-  { verify, folder }: { verify: boolean; folder: string },
-): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'>> {
-  const held = await readReviews(from.state);
-  const result = { seen: held.length, faults: [] as string[], lost: [] as string[] };
+  options: { verify: boolean; live: boolean; folder: string },
+): Promise<Pick<ImagesCopied, 'seen' | 'faults' | 'lost'> & { values: number }> {
+  // Older backups share the files. Without its file, a record in the new store lets an interrupted copy be repeated.
+  const before = to.state === null || options.live ? [] : await readReviews(to.state);
+  const ids = new Set((await readReviews(from.state)).map(({ id }) => id));
+  for (const image of before) if (!ids.has(image.id)) await to.blobs?.remove(heldKey(image));
+  const values = to.state === null ? 0 : await copyState(from.state, to.state);
+  const held = await readReviews(to.state ?? from.state);
+  const result = { seen: held.length, faults: [] as string[], lost: [] as string[], values };
   const { blobs } = to;
   if (blobs === null) return result;
-  const ids = new Set(held.map(({ id }) => id));
-  const decided = to.state === null ? [] : (await readReviews(to.state)).filter(({ id }) => !ids.has(id));
-  for (const image of decided) await blobs.remove(heldKey(image));
   for (const image of held) {
     try {
-      await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), folder, verify });
+      await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), ...options });
     } catch (error) {
       if (!(error instanceof CopyFault)) throw error;
+      // It was decided meanwhile.
+      if (!(await readReviews(from.state)).some(({ id }) => id === image.id))
+        return copyValues(from, to, options);
       const said = `image ${image.id}, in review, ${error.message}`;
       (error instanceof LostFault ? result.lost : result.faults).push(said);
     }
@@ -246,7 +252,8 @@ async function copyFile(image: ImageRecord, { from, to, key, folder, verify }: W
   if (isThere && (!verify || (await isGood()) || (await isGood()))) return 0;
   const path = join(folder, randomUUID());
   try {
-    const found = await hashOf(from, key, path);
+    // An approval that was interrupted, or goes on now, has moved the file of a picture in review.
+    const found = (await hashOf(from, key, path)) ?? (await hashOf(from, originalKey(image), path));
     if (found === null) throw new LostFault('has no file');
     if (found !== image.hash)
       throw new LostFault('has a file that differs from what was stored: the SHA-256 does not match');
@@ -276,10 +283,10 @@ export async function hashOf(
   });
 }
 
-/** Returns the SHA-256 of the bytes, and can write them to a new file at the same time. */
+/** Returns the SHA-256 of the bytes, and can write them to a file at the same time. */
 export async function digest(bytes: AsyncIterable<Uint8Array>, path?: string): Promise<string> {
   const hash = createHash('sha256');
-  const file = path === undefined ? null : await open(path, 'wx');
+  const file = path === undefined ? null : await open(path, 'w');
   try {
     for await (const piece of bytes) {
       hash.update(piece);

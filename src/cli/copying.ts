@@ -15,8 +15,8 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { countOf, formatCount, readableBytes } from '../lib/format.ts';
 import { storageFull } from '../lib/storage-full.ts';
 import { temporaryFolder } from '../start/data-folder.ts';
-import { compareImages, copyImages, copyReviewed, type ImageTarget, removeDeleted } from './copy-images.ts';
-import { copyAlbums, copyAudit, copyProxies, copyState, TRIAL } from './copy-records.ts';
+import { compareImages, copyImages, copyValues, type ImageTarget, removeDeleted } from './copy-images.ts';
+import { copyAlbums, copyAudit, copyProxies, TRIAL } from './copy-records.ts';
 import { CommandError, EXIT, type ExitCode } from './exit.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
@@ -52,6 +52,10 @@ export async function copyAll(
   const now = () => performance.now();
   const done: string[] = [];
 
+  // First: what it says was done, such as that a token was revoked, is not repeated, so that the values must show it.
+  const acts = target.metadata === null ? 0 : await copyAudit(source.audit, target.metadata.audit);
+  const state = target.metadata?.state ?? null;
+  const reviewed = await copyValues(source, { state, blobs: target.blobs }, { verify, live, folder });
   const { images: total } = await source.images.summary();
   const progress = createProgress(terminal, 'images', now);
   const images = await copyImages(source, target, { verify, live, folder }, (copied, bytes) =>
@@ -62,11 +66,6 @@ export async function copyAll(
     `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
   );
 
-  const reviewed = await copyReviewed(
-    source,
-    { state: target.metadata?.state ?? null, blobs: target.blobs },
-    { verify, folder },
-  );
   const faults = [...images.faults, ...reviewed.faults];
   if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
 
@@ -89,9 +88,8 @@ export async function copyAll(
       );
     const albums = await copyAlbums(source.albums, target.metadata);
     if (albums > 0) done.push(countOf(albums, 'album'));
-    const acts = await copyAudit(source.audit, target.metadata.audit);
     if (acts > 0) done.push(countOf(acts, 'act'));
-    done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
+    done.push(countOf(reviewed.values, 'other value'));
     if (!live) {
       const { total } = await target.metadata.proxies.summary();
       if (total < proxies) faults.push(`${total} of ${proxies} proxies are in the new store`);
@@ -228,17 +226,14 @@ export async function askPatiently<T>(ask: () => Promise<T>, clock: Pick<Clock, 
 export async function haveSameFiles(one: BlobStore, other: BlobStore, folder: string): Promise<boolean> {
   const mark = crypto.randomUUID();
   await writeNote(other, folder, TRIAL, mark);
-  return readNote(one, TRIAL)
-    .then((found) => found === mark)
-    .finally(() => other.remove(TRIAL));
+  const found = await readNote(one, TRIAL).finally(() => other.remove(TRIAL));
+  return found === mark;
 }
 
 /** Reports whether both have the same records. */
 export async function haveSameRecords({ state: one }: Stores, { state: other }: Stores): Promise<boolean> {
   const mark = crypto.randomUUID();
   await other.set(TRIAL, mark);
-  return one
-    .get(TRIAL)
-    .then((found) => found === mark)
-    .finally(() => other.remove(TRIAL));
+  const found = await one.get(TRIAL).finally(() => other.remove(TRIAL));
+  return found === mark;
 }

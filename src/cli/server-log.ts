@@ -80,7 +80,9 @@ export async function readServerLogs(paths: readonly string[], since: string): P
   for (const { what, of, why } of [...acts.values()])
     if (what === 'refused' && !(why === 'not_found' && wasGone(of))) acts.delete(of);
   for (const act of acts.values()) noteAct(act, told);
-  return told;
+  // In the order in which they were made, because two may spell one network.
+  const blocks = [...told.blocks].sort(([, one], [, other]) => one.time.localeCompare(other.time));
+  return { ...told, blocks: new Map(blocks) };
 }
 
 /**

@@ -13,16 +13,58 @@ interface SmallBody {
   timeoutMs?: number;
 }
 
-/** Returns the error for an interrupted body, whatever the runtime reports about its connection. */
-export function cutShort(cause?: unknown): AppError {
-  return new AppError('invalid_body', 'The request body ended before it was complete.', { cause });
+interface BodyLimits {
+  maxBytes: number;
+  tooLarge: () => AppError;
+  tooSlow: () => AppError;
+  /** Maximum pause between two chunks. Default: only the time of the whole body counts. */
+  idleMs?: number;
+  totalMs: number;
+  /** Aborts reading with its reason. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
- * Returns the reader of a body, if there is one.
- * @throws {AppError} `invalid_body` if the connection broke before reading began.
+ * Yields the chunks of a body as they arrive. Ends the stream as soon as a limit is exceeded.
+ * @throws {AppError} `tooLarge` (by Content-Length before the first chunk, or while counting), `tooSlow`, or `invalid_body`
+ * if it ends early.
  */
-export function openBody({ body }: Request) {
+export async function* readBody(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array> {
+  const { maxBytes, tooLarge } = limits;
+  const declared = declaredLength(request);
+  if (declared > maxBytes) throw tooLarge();
+  const reader = openBody(request);
+  if (!reader) return;
+  const guard = createGuard(request.signal, limits);
+  let received = 0;
+  let done = false;
+  try {
+    while (true) {
+      const piece = await guard.race(reader.read());
+      if (piece.done) break;
+      received += piece.value.byteLength;
+      if (received > maxBytes) throw tooLarge();
+      yield piece.value;
+    }
+    done = true;
+  } finally {
+    guard.release();
+    if (!done) void reader.cancel().catch(() => {});
+  }
+  if (received < declared) throw cutShort();
+}
+
+function declaredLength({ headers }: Request): number {
+  return headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0);
+}
+
+/** Returns the error for an interrupted body, whatever the runtime reports about its connection. */
+function cutShort(cause?: unknown): AppError {
+  return new AppError('invalid_body', 'The request body ended before it was complete.', { cause });
+}
+
+/** Returns the reader of a body, if there is one. Throws if the connection broke before reading began. */
+function openBody({ body }: Request) {
   try {
     return body?.getReader();
   } catch (cause) {
@@ -30,44 +72,55 @@ export function openBody({ body }: Request) {
   }
 }
 
+/** Rejects a read that takes too long, or whose client has disconnected. */
+function createGuard(client: AbortSignal, { tooSlow, idleMs, totalMs, signal }: BodyLimits) {
+  const { wait, stop } = createAbortable();
+  const late = () => stop(tooSlow());
+  const gone = () => stop(cutShort());
+  const told = () => stop(signal?.reason);
+  const total = setTimeout(late, totalMs);
+  let idle: ReturnType<typeof setTimeout> | undefined;
+  client.addEventListener('abort', gone, { once: true });
+  signal?.addEventListener('abort', told, { once: true });
+  if (client.aborted) gone();
+  if (signal?.aborted) told();
+  return {
+    async race<T>(read: Promise<T>): Promise<T> {
+      if (idleMs !== undefined) idle = setTimeout(late, idleMs);
+      try {
+        return await wait(read);
+      } catch (error) {
+        // The runtimes report broken connections in different words.
+        const asked = signal?.aborted && !client.aborted;
+        throw error instanceof AppError || asked ? error : cutShort(error);
+      } finally {
+        clearTimeout(idle);
+      }
+    },
+    release() {
+      clearTimeout(total);
+      client.removeEventListener('abort', gone);
+      signal?.removeEventListener('abort', told);
+    },
+  };
+}
+
 /**
  * Reads a small body as text.
  * @throws {AppError} `too_large`, or `invalid_body` if it is interrupted or does not arrive in time.
  */
-export async function readSmallBody(request: Request, limits: SmallBody): Promise<string> {
-  const { maxBytes, name, timeoutMs = TIMEOUT_MS } = limits;
-  const tooLarge = new AppError(
-    'too_large',
-    message('{name} must be at most {most} bytes.', { name, most: maxBytes }),
-  );
-  if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge;
-  const reader = openBody(request);
-  if (!reader) return '';
-  const { wait, stop } = createAbortable();
-  const timer = setTimeout(
-    () => stop(new AppError('invalid_body', message('{name} is arriving too slowly.', { name }))),
-    timeoutMs,
-  );
+export async function readSmallBody(
+  request: Request,
+  { maxBytes, name, timeoutMs = TIMEOUT_MS }: SmallBody,
+): Promise<string> {
+  const tooLarge = () =>
+    new AppError('too_large', message('{name} must be at most {most} bytes.', { name, most: maxBytes }));
+  const tooSlow = () => new AppError('invalid_body', message('{name} is arriving too slowly.', { name }));
   const decoder = new TextDecoder();
   let text = '';
-  let bytes = 0;
-  let done = false;
-  try {
-    for (;;) {
-      const piece = await wait(reader.read());
-      if (piece.done) break;
-      bytes += piece.value.byteLength;
-      if (bytes > maxBytes) throw tooLarge;
-      text += decoder.decode(piece.value, { stream: true });
-    }
-    done = true;
-    return text + decoder.decode();
-  } catch (error) {
-    throw error instanceof AppError ? error : cutShort(error);
-  } finally {
-    clearTimeout(timer);
-    if (!done) void reader.cancel().catch(() => {});
-  }
+  for await (const piece of readBody(request, { maxBytes, tooLarge, tooSlow, totalMs: timeoutMs }))
+    text += decoder.decode(piece, { stream: true });
+  return text + decoder.decode();
 }
 
 /** Enough for 200 IDs of pictures and percent-encoded texts of 2,000 characters. */

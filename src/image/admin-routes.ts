@@ -6,11 +6,9 @@ import { integer, nullable, text } from '../lib/schema.ts';
 import type { ImageRecord } from './image.ts';
 import { formatAccessCursor, parseAccessCursor } from './records/cursor.ts';
 import { ID_PATTERN } from './records/ids.ts';
-import type { RecentQuery } from './records/listing.ts';
 import type { Likeness, LookIndex } from './records/look-index.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
 import type { ImageService } from './service.ts';
-import type { AccessPlace } from './store.ts';
 import { infoView } from './views.ts';
 
 const image = Type.Composite([
@@ -80,28 +78,21 @@ async function list(
 ): Promise<Response> {
   const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, near } = query;
   const perPage = Math.min(per_page, MAX_PER_PAGE);
-  const { found, next } =
+  const listed =
     near === undefined
-      ? await recent(service, { page, perPage, ...(cursor && { after: parseAccessCursor(cursor) }) })
-      : { found: await looks.alike(await service.find(near), perPage), next: null };
+      ? await service.recent({ page, perPage, ...(cursor && { after: parseAccessCursor(cursor) }) })
+      : { alike: await looks.alike(await service.find(near), perPage), next: null };
+  const found: Found[] = 'alike' in listed ? listed.alike : listed.items.map((image) => ({ image }));
   const images = found.map(({ image, ...likeness }) => {
     const { success, ...facts } = infoView(context.origin + basePath, image);
     const { uploader, hash, phash } = image;
     return { ...facts, uploader, hash, phash, ...likeness };
   });
   return Response.json(
-    { success: true, page, per_page: perPage, next: next && formatAccessCursor(next), images },
+    { success: true, page, per_page: perPage, next: listed.next && formatAccessCursor(listed.next), images },
     { headers: { 'cache-control': 'no-store' } },
   );
 }
 
 /** An image and, with `near`, its distance from that image. */
 type Found = { image: ImageRecord } & Partial<Pick<Likeness, 'distance'>>;
-
-async function recent(
-  service: Pick<ImageService, 'recent'>,
-  query: RecentQuery,
-): Promise<{ found: Found[]; next: AccessPlace | null }> {
-  const { items, next } = await service.recent(query);
-  return { found: items.map((image) => ({ image })), next };
-}

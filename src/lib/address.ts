@@ -71,6 +71,8 @@ export function canonicalNetwork(network: string): string {
   if (address === null) return network;
   const bits = isIPv4(address) ? 32 : 128;
   const length = prefix === undefined ? bits : Number(prefix) - (isIPv4(written) || bits === 128 ? 0 : 96);
+  // Such as `::ffff:0:0/90`, which is more than IPv4.
+  if (length < 0) return network;
   return length === bits ? address : `${address}/${length}`;
 }
 

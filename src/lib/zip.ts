@@ -79,12 +79,14 @@ function stampOf(ms: number): number {
 
 /** Returns numbers in 2, 4 or 8 bytes each, as the digits of `sizes` say, the lowest byte first. */
 function packed(sizes: string, ...numbers: number[]): Buffer {
-  const fields = numbers.map((number, index) => {
-    const field = Buffer.alloc(8);
-    field.writeBigUInt64LE(BigInt(number));
-    return field.subarray(0, Number(sizes[index]));
-  });
-  return Buffer.concat(fields);
+  const bytes = Buffer.alloc(8 * sizes.length);
+  let end = 0;
+  for (const [index, number] of numbers.entries()) {
+    let rest = number;
+    for (let left = Number(sizes[index]); left > 0; left--, rest = Math.floor(rest / 256))
+      bytes[end++] = rest;
+  }
+  return bytes.subarray(0, end);
 }
 
 /** Sizes and checksum follow the file. */

@@ -105,8 +105,12 @@ export function createBlocks({
 
   function drop(list: BlockList, { network, hash, phash }: BlockTarget): boolean {
     const before = sizeOf(list);
-    const canonical = network && canonicalNetwork(network);
-    list.networks = list.networks.filter((one) => canonicalNetwork(one.network) !== canonical);
+    const [address = '', length] = canonicalNetwork(network ?? '').split('/');
+    // The same network has as many spellings as it has addresses.
+    list.networks = list.networks.filter((one) => {
+      const known = canonicalNetwork(one.network);
+      return known.split('/')[1] !== length || !createNetworkList([known]).has(address);
+    });
     list.hashes = list.hashes.filter((one) => one.hash !== hash);
     list.phashes = list.phashes.filter((one) => one.phash !== phash);
     return sizeOf(list) < before;

@@ -84,11 +84,8 @@ async function block(
   { body, context }: Call<{ body: typeof blockBody }>,
 ): Promise<Response> {
   const { reason, ...target } = body;
-  const acts = actsOf('block.add', target);
-  if (acts.length === 0) {
-    throw new AppError('invalid_body', inEnglish('Give a network, a hash or a phash.'));
-  }
-  for (const act of acts) await audit.act({ ...act, who: context.actor, peer: context.peer, why: reason });
+  const { actor: who, peer } = context;
+  for (const act of actsOf('block.add', target)) await audit.act({ ...act, who, peer, why: reason });
   return list(blocks);
 }
 
@@ -105,6 +102,7 @@ async function unblock(
 /** Returns one act for each of the targets. */
 function actsOf(what: 'block.add' | 'block.remove', target: BlockTarget) {
   const given = Object.entries(target).filter(([, value]) => value !== undefined);
+  if (given.length === 0) throw new AppError('invalid_body', inEnglish('Give a network, a hash or a phash.'));
   return given.map(([kind, value]) => ({ what, subject: `${kind} ${value}` }));
 }
 

@@ -41,15 +41,14 @@ export async function openImageHost(parts: Parts, basePath: string) {
   const reviews = createReviews({
     ...stores,
     clock: systemClock,
+    mayStore: blocks.mayStore,
     onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
     discard: (image, mayCome) => service.discard(image, mayCome),
   });
+  const imageBytes = () => stores.images.summary().then(({ bytes }) => bytes);
   const quota = createQuota({
-    images: stores.images,
-    versionBytes: versionBytes.total,
+    counts: [imageBytes, versionBytes.total, () => readStrayBytes(stores.state), reviews.bytes],
     maxBytes: config.IMAGE_MAX_STORAGE,
-    strayBytes: () => readStrayBytes(stores.state),
-    heldBytes: reviews.bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
     folders: [folder, ...localFolders(config)],
     now,

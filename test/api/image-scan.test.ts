@@ -8,8 +8,10 @@ import { openRecords } from '../../adapters/open.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
+import { createScanner } from '../../src/image/review/scan.ts';
 import type { BlobStore } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { SafeFetchError } from '../../src/lib/safe-fetch-errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN, adminBrowser } from '../support/admin.ts';
 import { quarters } from '../support/images/images.ts';
@@ -128,6 +130,29 @@ describe('a picture is asked about before it is stored', () => {
   });
 });
 
+test.each([
+  ['refuse', 4, 'unavailable'],
+  ['allow', 12, 'allow'],
+] as const)(
+  'of pictures that wait for a silent service, on failure %s, it is asked about %d',
+  async (onFailure, asked, end) => {
+    let requests = 0;
+    const codec = { convert: () => Promise.reject(new Error()) };
+    const scan = createScanner({
+      ...{ url: 'http://scan.test', send: 'hash', timeoutMs: 50, onFailure, folder: '' },
+      ...{ codec, clock: systemClock, log() {}, sign: () => ({}) },
+      async fetch() {
+        requests++;
+        await Bun.sleep(50);
+        throw new SafeFetchError('timeout', 'timed out');
+      },
+    });
+    const waiting = Array.from({ length: 12 }, () => scan(image(), '', ''));
+    const codes = await Promise.all(waiting.map((one) => one.catch(({ code }) => code)));
+    expect([requests, ...new Set(codes)]).toEqual([asked, end]);
+  },
+);
+
 describe('a picture in review', () => {
   /** Every way that leads to an image. */
   async function seen({ send }: RunningServer, id: string): Promise<number[]> {
@@ -175,7 +200,12 @@ describe('a picture in review', () => {
       const { id } = await json(await upload(server, 'review'));
       const other = await json(await upload(server, 'review'));
       const after = await server.post('/api/admin/reviews', { id, verdict: 'block' }, ADMIN);
-      expect((await json(after)).images).toMatchObject([{ id: other.id }]);
+      const [held] = (await json(after)).images as { id: string; hash: string }[];
+      expect(held?.id).toBe(String(other.id));
+      // Nor does an approval that was interrupted bring back what was blocked since.
+      await server.post('/api/admin/blocks', { hash: held?.hash }, ADMIN);
+      const allowed = await server.post('/api/admin/reviews', { id: other.id, verdict: 'allow' }, ADMIN);
+      expect([allowed.status, (await json(allowed)).code]).toEqual([403, 'forbidden']);
       expect((await admin(server, `/api/admin/reviews/${id}`)).status).toBe(404);
       expect((await server.send(`/i/${id}.png`)).status).toBe(404);
     }));

@@ -135,8 +135,13 @@ describe('a blocked network', () => {
       networks: unknown[];
     };
     expect(networks).toMatchObject([{ network: '198.51.100.0/25', reason: 'spam' }]);
-    expect((await unblock('network=198.51.100.0/25')).status).toBe(200);
+    expect((await unblock('')).status).toBe(400);
+    expect((await unblock('network=198.51.100.77/25')).status).toBe(200);
     expect((await unblock('network=198.51.100.0/25')).status).toBe(404);
+    // More than IPv4, although it is spelt as such.
+    const network = '::ffff:192.0.2.0/90';
+    expect((await block({ network })).status).toBe(200);
+    expect((await unblock(`network=${network}`)).status).toBe(200);
     expect((await server.upload('', '198.51.100.5')).status).toBe(201);
   });
 

@@ -191,9 +191,9 @@ async function casesWith(around: (parts: Pick<CasesOptions, 'state'> & { audit: 
   const database = await memoryDatabase();
   const [state, locks] = [createSqliteState(database), createLocalLocks()];
   const audit = testAudit(database, { state, locks, now: Date.now });
-  const parts = { state, audit, ...around({ state, audit }) };
   const limiter = createLocalRateLimiter({ now: Date.now });
-  return createCases({ ...parts, locks, limiter, clock: systemClock, random: randomBytes, onOpened() {} });
+  const parts = { state, audit, limiter, ...around({ state, audit }) };
+  return createCases({ ...parts, locks, clock: systemClock, random: randomBytes, onOpened() {} });
 }
 type CasesOptions = Parameters<typeof createCases>[0];
 
@@ -214,17 +214,38 @@ test('a report that comes while its case is being decided is a case of its own, 
       },
       async act(act: Act) {
         decision = act;
-        late = await cases.report(SUBJECT, { ...one, text: 'later' }, '192.0.2.2');
+        late = await cases.report(SUBJECT, { ...one, text: 'later' }, '192.0.2.2', ['both', 'new']);
         await audit.act(act);
       },
     },
   }));
-  const early = await cases.report(SUBJECT, one, '192.0.2.1');
+  const early = await cases.report(SUBJECT, one, '192.0.2.1', ['kept', 'both']);
   await cases.decide(kept, async () => {});
   // As another copy does that believes this one dead.
-  if (decision) await carryOut({ ...decision, id: 'x', at: 0 });
+  const again = async () => decision && carryOut({ ...decision, id: 'x', at: 0 });
+  await again();
   expect([await cases.stateOf(early), await cases.stateOf(late)]).toEqual(['keep', 'open']);
-  expect(await cases.list()).toMatchObject([{ count: 1, reports: [{ text: 'later' }] }]);
+  expect(await cases.list()).toMatchObject([
+    { count: 1, reports: [{ text: 'later' }], pictures: ['both', 'new'] },
+  ]);
+  await cases.report(SUBJECT, one, '192.0.2.3', ['both']);
+  await again();
+  expect(await cases.list()).toMatchObject([{ count: 2, pictures: ['both', 'new'] }]);
+});
+
+test('one network leaves room for reports of others', async () => {
+  const cases = await casesWith(() => ({ limiter: { take: async () => ({ allowed: true }) } }));
+  for (let number = 0; number < 100; number++) await cases.report(SUBJECT, one, '192.0.2.1');
+  expect(cases.report(SUBJECT, one, '192.0.2.1')).rejects.toMatchObject({ code: 'unavailable' });
+  await cases.report(SUBJECT, one, '192.0.2.2');
+});
+
+test('texts of one network hide no other, and many hide not the last', async () => {
+  const cases = await casesWith(() => ({}));
+  for (const [number, host] of [1, 1, 2, 3, 4, 5, 6, 6].entries())
+    await cases.report(SUBJECT, { ...one, text: `${number}` }, `192.0.2.${host}`);
+  const reports = ['0', '2', '3', '4', '6'].map((text) => ({ text }));
+  expect(await cases.list()).toMatchObject([{ count: 8, reports }]);
 });
 
 test('a case names at most 1,000 pictures, first of all those of the last report', async () => {

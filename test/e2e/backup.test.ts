@@ -16,12 +16,19 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { placeOf } from '../../adapters/filesystem/blobs.ts';
 import { openStores } from '../../adapters/open.ts';
+import { DONE } from '../../src/audit/store.ts';
+import { copyValues } from '../../src/cli/copy-images.ts';
 import { copyAll } from '../../src/cli/copying.ts';
+import { originalKey } from '../../src/image/records/blob-keys.ts';
+import { createReviews, heldKey, readReviews } from '../../src/image/review/reviews.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { sha256 } from '../../src/lib/secret.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { quarters } from '../support/images/images.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
+import { image } from '../support/stores/records.ts';
 
 const DAY_MS = 86_400_000;
 let scratch: string;
@@ -268,6 +275,45 @@ test('a picture that is deleted while a backup runs stays in the backups before'
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('1 image (1 copied now')]);
   expect(await server.stop()).toBe(0);
 }, 180_000);
+
+test('a picture that is approved while a backup runs is in it, each in review has its file, and one decided since loses it', async () => {
+  const open = async (name: string) =>
+    openStores('sqlite::memory:', `file:${await place(name)}`, { runtime: bunRuntime });
+  const [source, copy] = [await open('approving'), await open('approved')];
+  const reviews = createReviews({ ...source, clock: systemClock, onStored() {}, discard: async () => {} });
+  const hold = async (text: string) => {
+    const one = image({ id: text.repeat(12), size: 1, hash: sha256(text) });
+    await writeFile(join(scratch, text), text);
+    await reviews.hold(one, join(scratch, text));
+    return one;
+  };
+  const [before, half] = [await hold('a'), await hold('b')];
+  // As an approval does that is interrupted.
+  await source.blobs.move(heldKey(half), originalKey(half));
+  // After the images, which is where the files are listed.
+  async function* list() {
+    yield* source.blobs.list();
+    await reviews.decide(before.id, 'allow');
+    await hold('c');
+    await source.audit.append({ id: 'a', at: 1, day: 0, subject: 'token a', text: '{}' }, DONE);
+  }
+  const options = { verify: false, live: true, folder: scratch, terminal: quiet };
+  const meanwhile = { ...source, blobs: { ...source.blobs, list } };
+  const { lost } = await copyAll(meanwhile, { metadata: copy, blobs: copy.blobs }, options);
+  expect(lost).toEqual([]);
+  const held = await readReviews(copy.state);
+  expect(held.map(({ id }) => id)).toEqual([before.id, half.id]);
+  for (const one of held) expect(await copy.blobs.stat(heldKey(one))).not.toBeNull();
+  // A restore does not revoke a token again if the log of acts in the backup says that it was revoked.
+  expect(await copy.audit.list({ limit: 1 })).toEqual([]);
+  const move = (remove = copy.blobs.remove) =>
+    copyValues(source, { state: copy.state, blobs: { ...copy.blobs, remove } }, { ...options, live: false });
+  await reviews.decide(half.id, 'block');
+  await expect(move(() => Promise.reject(new Error('killed')))).rejects.toThrow('killed');
+  await move();
+  expect(await copy.blobs.stat(heldKey(half))).toBeNull();
+  await Promise.all([source.close(), copy.close()]);
+});
 
 test('a restore stays unfinished until nothing is missing, and a server that starts ends it', async () => {
   const { folder, id: first, other: second } = await installed('data-3');

@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
 import { type CHECK_FORMATS, createResultWriter, csvHeader } from '../../src/cli/check.ts';
 import { misspelled } from '../../src/cli/config.ts';
 import { createProgress } from '../../src/cli/progress.ts';
 import { settingsIn } from '../../src/cli/run.ts';
 import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
+import { parseConfig } from '../../src/config.ts';
 import { countOf, formatCount, formatSpan } from '../../src/lib/format.ts';
 import { masked } from '../../src/lib/masked.ts';
 
@@ -149,12 +151,15 @@ test.each([
   ),
 ] as const)('a secret in %s=%s is masked', (name, given, shown) => expect(masked(name, given)).toBe(shown));
 
-test('settings in a file are read as systemd reads them', () => {
+test('settings in a file are read as systemd reads them, and so are those that the documents show', async () => {
   const text = '# a=1\n;b=2\nC=pa#ss word\nD=#1 \r\nE="x # y" # z\nF=plain\n';
   expect(settingsIn(text)).toMatchObject({ C: 'pa#ss word', D: '#1', E: 'x # y', F: 'plain' });
   expect(settingsIn(text)).not.toHaveProperty('a');
   const twice = 'P=30001\nT=a-token\nU=old.db-2025\n# moved\nU=old.db\nP=3000\nT=\n';
   expect(settingsIn(twice)).toEqual({ P: '3000', T: '', U: 'old.db' });
+  const [, shown = ''] = /```env\n([^`]*)/.exec(await readFile('docs/public.md', 'utf8')) ?? [];
+  const { AUDIT_LOG } = parseConfig(settingsIn(shown.replaceAll('...', 'a-secret-of-16-or-more')));
+  expect(AUDIT_LOG).toBe('/var/log/picpool/acts.jsonl');
 });
 
 test('a misspelt variable is reported, those of other programs are not', () => {

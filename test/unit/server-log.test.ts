@@ -46,7 +46,7 @@ test('the audit log tells the same', async () => {
     act('report.decide', 'image dddddddddddd', { verdict: 'keep' }),
     act('review.allow', 'image eeeeeeeeeeee'),
     act('image.delete', 'image ../../etc/passwd'),
-    act('block.add', `hash ${HASH}`, { why: 'spam' }),
+    act('block.add', `hash ${HASH}`, { why: 'spam' }).replace('08:05', '08:06'),
     act('block.add', 'network 192.0.2.0/24'),
     act('block.remove', 'network 192.0.2.0/24'),
     act('block.add', 'network 9d7c5b1e2f3a'),
@@ -57,8 +57,8 @@ test('the audit log tells the same', async () => {
   expect(found).toEqual({
     removed: ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'],
     blocks: [
-      { block: { hash: HASH }, reason: 'spam' },
       { block: { network: '192.0.2.0/24' }, reason: null },
+      { block: { hash: HASH }, reason: 'spam' },
     ],
     hidden: 2,
     revoked: ['laptop', 'my old phone'],

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { receiveUpload, type UploadShape } from '../../src/image/upload/upload.ts';
+import { inPieces, posted } from '../support/clients/pieces.ts';
 import { sharedFolder } from '../support/shared.ts';
 
 const MAX_BYTES = 100_000;
@@ -19,21 +20,7 @@ async function take(
   pieceBytes = 1000,
   before?: (fields: object) => Promise<void>,
 ) {
-  let at = 0;
-  const pieces = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      if (at >= body.length) return controller.close();
-      controller.enqueue(new Uint8Array(body.subarray(at, at + pieceBytes)));
-      at += pieceBytes;
-    },
-  });
-  const init: RequestInit & { duplex: 'half' } = {
-    method: 'POST',
-    headers: { 'content-type': contentType },
-    body: pieces,
-    duplex: 'half',
-  };
-  const request = new Request('http://localhost/', init);
+  const request = posted(inPieces(body, pieceBytes), { 'content-type': contentType });
   const upload = await receiveUpload(request, { maxBytes: MAX_BYTES, folder }, shape, before);
   const files = await Promise.all(upload.files.map(({ path }) => readFile(path)));
   const names = upload.files.map(({ filename }) => filename);

@@ -10,6 +10,7 @@ import {
   type UploadLimits,
 } from '../../src/image/upload/upload.ts';
 import { readableBytes } from '../../src/lib/format.ts';
+import { inPieces, posted } from '../support/clients/pieces.ts';
 import { sharedFolder } from '../support/shared.ts';
 
 const BOUNDARY = 'XbY';
@@ -29,29 +30,10 @@ function part(disposition: string, content: string | Buffer): Buffer {
 const file = (disposition = '; filename="a.png"') => part(`name="image"${disposition}`, image);
 const form = (...parts: Buffer[]) => Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
 
-/** A request whose body comes in pieces of the given size. */
-function request(body: Buffer, headers: Record<string, string> = {}, pieceBytes = 4096): Request {
-  let at = 0;
-  const pieces = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      if (at >= body.length) return controller.close();
-      controller.enqueue(new Uint8Array(body.subarray(at, at + pieceBytes)));
-      at += pieceBytes;
-    },
-  });
-  return streamed(pieces, headers);
-}
-
-function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Request {
-  const type = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
-  const init: RequestInit & { duplex: 'half' } = {
-    method: 'POST',
-    headers: { ...type, ...headers },
-    body,
-    duplex: 'half',
-  };
-  return new Request('http://localhost/api/upload', init);
-}
+const streamed = (body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}) =>
+  posted(body, { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers });
+const request = (body: Buffer, headers: Record<string, string> = {}, pieceBytes = 4096) =>
+  streamed(inPieces(body, pieceBytes), headers);
 
 const receive = (from: Request, limits: Partial<UploadLimits> = {}) =>
   receiveUpload(from, { maxBytes: 1_000_000, folder, ...limits });
@@ -218,21 +200,18 @@ describe('limits', () => {
     }
   });
 
-  test('a Content-Length above the limit is refused before anything is read', async () => {
-    let reads = 0;
-    const body = new ReadableStream<Uint8Array>({ pull: () => void reads++ }, { highWaterMark: 0 });
-    const headers = { 'content-type': 'image/png', 'content-length': '1000001' };
-    await expectRefused(receive(streamed(body, headers)), { code: 'too_large' });
-    expect(reads).toBe(0);
-  });
-
-  test('a form that is too large is told the limit of the picture', async () => {
-    const headers = { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '40000000' };
-    await expectRefused(receive(streamed(new ReadableStream(), headers), { maxBytes: 32 * 2 ** 20 }), {
-      code: 'too_large',
-      message: 'The upload is larger than the limit of 32 MiB.',
-    });
-  });
+  test.each([['image/png'], ['multipart/form-data; boundary=xx']])(
+    'a Content-Length of %s above the limit is told the limit of the picture before anything is read',
+    async (type) => {
+      let reads = 0;
+      const body = new ReadableStream<Uint8Array>({ pull: () => void reads++ }, { highWaterMark: 0 });
+      const headers = { 'content-type': type, 'content-length': '40000000' };
+      const message = 'The upload is larger than the limit of 32 MiB.';
+      const attempt = receive(streamed(body, headers), { maxBytes: 32 * 2 ** 20 });
+      await expectRefused(attempt, { code: 'too_large', message });
+      expect(reads).toBe(0);
+    },
+  );
 
   test.each([['image/png'], ['multipart/form-data; boundary=xx']])(
     'reading stops when an endless body of type %s passes the limit',
@@ -247,24 +226,19 @@ describe('limits', () => {
     },
   );
 
-  test('a body that stops arriving is ended', async () => {
+  test.each([
+    ['stops arriving', Infinity, { idleMs: 20 }],
+    ['drips', 5, { totalMs: 40 }],
+  ])('a body that %s is ended', async (_what, pauseMs, limits) => {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new Uint8Array(10)),
-    });
-    await expectRefused(receive(streamed(body), { idleMs: 20 }), {
-      code: 'invalid_body',
-      message: expect.stringContaining('slowly'),
-    });
-  });
-
-  test('a body that drips is ended', async () => {
-    const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        if (pauseMs === Infinity) return;
+        await Bun.sleep(pauseMs);
         controller.enqueue(new Uint8Array(1));
       },
     });
-    const attempt = receive(streamed(body, { 'content-type': 'image/png' }), { totalMs: 40 });
+    const attempt = receive(streamed(body, { 'content-type': 'image/png' }), limits);
     await expectRefused(attempt, { code: 'invalid_body', message: expect.stringContaining('slowly') });
   });
 

@@ -192,11 +192,11 @@ export async function startCopy(options: CopyOptions): Promise<Copy> {
       hasher: HASHER,
       folder,
       quota: createQuota({
-        images,
-        versionBytes: createVersionBytes(state).total,
+        counts: [
+          () => images.summary().then(({ bytes }) => bytes),
+          ...[createVersionBytes(state).total, () => readStrayBytes(state), reviews.bytes],
+        ],
         maxBytes: options.maxBytes,
-        strayBytes: () => readStrayBytes(state),
-        heldBytes: reviews.bytes,
         reserveBytes: 0,
         folders: [],
         now: monotonic,

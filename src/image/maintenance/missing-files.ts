@@ -49,10 +49,7 @@ export async function areFilesMissing(stores: Stores, marked: string | null): Pr
 export async function giveUpFiles({
   images,
   state,
-}: {
-  images: Pick<ImageStore, 'recent'>;
-  state: Pick<StateStore, 'set'>;
-}): Promise<void> {
+}: Pick<Stores, 'images'> & { state: Pick<StateStore, 'set'> }): Promise<void> {
   const [latest] = await images.recent({ offset: 0, limit: 1 });
   if (latest) await state.set(GIVEN_UP, String(latest.createdAt));
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import { slices } from '../../lib/batches.ts';
-import type { Lease } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { strayKey } from '../records/blob-keys.ts';
@@ -35,20 +34,12 @@ export interface SweepReport {
 /** Files between two checks of records and marks. */
 const BATCH = 20;
 /** State key: what the last sweep has left in quarantine. */
-const COUNT = 'image-strays';
+export const STRAYS = 'image-strays';
 
 /** Returns how many bytes the last sweep has left in quarantine. */
 export async function readStrayBytes(state: Pick<StateStore, 'get'>): Promise<number> {
-  const text = await state.get(COUNT);
+  const text = await state.get(STRAYS);
   return text === null ? 0 : (JSON.parse(text) as { bytes: number }).bytes;
-}
-
-export async function writeStrayBytes(
-  state: Pick<StateStore, 'setFenced'>,
-  lease: Pick<Lease, 'token'>,
-  bytes: number,
-): Promise<void> {
-  await state.setFenced(COUNT, JSON.stringify({ bytes }), lease.token);
 }
 
 interface QuarantineOptions {

@@ -8,7 +8,7 @@ import type { BlobStore, ImageStore } from '../store.ts';
 import { CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
 import { advanceEpoch, EPOCH_BLOB } from './epoch.ts';
-import { carryOut, type SweepReport, writeStrayBytes } from './quarantine.ts';
+import { carryOut, STRAYS, type SweepReport } from './quarantine.ts';
 import { mostUnasked, type Survey, survey } from './survey.ts';
 
 /** Far longer than the time between an upload's file and its record, in ms. */
@@ -81,7 +81,8 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
     });
   }
   const isDone = await carryOut(found, { images, blobs, doubts, mayStore, log, signal, report });
-  await writeStrayBytes(state, lease, found.quarantined.bytes + report.quarantinedBytes);
+  const left = { bytes: found.quarantined.bytes + report.quarantinedBytes };
+  await state.setFenced(STRAYS, JSON.stringify(left), lease.token);
   if (!isDone) return report;
   report.complete = true;
   // A smaller version may have been in progress when its image was deleted.

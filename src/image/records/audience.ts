@@ -1,7 +1,7 @@
 import { invalidParameter, message } from '../../errors.ts';
 import { formatExpiry } from '../../lib/expiry.ts';
 import { keptAudience } from '../../web/preferences.ts';
-import { type ImageRecord, NEVER, VISIBILITIES, type Visibility } from '../image.ts';
+import { type ImageRecord, NEVER, type UploadOptions, VISIBILITIES, type Visibility } from '../image.ts';
 
 /** Maximum number of views that can be set as a limit. */
 export const MOST_VIEWS = 10_000;
@@ -17,14 +17,8 @@ export interface AudienceRules {
   maxExpiryMs: number;
 }
 
-/** Who may see a picture and for how long, as requested by its uploader; `null` if not given. */
-interface AudienceWish {
-  visibility: Visibility | null;
-  password: string | null;
-  /** In ms; infinity means that it never expires. */
-  expiresIn: number | null;
-  maxViews: number | null;
-}
+/** Who may see a picture and for how long, as requested by its uploader. */
+type AudienceWish = Pick<UploadOptions, 'visibility' | 'password' | 'expiresIn' | 'maxViews'>;
 
 /** The same as it is stored, without the password. */
 type Audience = Pick<ImageRecord, 'unlisted' | 'expiresAt' | 'maxViews' | 'viewsLeft'>;

@@ -3,7 +3,7 @@ import type { AccessPlace, ImageStore, ImageSummary, Page, Place } from '../stor
 import { type AudienceRules, isOver } from './audience.ts';
 
 /** Selects a page of the public images; with `text`, of those whose name, ID or format contains it. */
-export interface ListQuery {
+interface ListQuery {
   text?: string;
   /** Counted from 1. Ignored if `after` is set. */
   page: number;
@@ -13,13 +13,7 @@ export interface ListQuery {
 }
 
 /** Selects a page of all images. */
-export interface RecentQuery {
-  /** Counted from 1. Ignored if `after` is set. */
-  page: number;
-  perPage: number;
-  /** Start after this position. */
-  after?: AccessPlace;
-}
+type RecentQuery = Pick<ListQuery, 'page' | 'perPage'> & { after?: AccessPlace };
 
 /** Lists images in pages. */
 export interface Listings {

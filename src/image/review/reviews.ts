@@ -19,7 +19,7 @@ export interface Reviews {
   list(): Promise<readonly ImageRecord[]>;
   /** Returns its file. Rejects with `not_found`. */
   file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
-  /** Turns it into a normal image, or removes it. Rejects with `not_found`, and with `conflict` if one to block was allowed. */
+  /** Turns it into a normal image, or removes it. Rejects with `not_found`, with `forbidden` if it was blocked, and with `conflict` if one to block was allowed. */
   decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
   /** Returns the record, or `null` if no such picture is in review. */
   find(id: string): Promise<ImageRecord | null>;
@@ -37,6 +37,8 @@ interface ReviewsOptions {
   blobs: BlobStore;
   images: Pick<ImageStore, 'insert' | 'get'>;
   clock: Pick<Clock, 'now' | 'sleep'>;
+  /** Rejects with `forbidden` for a file, by its SHA-256, or a look, that must not be stored. Default: none is. */
+  mayStore?: (hash: string, phash: string | null) => Promise<void>;
   /** Called with each picture that was allowed; again if the decision was interrupted and is repeated. */
   onStored: (image: ImageRecord) => void;
   /** Removes the image with that ID, if it is stored; `mayCome`: or if it is stored late. */
@@ -69,6 +71,7 @@ export function createReviews({
   blobs,
   images,
   clock,
+  mayStore,
   onStored,
   discard,
 }: ReviewsOptions): Reviews {
@@ -92,6 +95,8 @@ export function createReviews({
 
   /** The file first: an interrupted change is repeated by the next attempt. */
   async function letThrough(image: ImageRecord): Promise<void> {
+    // It may have been blocked since, also since an approval that was interrupted.
+    await mayStore?.(image.hash, image.phash);
     await blobs.move(heldKey(image), originalKey(image));
     if ((await blobs.stat(originalKey(image))) === null) {
       throw new AppError('not_found', inEnglish('The file of this picture is gone.'));

@@ -63,7 +63,7 @@ export function imageReviewRoutes(reviews: Reviews, audit: Pick<Audit, 'act' | '
     route('POST /api/admin/reviews', (call) => decide(reviews, audit, call), {
       body: json(decision),
       admin,
-      about: about('decideReview', 'Approve or delete an image in review', listed, [400, 404, 409, 413]),
+      about: about('decideReview', 'Approve or delete an image in review', listed, [400, 403, 404, 409, 413]),
     }),
   ];
 }

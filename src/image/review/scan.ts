@@ -10,6 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { MAX_JSON_LENGTH, parseForeignJson } from '../../lib/foreign-json.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
+import { SafeFetchError } from '../../lib/safe-fetch-errors.ts';
 import { createSemaphore } from '../../lib/semaphore.ts';
 import { addressOf } from '../access/deletion-rights.ts';
 import type { ImageRecord } from '../image.ts';
@@ -55,6 +56,9 @@ export function createScanner(options: ScannerOptions) {
     fullMessage: inEnglish('Too many pictures are waiting to be scanned.'),
   });
 
+  /** When the last request was sent that timed out, and when the last answer came. */
+  let [unansweredAt, answeredAt] = [0, 0];
+
   async function preview(path: string, client: string): Promise<Buffer> {
     const output = join(folder, `scan-${randomUUID()}`);
     try {
@@ -83,9 +87,18 @@ export function createScanner(options: ScannerOptions) {
     const body = JSON.stringify({ id, type: 'image.scan', timestamp: new Date(timeMs).toISOString(), data });
     const headers = sign({ id, timeMs, body });
     const limits = { timeoutMs, maxBytes: MAX_JSON_LENGTH };
-    const response = await fetch(url, { method: 'POST', headers, body, ...limits });
-    const text = Buffer.concat(await Array.fromAsync(response.body)).toString('utf8');
-    if (response.status !== 200) throw new Error(`answered ${response.status}`);
+    const sentAt = performance.now();
+    const exchange = async () => {
+      const answer = await fetch(url, { method: 'POST', headers, body, ...limits });
+      const text = Buffer.concat(await Array.fromAsync(answer.body)).toString('utf8');
+      return { status: answer.status, text };
+    };
+    const { status, text } = await exchange().catch((error) => {
+      if (error instanceof SafeFetchError && error.kind === 'timeout') unansweredAt = sentAt;
+      throw error;
+    });
+    answeredAt = performance.now();
+    if (status !== 200) throw new Error(`answered ${status}`);
     const answer: unknown = parseForeignJson(text);
     if (!Value.Check(scanAnswer, answer)) throw new Error('answered without a verdict');
     return answer;
@@ -98,7 +111,10 @@ export function createScanner(options: ScannerOptions) {
     throw new AppError('unavailable', message, { cause, retryAfterMs: 30_000 });
   }
 
-  async function verdictOn(image: ImageRecord, path: string, payer: string): Promise<Verdict> {
+  async function verdictOn(image: ImageRecord, path: string, payer: string, since: number): Promise<Verdict> {
+    // The service was silent for as long as it has, while this one waited. None is allowed without a question because of others.
+    if (onFailure === 'refuse' && Math.max(since, answeredAt) < unansweredAt)
+      return failed(new Error('no answer to those before'));
     const { filename, format, width, height, frames, size, hash } = image;
     const facts = { filename, format, width, height, frames, size, hash };
     const picture = await pictureOf(image, path, payer);
@@ -113,5 +129,8 @@ export function createScanner(options: ScannerOptions) {
    * Returns what happens to the picture in the file at `path`; `payer` pays for a small version. Rejects with
    * `forbidden` if it is blocked, and with `unavailable` if the service does not answer and an answer is required.
    */
-  return (image: ImageRecord, path: string, payer: string) => inTurn(() => verdictOn(image, path, payer));
+  return (image: ImageRecord, path: string, payer: string) => {
+    const since = performance.now();
+    return inTurn(() => verdictOn(image, path, payer, since));
+  };
 }

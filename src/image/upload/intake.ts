@@ -22,7 +22,7 @@ import {
   type UploadShape,
 } from './upload.ts';
 import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
-import { readUrlOrder, type UrlOrder } from './url-order.ts';
+import { readUrlOrder } from './url-order.ts';
 
 /** Files of one form that are converted at once, so that the client's other files do not wait long. */
 const AT_ONCE = 4;
@@ -147,7 +147,9 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
       const stored: Uploaded[] = [];
       try {
         // Bodies of other services' clients are never orders in our format.
-        const order = shape ? await clientsOrder(received, urlOf) : await readUrlOrder(request, received);
+        const url = (await urlOf?.(received)) ?? null;
+        const sent = url === null ? null : { url, fields: received.fields };
+        const order = shape ? sent : await readUrlOrder(request, received);
         if (order !== null) {
           await judgeOnce?.(order.fields);
           // Created after the token was judged, because a token may pay.
@@ -179,12 +181,6 @@ export function createIntake({ service, albums, countUpload, fromUrl }: IntakeOp
       }
     },
   };
-}
-
-/** Returns the order to fetch a URL that another service's client gave, with the fields of its form. */
-async function clientsOrder(received: Received, urlOf: Taking['urlOf']): Promise<UrlOrder | null> {
-  const url = (await urlOf?.(received)) ?? null;
-  return url === null ? null : { url, fields: received.fields };
 }
 
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {

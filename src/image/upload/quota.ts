@@ -2,7 +2,6 @@ import { AppError } from '../../errors.ts';
 import { cachedFor } from '../../lib/answer-cache.ts';
 import { freeBytesOf } from '../../lib/storage-full.ts';
 import type { Listing } from '../records/audience.ts';
-import type { ImageStore } from '../store.ts';
 
 /** How long an answer about the disk is used, in ms. */
 const BELIEVED_MS = 1000;
@@ -12,7 +11,7 @@ export interface Quota {
   /** Call before reading a body of at most this many bytes. Rejects with `storage_full`. */
   admit(bytes: number): Promise<void>;
   /**
-   * Call before storing a file of that many bytes. Returns a function to call once it is stored or not. Rejects with
+   * Call before storing a file of that many bytes. Returns a function to call, one time, when it is stored or not. Rejects with
    * `storage_full`.
    */
   reserve(bytes: number): Promise<() => void>;
@@ -21,15 +20,10 @@ export interface Quota {
 }
 
 interface QuotaOptions {
-  images: Pick<ImageStore, 'summary'>;
-  /** Bytes of smaller versions. */
-  versionBytes: () => Promise<number>;
-  /** Maximum size of all stored images and their smaller versions. Default: only the disk counts. */
+  /** Return the bytes of what counts: images, their smaller versions, files in quarantine, pictures in review. */
+  counts: readonly (() => Promise<number>)[];
+  /** Maximum size of all that. Default: only the disk counts. */
   maxBytes: number | undefined;
-  /** Bytes of files in quarantine, which also take space. */
-  strayBytes: () => Promise<number>;
-  /** Bytes of pictures in review. */
-  heldBytes: () => Promise<number>;
   /** Free bytes that uploads must leave. */
   reserveBytes: number;
   /** Folders whose file systems need space. Created if they are missing. */
@@ -41,17 +35,7 @@ interface QuotaOptions {
 }
 
 export function createQuota(options: QuotaOptions): Quota {
-  const {
-    images,
-    versionBytes,
-    strayBytes,
-    heldBytes,
-    maxBytes,
-    reserveBytes,
-    folders,
-    now,
-    freeOf = freeBytesOf,
-  } = options;
+  const { counts, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
   /** Bytes of files that are being stored and that the store does not count yet. */
   let pending = 0;
 
@@ -70,13 +54,8 @@ export function createQuota(options: QuotaOptions): Quota {
   /** `added`: bytes that are to fit beside what the store counts. */
   async function checkStore(added: number): Promise<void> {
     if (maxBytes === undefined) return;
-    const [{ bytes: stored }, versions, strays, held] = await Promise.all([
-      images.summary(),
-      versionBytes(),
-      strayBytes(),
-      heldBytes(),
-    ]);
-    if (stored + versions + strays + held + added <= maxBytes) return;
+    const sizes = await Promise.all(counts.map((count) => count()));
+    if (sizes.reduce((sum, size) => sum + size, added) <= maxBytes) return;
     throw new AppError('storage_full', 'The image storage is full; uploads are paused.');
   }
 
@@ -90,10 +69,8 @@ export function createQuota(options: QuotaOptions): Quota {
     async reserve(bytes) {
       // Counted at once, so that of two concurrent uploads the second sees the space of the first as taken, and only it.
       pending += bytes;
-      let released = false;
       const release = () => {
-        if (!released) pending -= bytes;
-        released = true;
+        pending -= bytes;
       };
       try {
         await checkStore(pending);

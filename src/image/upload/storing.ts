@@ -15,6 +15,7 @@ import { createDeleteToken, createId, type RandomBytes } from '../records/ids.ts
 import type { ImageFiles } from '../records/image-files.ts';
 import type { ImageStore } from '../store.ts';
 import type { Quota } from './quota.ts';
+import type { ReceivedFile } from './upload.ts';
 
 interface StoringOptions {
   images: Pick<ImageStore, 'existing'>;
@@ -43,14 +44,8 @@ interface StoringOptions {
   log: Log;
 }
 
-/** A received file. */
-interface IncomingFile {
-  /** The file stays there. */
-  path: string;
-  filename: string | null;
-  /** SHA-256 in hexadecimal, if it is known. */
-  hash?: string;
-}
+/** A received file, which stays there. */
+type IncomingFile = Pick<ReceivedFile, 'path' | 'filename'> & Partial<Pick<ReceivedFile, 'hash'>>;
 
 /** Converts and stores uploads. */
 export interface Storing {

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { AppError, inEnglish, invalidParameter } from '../../errors.ts';
-import { parseJson } from '../../http/read-body.ts';
+import { parseJson, readBody } from '../../http/read-body.ts';
 import { decodeBase64, MOST_BASE64, withLongHead } from './base64.ts';
-import { readBody, tooLarge } from './body.ts';
+import { tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
 import { type BeforePicture, FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
@@ -62,13 +62,16 @@ export async function receiveUpload(
   shape: UploadShape = OWN_SHAPE,
   beforePicture?: BeforePicture,
 ): Promise<Received> {
-  const { maxBytes, folder, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
+  const { maxBytes, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
   const contentType = request.headers.get('content-type') ?? '';
   const isForm = MULTIPART.test(contentType);
   const sentBytes = shape.base64 ? Math.ceil(maxBytes * MOST_BASE64) : maxBytes;
-  const spareBytes = sentBytes - maxBytes + (isForm ? FORM_OVERHEAD_BYTES : 0);
-  const body = readBody(request, { maxBytes, spareBytes, idleMs, totalMs, signal });
-  const { paths, store } = createStore({ folder, maxBytes, shape });
+  const body = readBody(request, {
+    ...{ idleMs, totalMs, signal, tooLarge: () => tooLarge(maxBytes) },
+    maxBytes: sentBytes + (isForm ? FORM_OVERHEAD_BYTES : 0),
+    tooSlow: () => new AppError('invalid_body', 'The request body is arriving too slowly.'),
+  });
+  const { paths, store } = createStore(limits, shape);
   const dispose = async () => {
     await Promise.all(paths.map((path) => rm(path, { force: true })));
   };
@@ -94,11 +97,7 @@ type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Written>;
 async function readWithoutParts(
   body: AsyncIterable<Uint8Array>,
   contentType: string,
-  {
-    shape,
-    store,
-    beforePicture,
-  }: { shape: UploadShape; store: Store; beforePicture?: BeforePicture | undefined },
+  { shape, store, beforePicture }: { shape: UploadShape; store: Store; beforePicture: BeforePicture },
 ): Promise<Form<Written>> {
   if (shape.base64 && JSON_FORM.test(contentType)) return readJsonForm(body, shape.names, store);
   const asPicture = async (sent: AsyncIterable<Uint8Array>) => {
@@ -162,14 +161,11 @@ function parsedFields(text: string, names: readonly string[]) {
   return { fields, sent };
 }
 
-interface StoreOptions {
-  folder: string;
-  maxBytes: number;
-  shape: UploadShape;
-}
-
 /** Writes pictures to files, with a limit for all together; `paths` are the files that were started. */
-function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readonly string[]; store: Store } {
+function createStore(
+  { folder, maxBytes }: UploadLimits,
+  shape: UploadShape,
+): { paths: readonly string[]; store: Store } {
   const paths: string[] = [];
   let total = 0;
 
