@@ -134,9 +134,13 @@ test('until a proxy is known to work, three more are tried each time', async () 
   const { lane, dials, ended, start, answer } = startRaces(9);
   for (let n = 0; n < 100; n++) lane.hedges.observe(target.host, 1);
   start({ wide: true });
-  await until(() => dials.length === 6);
+  expect(dials).toHaveLength(3);
+  // On a busy machine, the next three may come as well.
+  await until(() => dials.length > 3);
+  expect(dials.length % 3).toBe(0);
+  const tries = dials.length;
   answer();
-  expect(ended).toEqual([{ exit: expect.any(String), tries: 6 }]);
+  expect(ended).toEqual([{ exit: expect.any(String), tries }]);
 });
 
 test('an answer that may be the proxy itself is put down to the target after two exits if one has worked, otherwise three', () => {

@@ -99,8 +99,7 @@ describe.each([
       await until(() => sockets.filter(({ destroyed }) => destroyed).length === 7);
       for (const socket of sockets) socket.destroy();
       await Promise.all(gone);
-      await untilEmpty(gateway, SECOND);
-      expect(gateway.open()).toBe(0);
+      await untilEmpty(gateway);
     }
     expect((await talk(gateway, get(1, 'Connection: close\r\n'))).text).toEndWith('ok');
   });
@@ -111,7 +110,7 @@ describe.each([
       const gateway = await start(await startProxy(null), {}, 10);
       for (const how of ['end', 'reset'] as const) {
         await Promise.all(Array.from({ length: 10 }, () => beRude(gateway.port, bytes(TARGET), how)));
-        expect(await untilEmpty(gateway, 5 * SECOND)).toBeLessThan(SECOND);
+        await untilEmpty(gateway);
       }
     },
   );
@@ -159,7 +158,7 @@ describe.each([
     await Bun.sleep(SECOND);
     expect(sent).toBeLessThan(30);
     for (const socket of [client, reading]) socket.destroy();
-    await untilEmpty(gateway, SECOND);
+    await untilEmpty(gateway);
   });
 
   test('answers that a client does not read are not asked for ahead, and it gets all once it reads', async () => {
