@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../lib/linux/system.ts';
 import { C_LIBRARIES, type Runtime } from './runtime.ts';
@@ -9,7 +10,7 @@ import { openThread } from './sqlite-thread.ts';
 declare const Deno: {
   version: { deno: string };
   execPath(): string;
-  build: { os: string; arch: string };
+  build: { os: string; arch: string; env?: string };
   permissions: { querySync(one: { name: string; command?: string; path?: string }): { state: string } };
   dlopen(
     path: string,
@@ -37,6 +38,12 @@ const CHILD_PERMISSIONS = [
   '--allow-ffi',
   '--allow-sys=setPriority,uid',
 ];
+
+// sharp looks here for the C library of a process whose files it cannot read. Deno's own report needs a socket.
+process.report.getReport = () => ({
+  header: { ...(Deno.build.env === 'gnu' && { glibcVersionRuntime: 'gnu' }) },
+  sharedObjects: [`/lib/ld-${Deno.build.env}-${Deno.build.arch}.so.1`],
+});
 
 export const denoRuntime: Runtime = {
   name: 'deno',
