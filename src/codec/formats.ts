@@ -50,7 +50,7 @@ const OTHERS: readonly [pattern: RegExp, name: string][] = [
   [/^(\xef\xbb\xbf)?\s*<(svg|(\?xml|!--|!doctype svg).*<svg)/is, 'an SVG drawing'],
   [/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i, 'a web page'],
   [/^\x1a\x45\xdf\xa3/, 'a WebM or Matroska video'],
-  [/^....ftypcrx /s, 'a raw photo'],
+  [/^(FUJIFILM|IIU\0|IIR[OS]|....ftypcrx )/s, 'a raw photo'],
   [/^....ftyp/s, 'a video'],
   [/^v\/1\x01/, 'an OpenEXR picture'],
   [/^#\?RADIANCE/, 'a Radiance picture'],

@@ -114,6 +114,11 @@ test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within
   expect(hasAlpha).toBe(false);
 });
 
+test('the preview of a raw photo is not taken for the picture', () => {
+  const tags = { 254: [1], 256: [1], 257: [1], 258: [8, 8, 8], 259: [1], 262: [2], 277: [3], 278: [1] };
+  expect(() => decodeTiff(tiffFile(tags, [Buffer.alloc(3)], 273), LIMITS)).toThrow('is a preview');
+});
+
 test('a tile far larger than its picture is refused before memory is allocated', async () => {
   const tags = {
     256: [9],

@@ -41,6 +41,7 @@ async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown>
 describe('refused by the header', () => {
   const cases: [string, () => Buffer, string, RegExp][] = [
     ['an SVG', () => SVG_BOMB, 'not_an_image', /is an SVG drawing; JPEG, .* BMP and ICO are accepted/],
+    ['a raw photo of Fujifilm', () => Buffer.from('FUJIFILMCCD-RAW'), 'not_an_image', /is a raw photo/],
     ['a video', () => Buffer.from('\0\0\0\x20ftypisom'), 'not_an_image', /is a video/],
     [
       'a JPEG 2000 picture',

@@ -7,6 +7,7 @@ import type { Pixels } from './png.ts';
 
 /** Tags of TIFF 6.0. */
 const TAG = {
+  subfile: 254,
   width: 256,
   height: 257,
   depth: 258,
@@ -44,6 +45,10 @@ const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
 const UNREAD = [6, 34925];
 const COMPRESSED =
   'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.';
+/** A bit of `subfile`, with which raw photos (DNG, NEF, ARW) begin. */
+const REDUCED = 1;
+const PREVIEW =
+  'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.';
 const [PREMULTIPLIED, SEPARATE] = [1, 2];
 
 /** The first picture of a file. */
@@ -127,6 +132,7 @@ function readLayout(file: Buffer): Layout | null {
   const isOurs =
     (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
+  if (one(TAG.subfile, 0) & REDUCED) throw new AppError('undecodable_image', PREVIEW);
   const compression = one(TAG.compression, RAW);
   if (UNREAD.includes(compression)) throw new AppError('undecodable_image', COMPRESSED);
   const isReadable =
