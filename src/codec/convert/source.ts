@@ -115,7 +115,7 @@ export async function openSource(
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header,
+    header: { ...header, ...decoded?.told },
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
