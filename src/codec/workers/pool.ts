@@ -8,14 +8,14 @@ import { type JobLimits, PooledWorker, type Run, type Task } from './pooled-work
 import type { Environment } from './protocol.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
-interface PoolOptions<T extends Task> {
-  /** Absolute path and arguments that start the server again; `convert-worker` is appended. */
+export interface PoolOptions<T extends Task> {
+  /** Absolute path and arguments that start this program; `convert-worker` is appended. */
   command: readonly string[];
-  /** The server's environment; workers get what they need of it. */
+  /** The server's environment. Only PATH, HOME and similar variables are passed on to the workers. */
   env: Environment;
   /** Number of processes; `next` decides what they run. */
   processes: number;
-  /** Parent of the workers' folders. */
+  /** Parent of the workers' folders, ideally on the file system of inputs and outputs. Created if it is missing. */
   folder: string;
   /** `null`: workers run without a sandbox, and serve everyone. */
   sandbox: { must: boolean } | null;
