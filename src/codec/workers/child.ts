@@ -13,8 +13,8 @@ import {
   type WorkerRequest,
 } from './protocol.ts';
 
-/** A third of the server's share of a contended core. */
-const NICENESS = 5;
+/** A ninth of the server's share of a contended core. */
+const NICENESS = 10;
 
 /** How a child process ended. */
 export interface Ending {
