@@ -1,4 +1,3 @@
-import type { Header } from './convert/header.ts';
 import { readHead } from './decoders/bytes.ts';
 import type { Format } from './format.ts';
 
@@ -35,11 +34,6 @@ export function acceptedNames(heic: boolean): string[] {
 /** Returns a list in words, such as `JPEG, PNG and TIFF`. */
 export function inWords(names: readonly string[]): string {
   return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
-}
-
-/** Returns the name of the format that the first bytes of a file show. */
-export function kindName(kind: Header['kind']): string {
-  return kind === 'heif' ? 'AVIF or HEIF' : ACCEPTED[kind];
 }
 
 /** Formats that people send but that are not accepted, by their first bytes. The first match counts. */

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import type { ConvertJob } from '../../src/codec/codec.ts';
 import { startCodec } from '../support/codec/codec.ts';
-import { animation, photo, privatePhoto, quarterColours } from '../support/images/images.ts';
-import { gainMapJpeg, multiPicture, withCaption } from '../support/images/jpeg-files.ts';
+import { animation, photo, privatePhoto } from '../support/images/images.ts';
+import { gainMapJpeg, withCaption } from '../support/images/jpeg-files.ts';
 import { shared } from '../support/shared.ts';
 
 const bench = shared(() => startCodec({ sandbox: 'require' }));
@@ -143,14 +143,6 @@ describe('no loss is silent', () => {
 });
 
 describe('what a JPEG file contains besides its picture', () => {
-  test('the first picture of a stereo file is kept, and the other reported', async () => {
-    const { bytes, warnings } = await bench.convert(await multiPicture(), { format: 'png' });
-    expect(warnings).toEqual([
-      { code: 'frames_dropped', message: 'The file holds 2 pictures, of which one is kept.' },
-    ]);
-    expect(new Set((await quarterColours(bytes))[0]).size).toBeGreaterThan(1);
-  });
-
   test('a gain map is kept with the metadata of a JPEG, at the size of the picture', async () => {
     const made = await bench.convert(await gainMapJpeg(), {
       format: 'jpeg',

@@ -54,14 +54,15 @@ export async function readJpegParts(path: string): Promise<Parts> {
   }
 }
 
-interface Segment {
+export interface Segment {
   marker: number;
+  /** Where its data begin. */
   at: number;
   data: Buffer;
 }
 
 /** Yields the segments with a length, up to the picture (ITU-T T.81, B.1.1.4). */
-function* segments(head: Buffer): Generator<Segment> {
+export function* segments(head: Buffer): Generator<Segment> {
   for (let at = 2; at + 4 <= head.length && head[at] === 0xff; ) {
     const marker = head[at + 1] ?? 0;
     if (marker === 0xff) {

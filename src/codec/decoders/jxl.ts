@@ -8,7 +8,7 @@ import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import { damaged } from './bytes.ts';
-import { boxesIn } from './heif-boxes.ts';
+import { type Box, boxesIn } from './heif-boxes.ts';
 import { withMetadata } from './png.ts';
 
 /** Enough to identify the picture. */
@@ -82,9 +82,9 @@ function metadataIn(file: Buffer): { exif?: Buffer | undefined; xmp?: Buffer | u
 
 /** Returns the box of that name, which encoders usually pack by Brotli. */
 function boxNamed(file: Buffer, name: string): Buffer | undefined {
-  for (const { type, body } of boxesIn(file)) {
-    if (type === name) return body;
-    if (type === 'brob' && body.toString('latin1', 0, 4) === name)
-      return brotliDecompressSync(body.subarray(4), { maxOutputLength: MOST_UNPACKED });
-  }
+  const isNamed = ({ type, body }: Box) =>
+    type === name || (type === 'brob' && body.toString('latin1', 0, 4) === name);
+  const found = boxesIn(file).find(isNamed);
+  if (found?.type !== 'brob') return found?.body;
+  return brotliDecompressSync(found.body.subarray(4), { maxOutputLength: MOST_UNPACKED });
 }

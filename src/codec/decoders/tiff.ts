@@ -113,19 +113,12 @@ function readLayout(file: Buffer): Layout | null {
   const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
   const isTiled = values.has(TAG.tileWidth);
   const [width, height] = [one(TAG.width, 0), one(TAG.height, 0)];
-  const tile = isTiled
-    ? {
-        width: one(TAG.tileWidth, 0),
-        height: one(TAG.tileRows, 0),
-        at: values.get(TAG.tileAt) ?? [],
-        bytes: values.get(TAG.tileBytes) ?? [],
-      }
-    : {
-        width,
-        height: Math.min(one(TAG.stripRows, height), height),
-        at: values.get(TAG.stripAt) ?? [],
-        bytes: values.get(TAG.stripBytes) ?? [],
-      };
+  const tile = {
+    width: one(TAG.tileWidth, width),
+    height: isTiled ? one(TAG.tileRows, 0) : Math.min(one(TAG.stripRows, height), height),
+    at: values.get(isTiled ? TAG.tileAt : TAG.stripAt) ?? [],
+    bytes: values.get(isTiled ? TAG.tileBytes : TAG.stripBytes) ?? [],
+  };
   const samples = one(TAG.samples, 1);
   const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
   const isPlanar = one(TAG.planes, 1) === 2;

@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { copyFile, link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { storageFull } from '../../lib/storage-full.ts';
@@ -37,7 +37,7 @@ export function createWorkspace(folder: string): Workspace {
     async load(job) {
       // The file is on another file system, or one without links: copy it.
       await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
-      await storing(createEmpty(output));
+      await storing(writeFile(output, '', { flag: 'wx', mode: 0o600 }));
       return { ...job, input, output };
     },
 
@@ -84,10 +84,6 @@ function isRunning(pid: number): boolean {
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-async function createEmpty(path: string): Promise<void> {
-  await (await open(path, 'wx', 0o600)).close();
 }
 
 async function storing(work: Promise<void>): Promise<void> {
