@@ -186,6 +186,9 @@ describe('a worker', () => {
     await expect(convert(small)).rejects.toMatchObject({ code: 'unavailable' });
     await until(() => codec.stats().pids.length > 0);
     expect((await convert(small)).format).toBe('webp');
+    // Those that wait for work are replaced.
+    await rm(place, { recursive: true });
+    expect((await convert(small)).format).toBe('webp');
     await rm(dirname(place), { recursive: true });
   });
 

@@ -45,7 +45,6 @@ export interface PoolCounts {
   missing: readonly string[] | null | undefined;
 }
 
-const MAX_MISSES = 2;
 const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 30_000;
 const OUT_OF_MEMORY_RETRY_MS = 30_000;
@@ -206,14 +205,14 @@ export class ProcessPool<T extends Task> {
 
   /** Fails the task of a worker that has died, or puts it back if it had not begun. */
   #settle({ task, began, verdict }: Run<T>, cost: number, ending: Ending): void {
-    const { putBack, log } = this.#options;
+    const { processes, putBack, log } = this.#options;
     const wasKilled = !verdict && !this.#closed && ending.killedByOthers;
     if (wasKilled) {
       this.#totals.outOfMemory++;
       log('warn', 'a conversion was killed, probably because memory ran out', { alone: task.alone });
     }
     const firstTime = wasKilled && !task.alone;
-    if (firstTime || (!verdict && !this.#closed && !began && task.misses++ < MAX_MISSES)) {
+    if (firstTime || (!verdict && !this.#closed && !began && task.misses++ < processes)) {
       task.alone ||= firstTime;
       putBack(task);
       return;

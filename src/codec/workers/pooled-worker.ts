@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { AppError, Message, message } from '../../errors.ts';
 import type { Child, Ending } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
@@ -123,10 +124,13 @@ export class PooledWorker<T extends Task> {
       (error: Error) => {
         // If the process has died, so has its folder, and the pool has settled the task.
         if (run.answered) return;
-        answer(run);
-        task.spent(0, false);
-        task.reject(error);
-        this.run = null;
+        // Otherwise somebody has removed the folder, and another worker can do the job.
+        if (existsSync(this.#workspace.folder)) {
+          answer(run);
+          task.spent(0, false);
+          task.reject(error);
+          this.run = null;
+        }
         this.retire();
       },
     );
