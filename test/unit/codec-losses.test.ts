@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import type { ConvertJob } from '../../src/codec/codec.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
-import { gainMapJpeg, withCaption } from '../support/images/jpeg-files.ts';
+import { gainMapJpeg, withCaption, withSegment } from '../support/images/jpeg-files.ts';
 import { shared } from '../support/shared.ts';
 
 const bench = shared(() => startCodec({ sandbox: 'require' }));
@@ -104,6 +104,8 @@ describe('no loss is silent', () => {
       { code: 'metadata_dropped', message: "The stored picture lacks the file's EXIF and XMP." },
     ]);
     expect(await warningsOf(photo, { format: 'gif' })).toEqual([]);
+    const remarked = withSegment(photo, 0xfe, Buffer.from('by a friend'));
+    expect(await warningsOf(remarked, { format: 'jpeg', stripExif: false })).toEqual(['metadata_dropped']);
   });
 
   test.each(['jpeg', 'png', 'webp', 'avif'] as const)(

@@ -111,18 +111,19 @@ export async function openSource(
     : await decoding(kind, () =>
         recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
       );
+  const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told },
+    header: { ...header, ...decoded?.told, ...(jpeg?.comments && { comments: jpeg.comments }) },
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header),
     animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
-    ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
+    ...(jpeg && { parts: jpeg }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
   };
 }

@@ -9,6 +9,8 @@ export interface Parts {
   pictures: number;
   /** Whether it is a motion photo. */
   video: boolean;
+  /** Comments of a JPEG file, which sharp does not read. */
+  comments?: { keyword: string; text: string }[];
 }
 
 /** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
@@ -40,12 +42,14 @@ export async function readJpegParts(path: string): Promise<Parts> {
   const file = await open(path, 'r');
   try {
     const head = await readAt(file, 0, HEAD_BYTES);
-    const parts: Parts = { gainMap: false, pictures: 1, video: false };
+    const comments: Parts['comments'] = [];
+    const parts: Parts = { gainMap: false, pictures: 1, video: false, comments };
     for (const segment of segments(head)) {
       const { marker, at, data } = segment;
       const text = data.toString('latin1');
       parts.gainMap ||= announcesGainMap(segment);
-      if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
+      if (marker === 0xfe) comments.push({ keyword: '', text });
+      else if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
       else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(file, at + 4, data, parts);
     }
     return parts;
