@@ -43,12 +43,7 @@ describe('refused by the header', () => {
     ['an SVG', () => SVG_BOMB, 'not_an_image', /is an SVG drawing; JPEG, .* BMP and ICO are accepted/],
     ['a raw photo of Fujifilm', () => Buffer.from('FUJIFILMCCD-RAW'), 'not_an_image', /is a raw photo/],
     ['a video', () => Buffer.from('\0\0\0\x20ftypisom'), 'not_an_image', /is a video/],
-    [
-      'a JPEG 2000 picture',
-      () => Buffer.from([0xff, 0x4f, 0xff, 0x51]),
-      'not_an_image',
-      /is a JPEG 2000 picture/,
-    ],
+    ['a JPEG 2000 picture', () => Buffer.from('ff4fff51', 'hex'), 'not_an_image', /is a JPEG 2000 picture/],
     ['a text', () => Buffer.from('hello'), 'not_an_image', /not in a known picture format; JPEG/],
     ['an empty file', () => Buffer.alloc(0), 'not_an_image', /JPEG/],
     ['a PNG of 17,000 x 17,000', () => pngBomb(17_000, 17_000, 1), 'image_limit', /17000 x 17000.*100000000/],
@@ -141,6 +136,12 @@ describe('a worker', () => {
     const child = startChild(['/bin/sh', '-c', `echo '{"memory":5000000}'`], {}, () => {});
     await child.ended;
     expect(child.memory()).toBe(5_000_000);
+  });
+
+  test('that is killed because it is late tells the log why', async () => {
+    const child = startChild(['/bin/sh', '-c', 'exec sleep 60'], {}, () => {});
+    child.kill('It was not ready.');
+    expect(await child.ended).toMatchObject({ signal: 'SIGKILL', stderr: 'It was not ready.' });
   });
 
   test('sees nothing of the environment but what it needs', async () => {

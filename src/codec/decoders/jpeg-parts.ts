@@ -1,5 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { integersOf } from './bytes.ts';
+import { integersOf, readHead } from './bytes.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {
@@ -39,23 +38,17 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
-  const file = await open(path, 'r');
-  try {
-    const head = await readAt(file, 0, HEAD_BYTES);
-    const comments: Parts['comments'] = [];
-    const parts: Parts = { gainMap: false, pictures: 1, video: false, comments };
-    for (const segment of segments(head)) {
-      const { marker, at, data } = segment;
-      const text = data.toString('latin1');
-      parts.gainMap ||= announcesGainMap(segment);
-      if (marker === 0xfe) comments.push({ keyword: '', text });
-      else if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
-      else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(file, at + 4, data, parts);
-    }
-    return parts;
-  } finally {
-    await file.close();
+  const comments: Parts['comments'] = [];
+  const parts: Parts = { gainMap: false, pictures: 1, video: false, comments };
+  for (const segment of segments(await readHead(path, HEAD_BYTES))) {
+    const { marker, at, data } = segment;
+    const text = data.toString('latin1');
+    parts.gainMap ||= announcesGainMap(segment);
+    if (marker === 0xfe) comments.push({ keyword: '', text });
+    else if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
+    else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(path, at + 4, data, parts);
   }
+  return parts;
 }
 
 export interface Segment {
@@ -85,7 +78,7 @@ const MOST_OTHERS = 32;
 const MP_ENTRY = 0xb002;
 
 /** Reads the index of the pictures in the file (CIPA DC-007, section 5.2.3), whose offsets are relative to `base`. */
-async function countOthers(file: FileHandle, base: number, data: Buffer, parts: Parts): Promise<void> {
+async function countOthers(path: string, base: number, data: Buffer, parts: Parts): Promise<void> {
   const index = data.subarray(4);
   const integers = integersOf(index);
   const short = (at: number) => (at + 2 > index.length ? 0 : integers.short(index, at));
@@ -100,14 +93,9 @@ async function countOthers(file: FileHandle, base: number, data: Buffer, parts: 
       const isThumbnail = ((long(record) >>> 16) & 0xff) === 0x01;
       const offset = long(record + 8);
       if (isThumbnail || offset === 0) continue;
-      const other = await readAt(file, base + offset, OTHER_BYTES);
+      const other = await readHead(path, OTHER_BYTES, base + offset);
       if (GAIN_MAP.test(other.toString('latin1'))) parts.gainMap = true;
       else parts.pictures++;
     }
   }
-}
-
-async function readAt(file: FileHandle, at: number, bytes: number): Promise<Buffer> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, at);
-  return buffer.subarray(0, bytesRead);
 }

@@ -49,12 +49,6 @@ const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 30_000;
 const OUT_OF_MEMORY_RETRY_MS = 30_000;
 
-/** The picture is not to blame: another time, or on a larger machine, it converts. */
-function outOfMemory(): AppError {
-  const message = 'The server ran out of memory while it converted the image. Try again later.';
-  return new AppError('unavailable', message, { retryAfterMs: OUT_OF_MEMORY_RETRY_MS });
-}
-
 /** Keeps conversion processes warm, with one job at a time each, and replaces those that end for any reason. */
 export class ProcessPool<T extends Task> {
   readonly #options: PoolOptions<T>;
@@ -222,8 +216,11 @@ export class ProcessPool<T extends Task> {
     if (verdict?.code === 'image_limit') this.#totals.outOfMemory++;
     if (verdict) task.reject(verdict);
     else if (this.#closed) task.reject(new AppError('unavailable', 'The server is stopping.'));
-    else if (wasKilled) task.reject(outOfMemory());
-    else {
+    else if (wasKilled) {
+      // The picture is not to blame: another time, or on a larger machine, it converts.
+      const message = 'The server ran out of memory while it converted the image. Try again later.';
+      task.reject(new AppError('unavailable', message, { retryAfterMs: OUT_OF_MEMORY_RETRY_MS }));
+    } else {
       this.#totals.crashes++;
       log('warn', 'conversion worker died', { ...ending });
       const message = 'The image cannot be converted: the decoder crashes on it.';

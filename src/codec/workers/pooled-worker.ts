@@ -90,7 +90,8 @@ export class PooledWorker<T extends Task> {
     this.#limits = limits;
     this.#events = events;
     this.#child = start((reply) => this.#onReply(reply));
-    this.#startLimit = setTimeout(this.#child.kill, START_LIMIT_MS);
+    const late = `It was not ready within ${START_LIMIT_MS / 1000} s.`;
+    this.#startLimit = setTimeout(() => this.#child.kill(late), START_LIMIT_MS);
     void this.#child.ended.then((ending) => this.#onEnded(ending));
   }
 
