@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -188,8 +188,22 @@ describe('a worker', () => {
     await until(() => codec.stats().pids.length > 0);
     expect((await convert(small)).format).toBe('webp');
     // Those that wait for work are replaced.
+    for (const part of ['', 'given']) {
+      for (const name of readdirSync(place)) rmSync(join(place, name, part), { recursive: true });
+      expect((await convert(small)).format).toBe('webp');
+    }
+    await rm(dirname(place), { recursive: true });
+  });
+
+  test('of one client does not keep others waiting while no other starts', async () => {
+    const place = join(await mkdtemp(join(tmpdir(), 'picpool-place-')), 'work');
+    const { convert, codec } = await start({ workers: 1, folder: place, sandbox: 'require' });
+    await convert(small);
+    await until(() => codec.stats().pids.length === 3);
     await rm(place, { recursive: true });
-    expect((await convert(small)).format).toBe('webp');
+    await writeFile(place, 'not a folder');
+    const late = convert(small, {}, { client: 'another' });
+    await expect(late).rejects.toMatchObject({ code: 'unavailable' });
     await rm(dirname(place), { recursive: true });
   });
 

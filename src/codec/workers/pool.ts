@@ -26,7 +26,7 @@ export interface PoolOptions<T extends Task> {
   putBack(task: T): void;
   /** Called when a worker can take work. */
   onReady(): void;
-  /** Called if no worker runs and none could be started, so waiting jobs fail. */
+  /** Called if no worker could be started and none works or is free for everyone, so waiting jobs fail. */
   onUnable(retryAfterMs: number): void;
   log: Log;
 }
@@ -238,6 +238,6 @@ export class ProcessPool<T extends Task> {
       this.#fill();
     }, retryMs);
     this.#backOff = { until: performance.now() + retryMs, timer };
-    if (this.#workers.size === 0) onUnable(retryMs);
+    if (![...this.#workers].some(({ run, client }) => run || client === null)) onUnable(retryMs);
   }
 }

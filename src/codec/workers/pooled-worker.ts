@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { AppError, Message, message } from '../../errors.ts';
 import type { Child, Ending } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
@@ -125,8 +124,8 @@ export class PooledWorker<T extends Task> {
       (error: Error) => {
         // If the process has died, so has its folder, and the pool has settled the task.
         if (run.answered) return;
-        // Otherwise somebody has removed the folder, and another worker can do the job.
-        if (existsSync(this.#workspace.folder)) {
+        // Otherwise somebody has removed a folder, and another worker can do the job.
+        if (this.#workspace.isWhole()) {
           answer(run);
           task.spent(0, false);
           task.reject(error);

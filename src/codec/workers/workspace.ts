@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { copyFile, link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -21,6 +21,8 @@ export interface Workspace {
   unload(job: ConvertJob, converted: Converted): Promise<void>;
   /** Removes the files of the last job. */
   empty(): Promise<void>;
+  /** Reports whether nobody has removed its folders. */
+  isWhole(): boolean;
   /** Removes the folder, or leaves it to `removeOldWorkspaces`. Never throws. */
   remove(): void;
 }
@@ -56,6 +58,8 @@ export function createWorkspace(folder: string): Workspace {
         for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
       }
     },
+
+    isWhole: () => [given, made].every((path) => existsSync(path)),
 
     remove() {
       try {
