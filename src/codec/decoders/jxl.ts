@@ -72,19 +72,22 @@ function draw(image: JxlImage, frame: number): { png: Buffer; duration: number }
 
 /** Returns EXIF, which begins behind its offset, and XMP (ISO/IEC 18181-2, section 9). Broken ones count as missing. */
 function metadataIn(file: Buffer): { exif?: Buffer | undefined; xmp?: Buffer | undefined } {
-  try {
-    const exif = boxNamed(file, 'Exif');
-    return { exif: exif?.subarray(4 + exif.readUInt32BE(0)), xmp: boxNamed(file, 'xml ') };
-  } catch {
-    return {};
-  }
+  const exif = boxNamed(file, 'Exif');
+  return {
+    exif: exif && exif.length > 4 ? exif.subarray(4 + exif.readUInt32BE(0)) : undefined,
+    xmp: boxNamed(file, 'xml '),
+  };
 }
 
-/** Returns the box of that name, which encoders usually pack by Brotli. */
+/** Returns the box of that name, which encoders usually pack by Brotli. One that is too large counts as missing. */
 function boxNamed(file: Buffer, name: string): Buffer | undefined {
   const isNamed = ({ type, body }: Box) =>
     type === name || (type === 'brob' && body.toString('latin1', 0, 4) === name);
-  const found = boxesIn(file).find(isNamed);
-  if (found?.type !== 'brob') return found?.body;
-  return brotliDecompressSync(found.body.subarray(4), { maxOutputLength: MOST_UNPACKED });
+  const { type, body } = boxesIn(file).find(isNamed) ?? {};
+  if (type !== 'brob' || !body) return body && body.length <= MOST_UNPACKED ? body : undefined;
+  try {
+    return brotliDecompressSync(body.subarray(4), { maxOutputLength: MOST_UNPACKED });
+  } catch {
+    return undefined;
+  }
 }
