@@ -1,16 +1,16 @@
 import { resolve as absolute } from 'node:path';
 import { AppError, message } from '../errors.ts';
-import type { Log } from '../lib/logger.ts';
 import { countFrames } from './convert/frames.ts';
 import { readHeader } from './convert/header.ts';
 import { checkLimits } from './convert/limits.ts';
 import { acceptedNames, formatName } from './formats.ts';
-import { createAdmission } from './workers/admission.ts';
+import { type AdmissionOptions, createAdmission } from './workers/admission.ts';
 import type { Purpose, Queued } from './workers/fair-queue.ts';
 import { createJob, type Job } from './workers/job.ts';
-import { type PoolCounts, ProcessPool } from './workers/pool.ts';
+import { type PoolCounts, type PoolOptions, ProcessPool } from './workers/pool.ts';
+import type { JobLimits } from './workers/pooled-worker.ts';
 import { type Budget, createPrices, type Estimate } from './workers/price.ts';
-import type { Converted, ConvertJob, Environment, InputLimits } from './workers/protocol.ts';
+import type { Converted, ConvertJob, InputLimits } from './workers/protocol.ts';
 
 export type { Converted, ConvertJob } from './workers/protocol.ts';
 
@@ -54,79 +54,37 @@ export interface CodecStats extends PoolCounts {
   refusedBusy: number;
 }
 
-export interface CodecOptions {
-  /** Absolute path and arguments that start this program; `convert-worker` is appended. */
-  command: readonly string[];
-  /** The server's environment. Only PATH, HOME and similar variables are passed on to the workers. Default: empty. */
-  env?: Environment;
-  /**
-   * Concurrent conversions, each in its own process; the number of cores works best. One more process is kept for
-   * cheap jobs.
-   */
-  workers: number;
-  timeoutMs: number;
-  /** Width x height x frames of an input. */
-  maxPixels: number;
-  maxFrames: number;
-  /** Whether HEIC is accepted. Default: yes. */
-  heic?: boolean;
-  /** Maximum number of waiting jobs. Default: 64 a worker. */
-  maxQueue?: number;
-  /** Maximum number of waiting jobs of one client. Default: a quarter of all. */
-  maxClientQueue?: number;
-  /**
-   * Maximum expected wait of an accepted job. Default: 30 s, so that even behind the longest conversion the answer
-   * comes within the minute that reverse proxies commonly wait.
-   */
-  maxWaitMs?: number;
-  /** Maximum resident memory of one worker. Default: 2 GiB. */
-  memoryLimitBytes?: number;
+export interface CodecOptions
+  extends AdmissionOptions,
+    InputLimits,
+    Omit<JobLimits, 'input'>,
+    Pick<PoolOptions<Job>, 'command' | 'env' | 'folder' | 'log'> {
   /** CPU time of each client. Default: unlimited. */
   budget?: Budget;
-  /** Parent of the workers' folders, ideally on the file system of inputs and outputs. Created if it is missing. */
-  folder: string;
   /**
    * Whether workers run in a sandbox; `require`: only in a complete one. In a sandbox a worker serves one client and
-   * is then replaced. Default: `off`.
+   * is then replaced.
    */
-  sandbox?: 'require' | 'on' | 'off';
-  log: Log;
-  /** Milliseconds; only differences count. */
-  now: () => number;
+  sandbox: 'require' | 'on' | 'off';
 }
 
 /** Creates the codec. Nothing is started before `ready` or the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
-  const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
+  const { workers, maxPixels, maxFrames, heic, timeoutMs, memoryLimitBytes, budget } = options;
   const limits = { maxPixels, maxFrames, heic };
-  const sandbox =
-    options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
-  const maxQueue = options.maxQueue ?? 64 * workers;
-  const admission = createAdmission<Job>({
-    workers,
-    maxQueue,
-    maxClientQueue: options.maxClientQueue ?? Math.ceil(maxQueue / 4),
-    maxWaitMs: options.maxWaitMs ?? 30_000,
-    now,
-  });
+  const sandbox = options.sandbox === 'off' ? null : { must: options.sandbox === 'require' };
+  const admission = createAdmission<Job>(options);
   const prices = createPrices();
   const awaited = Promise.withResolvers<void>();
   awaited.promise.catch(() => {});
   let closed = false;
 
   const pool = new ProcessPool<Job>({
-    command: options.command,
-    env: options.env ?? {},
+    ...options,
     // One is kept for cheap jobs, and one is on standby for the next client.
     processes: workers + (sandbox ? 2 : 1),
-    folder: options.folder,
     sandbox,
-    limits: {
-      timeoutMs: options.timeoutMs,
-      memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
-      input: limits,
-    },
-    log: options.log,
+    limits: { timeoutMs, memoryLimitBytes, input: limits },
     next: admission.take,
     putBack: admission.putBack,
     onReady: () => awaited.resolve(),

@@ -7,18 +7,9 @@ export function isFormat(name: string): name is Format {
   return FORMATS.some((format) => format === name);
 }
 
+const each = (name: (format: Format) => string) =>
+  Object.fromEntries(FORMATS.map((format) => [format, name(format)])) as Record<Format, string>;
+
 /** The extension and the media type of the direct link. */
-export const EXTENSIONS: Record<Format, string> = {
-  webp: 'webp',
-  jpeg: 'jpg',
-  png: 'png',
-  avif: 'avif',
-  gif: 'gif',
-};
-export const MEDIA_TYPES: Record<Format, string> = {
-  webp: 'image/webp',
-  jpeg: 'image/jpeg',
-  png: 'image/png',
-  avif: 'image/avif',
-  gif: 'image/gif',
-};
+export const EXTENSIONS = each((format) => (format === 'jpeg' ? 'jpg' : format));
+export const MEDIA_TYPES = each((format) => `image/${format}`);

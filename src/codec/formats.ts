@@ -1,4 +1,3 @@
-import type { Header } from './convert/header.ts';
 import { readHead } from './decoders/bytes.ts';
 import type { Format } from './format.ts';
 
@@ -37,11 +36,6 @@ export function inWords(names: readonly string[]): string {
   return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
 }
 
-/** Returns the name of the format that the first bytes of a file show. */
-export function kindName(kind: Header['kind']): string {
-  return kind === 'heif' ? 'AVIF or HEIF' : ACCEPTED[kind];
-}
-
 /** Formats that people send but that are not accepted, by their first bytes. The first match counts. */
 const OTHERS: readonly [pattern: RegExp, name: string][] = [
   [/^(\0\0\0\x0cjP {2}|\xff\x4f\xff\x51)/, 'a JPEG 2000 picture'],
@@ -50,7 +44,7 @@ const OTHERS: readonly [pattern: RegExp, name: string][] = [
   [/^(\xef\xbb\xbf)?\s*<(svg|(\?xml|!--|!doctype svg).*<svg)/is, 'an SVG drawing'],
   [/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i, 'a web page'],
   [/^\x1a\x45\xdf\xa3/, 'a WebM or Matroska video'],
-  [/^....ftypcrx /s, 'a raw photo'],
+  [/^(FUJIFILM|IIU\0|IIR[OS]|....ftypcrx )/s, 'a raw photo'],
   [/^....ftyp/s, 'a video'],
   [/^v\/1\x01/, 'an OpenEXR picture'],
   [/^#\?RADIANCE/, 'a Radiance picture'],

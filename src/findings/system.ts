@@ -133,6 +133,8 @@ async function convertPixel({ config, env, runtime }: Patient, folder: string): 
     timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
     maxPixels: 1000,
     maxFrames: 1,
+    heic: config.IMAGE_HEIC,
+    memoryLimitBytes: config.IMAGE_WORKER_MEMORY,
     log: () => {},
     now: () => performance.now(),
   });

@@ -1,6 +1,6 @@
+import type { Pointer } from 'bun:ffi';
 import { fileURLToPath } from 'node:url';
-import type { System } from '../lib/linux/system.ts';
-import { C_LIBRARIES, type Runtime } from './runtime.ts';
+import { type Runtime, systemOf } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
 /**
@@ -53,38 +53,17 @@ export const bunRuntime: Runtime = {
   async system() {
     if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 'arm64')) return null;
     const { dlopen, ptr, read } = await import('bun:ffi');
-    for (const name of C_LIBRARIES) {
-      try {
-        const { symbols } = dlopen(name, {
-          // The number and six arguments, however many the call takes.
-          syscall: { args: ['i64', 'i64', 'i64', 'i64', 'i64', 'i64', 'i64'], returns: 'i64' },
-          __errno_location: { args: [], returns: 'ptr' },
-        });
-        const address = (bytes: Uint8Array) => BigInt(ptr(bytes));
-        const call: System['call'] = (number, ...args) => {
-          const word = (index: number) => {
-            const arg = args[index] ?? 0;
-            return typeof arg === 'object' ? address(arg) : BigInt(arg);
-          };
-          const result = symbols.syscall(
-            BigInt(number),
-            word(0),
-            word(1),
-            word(2),
-            word(3),
-            word(4),
-            word(5),
-          );
-          if (result !== -1n) return Number(result);
-          const errno = symbols.__errno_location();
-          return errno === null ? -1 : -read.i32(errno, 0);
-        };
-        return { arch: process.arch, call, address };
-      } catch {
-        // Another C library: try the next name.
-      }
-    }
-    return null;
+    return systemOf(process.arch, (name) => {
+      const { symbols } = dlopen(name, {
+        syscall: { args: Array<'i64'>(7).fill('i64'), returns: 'i64' },
+        __errno_location: { args: [], returns: 'ptr' },
+      });
+      return {
+        syscall: symbols.syscall as (...words: bigint[]) => bigint,
+        errno: () => read.i32(symbols.__errno_location() as Pointer, 0),
+        address: (bytes) => BigInt(ptr(bytes)),
+      };
+    });
   },
 
   selfCommand() {

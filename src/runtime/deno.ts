@@ -1,15 +1,16 @@
 import { open } from 'node:fs/promises';
+import process from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import type { System } from '../lib/linux/system.ts';
-import { C_LIBRARIES, type Runtime } from './runtime.ts';
+import { type Runtime, systemOf } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
 /** The part of Deno's global that is used here. Its own types conflict with Bun's. */
 declare const Deno: {
   version: { deno: string };
   execPath(): string;
-  build: { os: string; arch: string };
+  build: { os: string; arch: string; env?: string };
   permissions: { querySync(one: { name: string; command?: string; path?: string }): { state: string } };
   dlopen(
     path: string,
@@ -35,8 +36,14 @@ const CHILD_PERMISSIONS = [
   '--allow-write',
   '--allow-env',
   '--allow-ffi',
-  '--allow-sys=setPriority,uid',
+  '--allow-sys=uid',
 ];
+
+// sharp looks here for the C library of a process whose files it cannot read. Deno's own report needs a socket.
+process.report.getReport = () => ({
+  header: { ...(Deno.build.env === 'gnu' && { glibcVersionRuntime: 'gnu' }) },
+  sharedObjects: [`/lib/ld-${Deno.build.env}-${Deno.build.arch}.so.1`],
+});
 
 export const denoRuntime: Runtime = {
   name: 'deno',
@@ -100,28 +107,17 @@ export const denoRuntime: Runtime = {
     const arch = { x86_64: 'x64', aarch64: 'arm64' }[Deno.build.arch] as System['arch'] | undefined;
     const mayCall = Deno.permissions.querySync({ name: 'ffi' }).state === 'granted';
     if (Deno.build.os !== 'linux' || arch === undefined || !mayCall) return null;
-    for (const name of C_LIBRARIES) {
-      try {
-        const { symbols } = Deno.dlopen(name, {
-          // The number and six arguments, however many the call takes.
-          syscall: { parameters: Array(7).fill('i64'), result: 'i64' },
-          __errno_location: { parameters: [], result: 'pointer' },
-        });
-        const address = (bytes: Uint8Array) => BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes)));
-        const call: System['call'] = (number, ...args) => {
-          const words = Array.from({ length: 6 }, (_, index) => {
-            const arg = args[index] ?? 0;
-            return typeof arg === 'object' ? address(arg) : BigInt(arg);
-          });
-          const result = Number(symbols.syscall(BigInt(number), ...words));
-          return result === -1 ? -new Deno.UnsafePointerView(symbols.__errno_location()).getInt32(0) : result;
-        };
-        return { arch, call, address };
-      } catch {
-        // Another C library: try the next name.
-      }
-    }
-    return null;
+    return systemOf(arch, (name) => {
+      const { symbols } = Deno.dlopen(name, {
+        syscall: { parameters: Array(7).fill('i64'), result: 'i64' },
+        __errno_location: { parameters: [], result: 'pointer' },
+      });
+      return {
+        syscall: symbols.syscall,
+        errno: () => new Deno.UnsafePointerView(symbols.__errno_location()).getInt32(0),
+        address: (bytes) => BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes))),
+      };
+    });
   },
 
   selfCommand() {

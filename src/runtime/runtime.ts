@@ -32,8 +32,37 @@ export interface Runtime {
   tcp(): Promise<Tcp>;
 }
 
+/** What a runtime opens of a C library. */
+interface Library {
+  /** Calls it with a number and six arguments, however many the call takes. */
+  syscall(...words: bigint[]): bigint;
+  errno(): number;
+  address: System['address'];
+}
+
 /** Names of the C library: glibc, musl. */
-export const C_LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1'];
+const C_LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1'];
+
+/** Returns the system calls of the first C library that opens. */
+export function systemOf(arch: System['arch'], open: (name: string) => Library): System | null {
+  for (const name of C_LIBRARIES) {
+    try {
+      const { syscall, errno, address } = open(name);
+      const call: System['call'] = (number, ...args) => {
+        const words = Array.from({ length: 6 }, (_, index) => {
+          const arg = args[index] ?? 0;
+          return typeof arg === 'object' ? address(arg) : BigInt(arg);
+        });
+        const result = Number(syscall(BigInt(number), ...words));
+        return result === -1 ? -errno() : result;
+      };
+      return { arch, call, address };
+    } catch {
+      // Another C library: try the next name.
+    }
+  }
+  return null;
+}
 
 /**
  * Answers one request. `peerOf` returns the address of this request's socket, as the runtime spells it. It is called

@@ -9,10 +9,7 @@ import { AppError, inEnglish } from '../errors.ts';
 import { observeCodec } from '../image/metrics.ts';
 import type { Parts } from './feature.ts';
 
-/**
- * Opens the codec of the configuration, with metrics. Rejects with `unavailable` if conversions must be sandboxed and
- * cannot be.
- */
+/** Opens the codec of the configuration, with metrics. Starts no process. */
 export async function openCodec({ runtime, config, env, stores, log, operations }: Parts): Promise<Codec> {
   const { metrics, now } = operations;
   const workFolder = join(resolve(config.DATA_DIR), 'work');
@@ -34,15 +31,18 @@ export async function openCodec({ runtime, config, env, stores, log, operations 
     log,
     now,
   });
-  if (config.IMAGE_SANDBOX === 'require') await plainCodec.ready().catch(refuse);
   return observeCodec(plainCodec, metrics, now);
 }
 
-/** The log already says why. */
-function refuse(cause: unknown): never {
-  const message =
-    'IMAGE_SANDBOX=require, but no conversion process starts with the whole sandbox. The log says why; picpool doctor says what is needed.';
-  throw new AppError('unavailable', inEnglish(message), { cause });
+/** Rejects with `unavailable` if conversions must be sandboxed and cannot be. The log already says why. */
+export async function requireSandbox(config: Config, codec: Codec): Promise<void> {
+  if (config.IMAGE_SANDBOX !== 'require') return;
+  await codec.ready().catch(async (cause) => {
+    await codec.close();
+    const message =
+      'IMAGE_SANDBOX=require, but no conversion process starts with the whole sandbox. The log says why; picpool doctor says what is needed.';
+    throw new AppError('unavailable', inEnglish(message), { cause });
+  });
 }
 
 /** Returns what the start message says, once a worker has shown what it gets. Never rejects. */

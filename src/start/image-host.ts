@@ -20,7 +20,7 @@ import { systemClock } from '../lib/clock.ts';
 import { openHashBlocks } from '../moderation/hash-list.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { tellOnce } from '../webhooks/watch.ts';
-import { describeConversions, openCodec } from './codec.ts';
+import { describeConversions, openCodec, requireSandbox } from './codec.ts';
 import { localFolders, temporaryFolder } from './data-folder.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
@@ -60,9 +60,7 @@ export async function openImageHost(parts: Parts, basePath: string) {
     log,
   };
   const paired = await pairStores(pair);
-  const { BLOCK_HASHES: hashes } = config;
-  const blocked =
-    hashes === undefined ? null : await openHashBlocks(hashes, log).catch(unreadable('BLOCK_HASHES', hashes));
+  const blocked = await openBlocked(config, log);
   const holdBack = openScanning(parts, { codec, reviews, folder });
   const service = await createImageService({
     ...stores,
@@ -82,6 +80,9 @@ export async function openImageHost(parts: Parts, basePath: string) {
     limits,
     audit,
     log,
+  }).catch(async (error) => {
+    await blocked?.stop();
+    throw error;
   });
   const albums = createAlbums({
     albums: stores.albums,
@@ -96,6 +97,8 @@ export async function openImageHost(parts: Parts, basePath: string) {
     log,
   });
   describeImages(metrics, stores.images, { freeBytes: quota.freeBytes, doubts: service.doubts });
+  // Last, because this starts a process, which a retry for stores that do not answer would start again.
+  await requireSandbox(config, codec);
 
   return {
     service,
@@ -116,6 +119,10 @@ export async function openImageHost(parts: Parts, basePath: string) {
       await codec.close();
     },
   };
+}
+
+async function openBlocked({ BLOCK_HASHES: path }: Config, log: Parts['log']) {
+  return path === undefined ? null : openHashBlocks(path, log).catch(unreadable('BLOCK_HASHES', path));
 }
 
 /** Returns the images for albums: a picture in review is in its album once it is allowed. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PNG, withServer } from '../support/servers/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
@@ -18,16 +18,20 @@ test('a file whose SHA-256 or MD5 is in BLOCK_HASHES is refused', () =>
     }
   }));
 
-test('without its list of hashes, or its rules, the server does not start, and names the setting', async () => {
-  for (const name of ['BLOCK_HASHES', 'TERMS']) {
-    const started = withServer(
-      { [name]: '/nowhere/file.txt', ABUSE_CONTACT: 'abuse@example.org', SERVICES: 'image' },
-      async () => {},
-    );
-    const fault = { variable: name, message: 'names a file that cannot be read: /nowhere/file.txt' };
-    expect(await started.catch((thrown: Error) => thrown)).toMatchObject({ faults: [fault] });
-  }
-});
+test.each(['BLOCK_HASHES', 'TERMS'])(
+  'without %s the server does not start, leaves no process, and says why',
+  (name) =>
+    withFolder(async (folder) => {
+      const missing = { [name]: '/nowhere/file.txt', ABUSE_CONTACT: 'abuse@example.org' };
+      const started = withServer(
+        { ...missing, SERVICES: 'image', IMAGE_SANDBOX: 'require', DATA_DIR: folder },
+        async () => {},
+      );
+      const fault = { variable: name, message: 'names a file that cannot be read: /nowhere/file.txt' };
+      expect(await started.catch((thrown: Error) => thrown)).toMatchObject({ faults: [fault] });
+      expect(await readdir(join(folder, 'work'))).toEqual([]);
+    }),
+);
 
 test('the contact leads to a page with the rules of the operator, which are only text', () =>
   withFolder(async (folder) => {

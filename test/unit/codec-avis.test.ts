@@ -69,9 +69,12 @@ test('an animated AVIF with a frame that stays longer than WebP can say stays as
   expect((await sharp(made.bytes).metadata()).delay).toEqual([65_535, 200, 300]);
 });
 
-test('a still picture that is not the first frame is not shown in its place', async () => {
+test('a still picture that is not the first frame is not shown in its place, but its metadata are told', async () => {
   const moving = await avifSequence({ frames: COLOURS, cover: COLOURS[1] });
-  expectNear(await middles((await bench.convert(moving, { format: 'jpeg' })).bytes), [COLOURS[0]]);
+  const { bytes, removed } = await bench.convert(moving, { format: 'jpeg' });
+  expectNear(await middles(bytes), [COLOURS[0]]);
+  const { warnings } = await bench.convert(moving, { stripExif: false });
+  expect([removed, warnings.map(({ code }) => code)]).toEqual([['metadata'], ['metadata_dropped']]);
 });
 
 test('the profile of an animated AVIF takes precedence over codes, as in a still one', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
+import { brotliCompressSync } from 'node:zlib';
 import sharp from 'sharp';
 import { startCodec } from '../support/codec/codec.ts';
 import { privatePhoto } from '../support/images/images.ts';
@@ -13,19 +14,36 @@ const heic = await readFile('test/fixtures/display-p3.heic');
 const bench = shared(() => startCodec({ sandbox: 'require', workers: 1 }));
 const small = shared(() => startCodec({ maxFrames: 2, maxPixels: 3000 }));
 
+const fileWith = (...metadata: Buffer[]) =>
+  Buffer.concat([
+    box('JXL ', Buffer.from([0x0d, 0x0a, 0x87, 0x0a])),
+    box('ftyp', Buffer.from('jxl \0\0\0\0jxl ', 'latin1')),
+    ...metadata,
+    box('jxlc', still),
+  ]);
+
 describe('a JPEG XL picture', () => {
-  test('keeps its EXIF on request', async () => {
-    const { exif = Buffer.alloc(0) } = await sharp(await privatePhoto('png')).metadata();
-    const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
-    const file = Buffer.concat([
-      box('JXL ', Buffer.from([0x0d, 0x0a, 0x87, 0x0a])),
-      box('ftyp', Buffer.from('jxl \0\0\0\0jxl ', 'latin1')),
-      box('Exif', Buffer.concat([Buffer.alloc(4), tiff])),
-      box('jxlc', still),
-    ]);
+  test.each(['unpacked', 'packed by Brotli'])('keeps EXIF and XMP that are %s on request', async (how) => {
+    const packed: typeof box = (type, body) =>
+      box('brob', Buffer.concat([Buffer.from(type), brotliCompressSync(body)]));
+    const written = how === 'unpacked' ? box : packed;
+    const { exif = Buffer.alloc(0), xmp = exif } = await sharp(await privatePhoto('jpeg')).metadata();
+    const told = written('Exif', Buffer.concat([Buffer.alloc(4), exif.subarray(6)]));
+    const file = fileWith(told, written('xml ', xmp));
     const { bytes } = await bench.convert(file, { format: 'jpeg', stripExif: false });
-    expect((await sharp(bytes).metadata()).exif?.includes('Secret-Harbour')).toBe(true);
-    expect((await sharp((await bench.convert(file)).bytes).metadata()).exif).toBeUndefined();
+    const kept = await sharp(bytes).metadata();
+    expect([kept.exif?.includes('Secret-Harbour'), kept.xmp]).toEqual([true, xmp]);
+    const stripped = await bench.convert(file);
+    expect(stripped.removed).toEqual(['location', 'metadata']);
+    expect((await sharp(stripped.bytes).metadata()).exif).toBeUndefined();
+  });
+
+  test('keeps XMP beside broken EXIF, but none of more bytes than pictures have', async () => {
+    const xmp = Buffer.from('<x:xmpmeta/>');
+    const file = fileWith(box('Exif', Buffer.alloc(0)), box('xml ', xmp));
+    const { bytes } = await bench.convert(file, { stripExif: false });
+    expect((await sharp(bytes).metadata()).xmp).toEqual(xmp);
+    expect((await bench.convert(fileWith(box('xml ', Buffer.alloc(5e6, 32))))).removed).toEqual([]);
   });
 
   test('can be decoded by a worker that has decoded HEIC, within the memory limit', async () => {

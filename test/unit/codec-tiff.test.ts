@@ -114,19 +114,17 @@ test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within
   expect(hasAlpha).toBe(false);
 });
 
+test('the preview of a raw photo is not taken for the picture, but a picture that was made smaller is', () => {
+  const tags = { 254: [1], 256: [1], 257: [1], 258: [8, 8, 8], 259: [1], 262: [2], 277: [3], 278: [1] };
+  const decode = (all: typeof tags) => decodeTiff(tiffFile(all, [Buffer.alloc(3)], 273), LIMITS);
+  expect(decode(tags)).toBeNull();
+  expect(() => decode({ ...tags, ...{ 330: [8] } })).toThrow('is a preview');
+});
+
 test('a tile far larger than its picture is refused before memory is allocated', async () => {
-  const tags = {
-    256: [9],
-    257: [9],
-    258: [8, 8, 8],
-    259: [5],
-    262: [2],
-    277: [3],
-    284: [2],
-    322: [60_000],
-    323: [16_000],
-  };
-  const file = tiffFile(tags, [Buffer.alloc(9), Buffer.alloc(9), Buffer.alloc(9)], 324);
+  const tags = { 256: [9], 257: [9], 258: [8, 8, 8], 259: [5], 262: [2], 277: [3], 284: [2] };
+  const tiles = { 322: [60_000], 323: [16_000] };
+  const file = tiffFile({ ...tags, ...tiles }, Array(3).fill(Buffer.alloc(9)), 324);
   expect(() => decodeTiff(file, { ...LIMITS, maxPixels: 1e9 })).toThrow('damaged or truncated');
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -41,13 +41,9 @@ async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown>
 describe('refused by the header', () => {
   const cases: [string, () => Buffer, string, RegExp][] = [
     ['an SVG', () => SVG_BOMB, 'not_an_image', /is an SVG drawing; JPEG, .* BMP and ICO are accepted/],
+    ['a raw photo of Fujifilm', () => Buffer.from('FUJIFILMCCD-RAW'), 'not_an_image', /is a raw photo/],
     ['a video', () => Buffer.from('\0\0\0\x20ftypisom'), 'not_an_image', /is a video/],
-    [
-      'a JPEG 2000 picture',
-      () => Buffer.from([0xff, 0x4f, 0xff, 0x51]),
-      'not_an_image',
-      /is a JPEG 2000 picture/,
-    ],
+    ['a JPEG 2000 picture', () => Buffer.from('ff4fff51', 'hex'), 'not_an_image', /is a JPEG 2000 picture/],
     ['a text', () => Buffer.from('hello'), 'not_an_image', /not in a known picture format; JPEG/],
     ['an empty file', () => Buffer.alloc(0), 'not_an_image', /JPEG/],
     ['a PNG of 17,000 x 17,000', () => pngBomb(17_000, 17_000, 1), 'image_limit', /17000 x 17000.*100000000/],
@@ -115,16 +111,17 @@ describe('a worker', () => {
   });
 
   test('that passes the time limit is replaced', async () => {
-    const { codec, convert, files } = await start({ workers: 1, timeoutMs: 5000 });
-    const { long } = await beginLong();
+    const { codec, convert, files } = await start({ workers: 1, timeoutMs: 500 });
+    await codec.ready();
+    const [stopped = 0] = codec.stats().pids;
     // A process that stands still is late on any machine.
-    process.kill(codec.stats().pids[0] ?? 0, 'SIGSTOP');
-    await expect(long).rejects.toMatchObject({
+    process.kill(stopped, 'SIGSTOP');
+    await expect(convert(small)).rejects.toMatchObject({
       code: 'conversion_timeout',
-      message: expect.stringContaining('5 s'),
+      message: expect.stringContaining('0.5 s'),
     });
-    expect((await convert(small)).format).toBe('webp');
     expect(codec.stats()).toMatchObject({ timeouts: 1, started: 3 });
+    expect(codec.stats().pids).not.toContain(stopped);
     expect(await files()).toEqual([]);
   });
 
@@ -139,6 +136,12 @@ describe('a worker', () => {
     const child = startChild(['/bin/sh', '-c', `echo '{"memory":5000000}'`], {}, () => {});
     await child.ended;
     expect(child.memory()).toBe(5_000_000);
+  });
+
+  test('that is killed because it is late tells the log why', async () => {
+    const child = startChild(['/bin/sh', '-c', 'exec sleep 60'], {}, () => {});
+    child.kill('It was not ready.');
+    expect(await child.ended).toMatchObject({ signal: 'SIGKILL', stderr: 'It was not ready.' });
   });
 
   test('sees nothing of the environment but what it needs', async () => {
@@ -178,12 +181,29 @@ describe('a worker', () => {
   test('whose folder cannot be created makes the service unavailable, until it can', async () => {
     const place = join(await mkdtemp(join(tmpdir(), 'picpool-place-')), 'work');
     await writeFile(place, 'not a folder');
-    const { convert, codec } = await start({ workers: 1, folder: place });
+    // At once, because the pool waits twice as long after each failure.
+    const log = () => rmSync(place, { recursive: true });
+    const { convert, codec } = await start({ workers: 1, folder: place, log });
     await expect(convert(small)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(codec.stats()).toMatchObject({ queued: 0, pids: [] });
-    await rm(place);
     await until(() => codec.stats().pids.length > 0);
     expect((await convert(small)).format).toBe('webp');
+    // Those that wait for work are replaced.
+    for (const part of ['', 'given']) {
+      for (const name of readdirSync(place)) rmSync(join(place, name, part), { recursive: true });
+      expect((await convert(small)).format).toBe('webp');
+    }
+    await rm(dirname(place), { recursive: true });
+  });
+
+  test('of one client does not keep others waiting while no other starts', async () => {
+    const place = join(await mkdtemp(join(tmpdir(), 'picpool-place-')), 'work');
+    const { convert, codec } = await start({ workers: 1, folder: place, sandbox: 'require' });
+    await convert(small);
+    await until(() => codec.stats().pids.length === 3);
+    await rm(place, { recursive: true });
+    await writeFile(place, 'not a folder');
+    const late = convert(small, {}, { client: 'another' });
+    await expect(late).rejects.toMatchObject({ code: 'unavailable' });
     await rm(dirname(place), { recursive: true });
   });
 

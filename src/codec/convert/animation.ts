@@ -14,6 +14,8 @@ export interface Animation {
 export interface Decoded {
   /** Its first frame, as a PNG or AVIF. */
   still: Buffer;
+  /** Metadata of the file, which `still` may lack. */
+  told?: Pick<Metadata, 'exif' | 'xmp'>;
   frames: number;
   animation: Animation | null;
 }

@@ -12,6 +12,7 @@ import { MOVING } from '../formats.ts';
 import type { Converted, ConvertJob, InputLimits, Original } from '../workers/protocol.ts';
 import { type Strip, stripOf } from './animation.ts';
 import { keptFile } from './kept.ts';
+import { MAX_SIDE } from './limits.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
 import { ENCODERS, isLossy, lowered, qualityFor, triesFor } from './quality.ts';
@@ -133,10 +134,8 @@ function planFor(source: Source, job: ConvertJob): Plan {
   const { upright, moves, frames } = source;
   const format = job.format === 'auto' ? keptFormat(source) : job.format;
   const animated = moves && frames > 1 && MOVING.includes(format);
-  const box = {
-    width: Math.min(job.maxWidth, MAX_OUTPUT_SIDE[format]),
-    height: Math.min(job.maxHeight ?? Number.POSITIVE_INFINITY, MAX_OUTPUT_SIDE[format]),
-  };
+  const most = MAX_OUTPUT_SIDE[format] ?? MAX_SIDE;
+  const box = { width: Math.min(job.maxWidth, most), height: Math.min(job.maxHeight ?? most, most) };
   return {
     format,
     animated,
@@ -328,17 +327,8 @@ interface Encoding {
   motion?: { delay: number[]; loop: number };
 }
 
-/**
- * Maximum side that the encoder can write: libwebp 16,383; libheif and libaom refuse or crawl above 16,384; the
- * others store 16 bits.
- */
-const MAX_OUTPUT_SIDE: Record<Format, number> = {
-  webp: 16_383,
-  avif: 16_384,
-  jpeg: 65_535,
-  png: 65_535,
-  gif: 65_535,
-};
+/** Maximum side that the encoder can write, if that is less than any input has; libheif and libaom refuse or crawl above theirs. */
+const MAX_OUTPUT_SIDE: Partial<Record<Format, number>> = { webp: 16_383, avif: 16_384 };
 
 /** Larger drawings, in pixels, would take more than three seconds as AVIF. */
 const MOST_DRAWN = 2.5e6;

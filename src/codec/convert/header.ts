@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { largestIn } from '../decoders/bmp.ts';
 import { readHead } from '../decoders/bytes.ts';
+import { type Segment, segments } from '../decoders/jpeg-parts.ts';
 
 /** What the first bytes say. This is no proof: the decoder checks again. */
 export interface Header {
@@ -72,14 +73,9 @@ function sizeAt(head: Buffer, widthAt: number, heightAt: number, reader: Reader)
 
 /** Walks the segments to the frame header (ITU-T T.81, B.2.2). */
 function jpegSize(head: Buffer): Header['size'] {
-  let at = 2;
-  while (at + 4 <= head.length && head[at] === 0xff) {
-    const marker = head[at + 1] ?? 0;
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame) return sizeAt(head, at + 7, at + 5, 'readUInt16BE');
-    at += marker === 0xff ? 1 : 2 + head.readUInt16BE(at + 2);
-  }
-  return null;
+  const isFrame = ({ marker }: Segment) => (marker & 0xf0) === 0xc0 && ![0xc4, 0xc8, 0xcc].includes(marker);
+  const frame = segments(head).find(isFrame);
+  return frame ? sizeAt(head, frame.at + 3, frame.at + 1, 'readUInt16BE') : null;
 }
 
 /** Reads the canvas of the extended format, or the only frame of the lossless or the lossy one (RFC 9649). */

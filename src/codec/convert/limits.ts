@@ -2,7 +2,7 @@ import { AppError, message } from '../../errors.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 
 /** Maximum side that any decoder is asked for. Phone panoramas end near 20,000. */
-const MAX_SIDE = 30_000;
+export const MAX_SIDE = 30_000;
 /** Pixels of an animated AVIF that are decoded for all frames, those before them included: up to fifteen seconds of a core. */
 export const MOST_DECODED = 6e8;
 

@@ -60,7 +60,7 @@ function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
   return { code: 'gain_map_dropped', message };
 }
 
-function metadataLost({ told, header, format, parts }: Passage): Warning | null {
+function metadataLost({ told, header, parts }: Passage): Warning | null {
   if (!told) return null;
   const lost = [
     ...(header.exif && !told.exif ? ['EXIF'] : []),
@@ -70,8 +70,7 @@ function metadataLost({ told, header, format, parts }: Passage): Warning | null 
     ...(header.comments?.length ? ['texts'] : []),
   ];
   if (lost.length === 0) return null;
-  const message = `${inWords(lost)} of the file cannot be kept in ${ACCEPTED[format]}.`;
-  return { code: 'metadata_dropped', message };
+  return { code: 'metadata_dropped', message: `The stored picture lacks the file's ${inWords(lost)}.` };
 }
 
 function provenanceDropped({ provenanceLost }: Passage): Warning | null {

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { AppError, type Message, message } from '../../errors.ts';
+import { AppError, message } from '../../errors.ts';
 import { parseApng } from '../decoders/apng.ts';
 import { animationOf } from '../decoders/apng-frames.ts';
 import { decodeAvis } from '../decoders/avis.ts';
@@ -12,7 +12,7 @@ import { writePng } from '../decoders/png.ts';
 import { readPngCicp } from '../decoders/png-chunks.ts';
 import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
-import { kindName } from '../formats.ts';
+import { ACCEPTED } from '../formats.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import type { Animation, Decoded } from './animation.ts';
 import { countFrames } from './frames.ts';
@@ -111,18 +111,19 @@ export async function openSource(
     : await decoding(kind, () =>
         recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
       );
+  const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header,
+    header: { ...header, ...decoded?.told, ...(jpeg?.comments && { comments: jpeg.comments }) },
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header),
     animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
-    ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
+    ...(jpeg && { parts: jpeg }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
   };
 }
@@ -155,12 +156,8 @@ export async function decoding<T>(kind: Header['kind'], work: () => Promise<T>):
     return await work();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw new AppError('undecodable_image', damaged(kindName(kind)), { cause });
+    const template = 'The {kind} file is damaged, truncated or of a kind that this server cannot read.';
+    const name = kind === 'heif' ? 'AVIF or HEIF' : ACCEPTED[kind];
+    throw new AppError('undecodable_image', message(template, { kind: name }), { cause });
   }
-}
-
-/** Says that a file cannot be decoded. `kind`: the name of its format. */
-function damaged(kind: string): Message {
-  const template = 'The {kind} file is damaged, truncated or of a kind that this server cannot read.';
-  return message(template, { kind });
 }

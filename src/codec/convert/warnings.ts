@@ -1,6 +1,7 @@
-import { open } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import { oneOf } from '../../lib/schema.ts';
+import { readHead } from '../decoders/bytes.ts';
 import { hasCoordinates } from '../decoders/exif.ts';
 import type { Metadata } from './sharp.ts';
 
@@ -55,18 +56,9 @@ const CREDENTIALS = Buffer.from('6332706100110010800000aa00389b71', 'hex');
 const CREDENTIALS_BYTES = 262_144;
 
 /** Reports whether the file has Content Credentials that its conversion to `made` does not have. */
-export async function losesCredentials(path: string, made: Uint8Array): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const ends = Buffer.alloc(2 * CREDENTIALS_BYTES);
-    await file.read(ends, 0, CREDENTIALS_BYTES, 0);
-    await file.read(ends, CREDENTIALS_BYTES, CREDENTIALS_BYTES, Math.max(0, size - CREDENTIALS_BYTES));
-    return (
-      ends.includes(CREDENTIALS) &&
-      !Buffer.from(made.buffer, made.byteOffset, made.length).includes(CREDENTIALS)
-    );
-  } finally {
-    await file.close();
-  }
+export async function losesCredentials(path: string, made: Buffer): Promise<boolean> {
+  const { size } = await stat(path);
+  const places = [0, Math.max(0, size - CREDENTIALS_BYTES)];
+  const ends = await Promise.all(places.map((at) => readHead(path, CREDENTIALS_BYTES, at)));
+  return ends.some((end) => end.includes(CREDENTIALS)) && !made.includes(CREDENTIALS);
 }

@@ -95,12 +95,7 @@ export function frameAsPng({ header, settings }: Apng, { width, height, data }: 
 
 /** Returns `null` if the frame is not within the picture. */
 function readControl(data: Buffer, canvas: { width: number; height: number }): ApngFrame | null {
-  const [width, height, x, y] = [4, 8, 12, 16].map((at) => data.readUInt32BE(at)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [width = 0, height = 0, x = 0, y = 0] = [4, 8, 12, 16].map((at) => data.readUInt32BE(at));
   const dispose = DISPOSALS[data[24] ?? 0];
   const fits = width > 0 && height > 0 && x + width <= canvas.width && y + height <= canvas.height;
   if (!fits || dispose === undefined) return null;

@@ -78,23 +78,29 @@ export async function decodeAvis(
     }
   }
   return {
-    still: (await coverOf(file, main, still, sharp)) ?? still,
+    ...(await coverOf(file, main, still, sharp)),
     frames: count,
     animation: count > 1 ? { width, height, count, loop, frames: seen } : null,
   };
 }
 
-/** Returns the file as the still picture beside its frames, with its metadata; `null` if there is none, or it is not the first frame. */
-async function coverOf(file: Buffer, { width, height }: Track, first: Buffer, sharp: SharpConstructor) {
+/** Returns the file as the still picture beside its frames if that is the first of them, and the metadata of that picture. */
+async function coverOf(
+  file: Buffer,
+  { width, height }: Track,
+  first: Buffer,
+  sharp: SharpConstructor,
+): Promise<Pick<Decoded, 'still' | 'told'>> {
   const renamed = Buffer.concat([file.subarray(0, 8), Buffer.from('avif'), file.subarray(12)]);
   const small = { width: 64, height: 64, fit: 'fill' } as const;
   const look = (input: Buffer) => sharp(input, INPUT).resize(small).ensureAlpha().raw().toBuffer();
   try {
-    const header = await sharp(renamed, INPUT).metadata();
-    if (header.width !== width || header.height !== height) return null;
-    return (await look(renamed)).equals(await look(first)) ? renamed : null;
+    const { exif, xmp, ...sides } = await sharp(renamed, INPUT).metadata();
+    const fits = sides.width === width && sides.height === height;
+    const isFirst = fits && (await look(renamed)).equals(await look(first));
+    return { still: isFirst ? renamed : first, told: { ...(exif && { exif }), ...(xmp && { xmp }) } };
   } catch {
-    return null;
+    return { still: first };
   }
 }
 

@@ -47,11 +47,7 @@ export function decodeBmp(file: Buffer, limits: InputLimits): Pixels {
   return decodeBitmap(dib, limits, { pixelsAt: file.readUInt32LE(10) - FILE_HEADER_BYTES });
 }
 
-/** Decodes a bitmap of an icon. Its header gives twice the height, and its mask shows where it is transparent. */
-function decodeIconBitmap(dib: Buffer, limits: InputLimits): Pixels {
-  return decodeBitmap(dib, limits, { isIcon: true });
-}
-
+/** `isIcon`: its header gives twice the height, and its mask shows where it is transparent. */
 function decodeBitmap(
   dib: Buffer,
   limits: InputLimits,
@@ -305,7 +301,7 @@ export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
   if (at === undefined) throw damaged();
   const data = file.subarray(at);
   if (data.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return data;
-  return writePng({ ...decodeIconBitmap(data, limits), level: 1 });
+  return writePng({ ...decodeBitmap(data, limits, { isIcon: true }), level: 1 });
 }
 
 /**

@@ -8,8 +8,9 @@ type Vector = readonly [number, number, number];
 type Matrix = readonly [Vector, Vector, Vector];
 
 /** Red, green and blue as x and y, for white D65 (H.273, table 2). */
+const SRGB_PRIMARIES = [0.64, 0.33, 0.3, 0.6, 0.15, 0.06] as const;
 const PRIMARIES = new Map<number, readonly [number, number, number, number, number, number]>([
-  [1, [0.64, 0.33, 0.3, 0.6, 0.15, 0.06]],
+  [1, SRGB_PRIMARIES],
   [5, [0.64, 0.33, 0.29, 0.6, 0.15, 0.06]],
   [6, [0.63, 0.34, 0.31, 0.595, 0.155, 0.07]],
   [7, [0.63, 0.34, 0.31, 0.595, 0.155, 0.07]],
@@ -45,10 +46,7 @@ export function toSrgb(
 ): Uint8ClampedArray<ArrayBuffer> {
   const isDeep = pixels instanceof Uint16Array;
   const light = lightOf(transfer, isDeep ? 65_536 : 256);
-  const [red, green, blue] = multiply(
-    invert(matrixOf(SRGB)),
-    matrixOf(PRIMARIES.has(primaries) ? primaries : SRGB),
-  );
+  const [red, green, blue] = multiply(invert(matrixOf(SRGB)), matrixOf(primaries));
   const encoded = encodeTable();
   const made = new Uint8ClampedArray(pixels.length);
   const isBright = transfer === PQ || transfer === HLG;
@@ -124,7 +122,7 @@ function displayOf(luminance: number): number {
 
 /** From RGB to XYZ. */
 function matrixOf(code: number): Matrix {
-  const [xr, yr, xg, yg, xb, yb] = PRIMARIES.get(code) ?? [0.64, 0.33, 0.3, 0.6, 0.15, 0.06];
+  const [xr, yr, xg, yg, xb, yb] = PRIMARIES.get(code) ?? SRGB_PRIMARIES;
   const columns: Matrix = [
     [xr / yr, xg / yg, xb / yb],
     [1, 1, 1],

@@ -1,5 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { integersOf } from './bytes.ts';
+import { integersOf, readHead } from './bytes.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {
@@ -9,6 +8,8 @@ export interface Parts {
   pictures: number;
   /** Whether it is a motion photo. */
   video: boolean;
+  /** Comments of a JPEG file, which sharp does not read. */
+  comments?: { keyword: string; text: string }[];
 }
 
 /** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
@@ -37,31 +38,28 @@ function announcesGainMap({ marker, data }: Segment): boolean {
 
 /** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
-  const file = await open(path, 'r');
-  try {
-    const head = await readAt(file, 0, HEAD_BYTES);
-    const parts: Parts = { gainMap: false, pictures: 1, video: false };
-    for (const segment of segments(head)) {
-      const { marker, at, data } = segment;
-      const text = data.toString('latin1');
-      parts.gainMap ||= announcesGainMap(segment);
-      if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
-      else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(file, at + 4, data, parts);
-    }
-    return parts;
-  } finally {
-    await file.close();
+  const comments: Parts['comments'] = [];
+  const parts: Parts = { gainMap: false, pictures: 1, video: false, comments };
+  for (const segment of segments(await readHead(path, HEAD_BYTES))) {
+    const { marker, at, data } = segment;
+    const text = data.toString('latin1');
+    parts.gainMap ||= announcesGainMap(segment);
+    if (marker === 0xfe) comments.push({ keyword: '', text });
+    else if (marker === 0xe1 && text.startsWith(XMP)) parts.video ||= MOTION.test(text);
+    else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(path, at + 4, data, parts);
   }
+  return parts;
 }
 
-interface Segment {
+export interface Segment {
   marker: number;
+  /** Where its data begin. */
   at: number;
   data: Buffer;
 }
 
 /** Yields the segments with a length, up to the picture (ITU-T T.81, B.1.1.4). */
-function* segments(head: Buffer): Generator<Segment> {
+export function* segments(head: Buffer): Generator<Segment> {
   for (let at = 2; at + 4 <= head.length && head[at] === 0xff; ) {
     const marker = head[at + 1] ?? 0;
     if (marker === 0xff) {
@@ -80,7 +78,7 @@ const MOST_OTHERS = 32;
 const MP_ENTRY = 0xb002;
 
 /** Reads the index of the pictures in the file (CIPA DC-007, section 5.2.3), whose offsets are relative to `base`. */
-async function countOthers(file: FileHandle, base: number, data: Buffer, parts: Parts): Promise<void> {
+async function countOthers(path: string, base: number, data: Buffer, parts: Parts): Promise<void> {
   const index = data.subarray(4);
   const integers = integersOf(index);
   const short = (at: number) => (at + 2 > index.length ? 0 : integers.short(index, at));
@@ -95,14 +93,9 @@ async function countOthers(file: FileHandle, base: number, data: Buffer, parts: 
       const isThumbnail = ((long(record) >>> 16) & 0xff) === 0x01;
       const offset = long(record + 8);
       if (isThumbnail || offset === 0) continue;
-      const other = await readAt(file, base + offset, OTHER_BYTES);
+      const other = await readHead(path, OTHER_BYTES, base + offset);
       if (GAIN_MAP.test(other.toString('latin1'))) parts.gainMap = true;
       else parts.pictures++;
     }
   }
-}
-
-async function readAt(file: FileHandle, at: number, bytes: number): Promise<Buffer> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, at);
-  return buffer.subarray(0, bytesRead);
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { brotliDecompressSync } from 'node:zlib';
 import { initSync, JxlImage } from 'jxl-oxide-wasm';
 import { assetPath } from '../../assets.ts';
 import { once } from '../../lib/once.ts';
@@ -7,13 +8,16 @@ import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
 import { damaged } from './bytes.ts';
-import { withExif } from './png.ts';
+import { type Box, boxesIn } from './heif-boxes.ts';
+import { withMetadata } from './png.ts';
 
 /** Enough to identify the picture. */
 const HEAD_BYTES = 4096;
+/** More metadata than pictures have. */
+const MOST_UNPACKED = 2 ** 22;
 
 /**
- * Decodes a JPEG XL file, because sharp's build has no decoder for it, in sRGB, upright, with its EXIF. Takes 0.6 to 0.9 s of a core for each
+ * Decodes a JPEG XL file, because sharp's build has no decoder for it, in sRGB, upright, with EXIF and XMP. Takes 0.6 to 0.9 s of a core for each
  * megapixel.
  * @throws {AppError} `image_limit`; anything else if it is damaged or truncated.
  */
@@ -47,9 +51,8 @@ export async function decodeJxl(
     }
   }
   const { png } = draw(image, 0);
-  const exif = exifOf(file);
   return {
-    still: exif ? withExif(png, exif) : png,
+    still: withMetadata(png, metadataIn(file)),
     frames,
     animation: frames > 1 ? { width, height, count: frames, loop, frames: seen } : null,
   };
@@ -67,18 +70,24 @@ function draw(image: JxlImage, frame: number): { png: Buffer; duration: number }
   return { png: Buffer.from(result.encodeToPng()), duration };
 }
 
-/**
- * Returns the box of that name, whose first four bytes are the offset of the TIFF header in it (ISO/IEC 18181-2,
- * section 9.4).
- */
-function exifOf(file: Buffer): Buffer | null {
-  for (let at = 0; at + 12 <= file.length; ) {
-    const size = file.readUInt32BE(at);
-    if (file.toString('latin1', at + 4, at + 8) === 'Exif') {
-      return file.subarray(at + 12 + file.readUInt32BE(at + 8), size === 0 ? undefined : at + size);
-    }
-    if (size < 8) return null;
-    at += size;
+/** Returns EXIF, which begins behind its offset, and XMP (ISO/IEC 18181-2, section 9). Broken ones count as missing. */
+function metadataIn(file: Buffer): { exif?: Buffer | undefined; xmp?: Buffer | undefined } {
+  const exif = boxNamed(file, 'Exif');
+  return {
+    exif: exif && exif.length > 4 ? exif.subarray(4 + exif.readUInt32BE(0)) : undefined,
+    xmp: boxNamed(file, 'xml '),
+  };
+}
+
+/** Returns the box of that name, which encoders usually pack by Brotli. One that is too large counts as missing. */
+function boxNamed(file: Buffer, name: string): Buffer | undefined {
+  const isNamed = ({ type, body }: Box) =>
+    type === name || (type === 'brob' && body.toString('latin1', 0, 4) === name);
+  const { type, body } = boxesIn(file).find(isNamed) ?? {};
+  if (type !== 'brob' || !body) return body && body.length <= MOST_UNPACKED ? body : undefined;
+  try {
+    return brotliDecompressSync(body.subarray(4), { maxOutputLength: MOST_UNPACKED });
+  } catch {
+    return undefined;
   }
-  return null;
 }

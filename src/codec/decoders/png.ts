@@ -42,10 +42,18 @@ export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0
   ]);
 }
 
-/** Adds EXIF to a PNG file, after its header, with an upright orientation. */
-export function withExif(png: Buffer, exif: Buffer): Buffer {
+/** Adds EXIF, with an upright orientation, and XMP to a PNG file, after its header. */
+export function withMetadata(
+  png: Buffer,
+  { exif, xmp }: { exif?: Buffer | undefined; xmp?: Buffer | undefined },
+): Buffer {
   const end = PNG_SIGNATURE.length + 25;
-  return Buffer.concat([png.subarray(0, end), ...writeChunk('eXIf', upright(exif)), png.subarray(end)]);
+  return Buffer.concat([
+    png.subarray(0, end),
+    ...(exif ? writeChunk('eXIf', upright(exif)) : []),
+    ...(xmp ? writeChunk('iTXt', Buffer.concat([Buffer.from('XML:com.adobe.xmp\0\0\0\0\0'), xmp])) : []),
+    png.subarray(end),
+  ]);
 }
 
 /** Returns a copy with an upright orientation. */

@@ -7,6 +7,7 @@ import type { Pixels } from './png.ts';
 
 /** Tags of TIFF 6.0. */
 const TAG = {
+  subfile: 254,
   width: 256,
   height: 257,
   depth: 258,
@@ -23,6 +24,7 @@ const TAG = {
   tileRows: 323,
   tileAt: 324,
   tileBytes: 325,
+  others: 330,
   extra: 338,
   sampleFormat: 339,
   icc: 34675,
@@ -30,8 +32,8 @@ const TAG = {
 const TAGS = new Set<number>(Object.values(TAG));
 /** Colours, alpha and one more. Pictures have no others. */
 const MOST_SAMPLES = 5;
-/** Bytes of a value by type: unsigned integers, and bytes that TIFF leaves undefined. */
-const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
+/** Bytes of a value by type: unsigned integers, bytes that TIFF leaves undefined, and places of directories. */
+const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
 const MOST_ENTRIES = 1000;
 /** Maximum size of the values of a tag: a profile, or the offsets of some hundred thousand blocks. */
 const MOST_VALUE_BYTES = 4 * 2 ** 20;
@@ -44,6 +46,10 @@ const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
 const UNREAD = [6, 34925];
 const COMPRESSED =
   'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.';
+/** A bit of `subfile`. Raw photos (DNG, NEF, ARW) begin with such a picture and have the whole one in `others`. */
+const REDUCED = 1;
+const PREVIEW =
+  'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.';
 const [PREMULTIPLIED, SEPARATE] = [1, 2];
 
 /** The first picture of a file. */
@@ -108,25 +114,20 @@ function readLayout(file: Buffer): Layout | null {
   const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
   const isTiled = values.has(TAG.tileWidth);
   const [width, height] = [one(TAG.width, 0), one(TAG.height, 0)];
-  const tile = isTiled
-    ? {
-        width: one(TAG.tileWidth, 0),
-        height: one(TAG.tileRows, 0),
-        at: values.get(TAG.tileAt) ?? [],
-        bytes: values.get(TAG.tileBytes) ?? [],
-      }
-    : {
-        width,
-        height: Math.min(one(TAG.stripRows, height), height),
-        at: values.get(TAG.stripAt) ?? [],
-        bytes: values.get(TAG.stripBytes) ?? [],
-      };
+  const tile = {
+    width: one(TAG.tileWidth, width),
+    height: isTiled ? one(TAG.tileRows, 0) : Math.min(one(TAG.stripRows, height), height),
+    at: values.get(isTiled ? TAG.tileAt : TAG.stripAt) ?? [],
+    bytes: values.get(isTiled ? TAG.tileBytes : TAG.stripBytes) ?? [],
+  };
   const samples = one(TAG.samples, 1);
   const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
   const isPlanar = one(TAG.planes, 1) === 2;
   const isOurs =
     (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
+  if (one(TAG.subfile, 0) & REDUCED && values.has(TAG.others))
+    throw new AppError('undecodable_image', PREVIEW);
   const compression = one(TAG.compression, RAW);
   if (UNREAD.includes(compression)) throw new AppError('undecodable_image', COMPRESSED);
   const isReadable =

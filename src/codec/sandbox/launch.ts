@@ -12,7 +12,7 @@ import type { Environment } from '../workers/protocol.ts';
 import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } from './policy.ts';
 import { createParts } from './report.ts';
 
-interface LaunchOptions {
+export interface LaunchOptions {
   system: System;
   /** Absolute path and arguments that start this program again. */
   command: readonly string[];

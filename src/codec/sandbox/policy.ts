@@ -73,8 +73,6 @@ const SYSTEM: readonly Allowance[] = [
   ...['/etc/ld.so.cache', '/etc/ld-musl-x86_64.path', '/etc/ld-musl-aarch64.path', '/etc/localtime'].map(
     read,
   ),
-  // A script by which sharp recognises the C library on Deno, where `/proc/self/exe` is not readable.
-  read('/usr/bin/ldd'),
   ...['/dev/urandom', '/dev/random', '/dev/zero', '/sys/fs/cgroup', '/sys/devices/system/cpu'].map(read),
   ...['/proc/meminfo', '/proc/cpuinfo', '/proc/stat', '/proc/sys/vm', '/proc/self'].map(read),
   { path: '/dev/null', access: 'write' },

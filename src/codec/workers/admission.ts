@@ -13,15 +13,21 @@ export interface Waiting extends Queued {
   reject(error: Error): void;
 }
 
-interface AdmissionOptions {
-  /** Maximum number of jobs that run at once. */
+export interface AdmissionOptions {
+  /**
+   * Concurrent conversions, each in its own process; the number of cores works best. One more process is kept for
+   * cheap jobs.
+   */
   workers: number;
-  /** Maximum number of waiting jobs. */
-  maxQueue: number;
-  /** Maximum number of waiting jobs of one client. */
-  maxClientQueue: number;
-  /** Maximum expected wait of an accepted job. */
-  maxWaitMs: number;
+  /** Maximum number of waiting jobs. Default: 64 a worker. */
+  maxQueue?: number;
+  /** Maximum number of waiting jobs of one client. Default: a quarter of all. */
+  maxClientQueue?: number;
+  /**
+   * Maximum expected wait of an accepted job. Default: 30 s, so that even behind the longest conversion the answer
+   * comes within the minute that reverse proxies commonly wait.
+   */
+  maxWaitMs?: number;
   /** Milliseconds; only differences count. */
   now: () => number;
 }
@@ -52,7 +58,8 @@ const STRETCH_JOBS = 16;
 const MOST_STRETCH = 10;
 
 export function createAdmission<T extends Waiting>(options: AdmissionOptions): Admission<T> {
-  const { workers, maxQueue, maxClientQueue, maxWaitMs, now } = options;
+  const { workers, maxQueue = 64 * workers, maxWaitMs = 30_000, now } = options;
+  const { maxClientQueue = Math.ceil(maxQueue / 4) } = options;
   const queue = createFairQueue<T>();
   const running = new Map<T, number>();
   /** Jobs that must run alone. They go before all others, which would otherwise always run beside them. */

@@ -13,8 +13,8 @@ import {
   type WorkerRequest,
 } from './protocol.ts';
 
-/** A third of the server's share of a contended core. */
-const NICENESS = 5;
+/** A ninth of the server's share of a contended core. */
+const NICENESS = 10;
 
 /** How a child process ended. */
 export interface Ending {
@@ -30,8 +30,8 @@ export interface Ending {
 export interface Child {
   readonly pid: number | undefined;
   send(request: WorkerRequest): void;
-  /** Sends SIGKILL, the only deadline that a decoder cannot ignore. */
-  kill(): void;
+  /** Sends SIGKILL, the only deadline that a decoder cannot ignore. `why` is added to its standard error. */
+  kill(why?: string): void;
   /**
    * Resident memory in bytes, according to the system, or else to the last message of the worker, which reports it
    * while it converts.
@@ -109,13 +109,14 @@ export function startChild(
   stepBack(child.pid);
   goFirstOutOfMemory(child.pid);
   let killed = false;
-  const kill = () => {
+  let stderr = '';
+  const kill = (why = '') => {
+    stderr += why;
     killed = true;
     child.kill('SIGKILL');
     // A sandboxed worker leads a process group that contains nothing else.
     if (sandbox) killGroup(child.pid);
   };
-  let stderr = '';
   let reported = 0;
   const ended = new Promise<Ending>((resolve) => {
     child.once('error', (error) =>
@@ -137,8 +138,7 @@ export function startChild(
     try {
       read(text);
     } catch (error) {
-      stderr += String(error);
-      kill();
+      kill(String(error));
     }
   });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

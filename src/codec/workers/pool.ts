@@ -8,14 +8,14 @@ import { type JobLimits, PooledWorker, type Run, type Task } from './pooled-work
 import type { Environment } from './protocol.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
-interface PoolOptions<T extends Task> {
-  /** Absolute path and arguments that start the server again; `convert-worker` is appended. */
+export interface PoolOptions<T extends Task> {
+  /** Absolute path and arguments that start this program; `convert-worker` is appended. */
   command: readonly string[];
-  /** The server's environment; workers get what they need of it. */
+  /** The server's environment. Only PATH, HOME and similar variables are passed on to the workers. */
   env: Environment;
   /** Number of processes; `next` decides what they run. */
   processes: number;
-  /** Parent of the workers' folders. */
+  /** Parent of the workers' folders, ideally on the file system of inputs and outputs. Created if it is missing. */
   folder: string;
   /** `null`: workers run without a sandbox, and serve everyone. */
   sandbox: { must: boolean } | null;
@@ -26,7 +26,7 @@ interface PoolOptions<T extends Task> {
   putBack(task: T): void;
   /** Called when a worker can take work. */
   onReady(): void;
-  /** Called if no worker runs and none could be started, so waiting jobs fail. */
+  /** Called if no worker could be started and none works or is free for everyone, so waiting jobs fail. */
   onUnable(retryAfterMs: number): void;
   log: Log;
 }
@@ -45,16 +45,9 @@ export interface PoolCounts {
   missing: readonly string[] | null | undefined;
 }
 
-const MAX_MISSES = 2;
 const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 30_000;
 const OUT_OF_MEMORY_RETRY_MS = 30_000;
-
-/** The picture is not to blame: another time, or on a larger machine, it converts. */
-function outOfMemory(): AppError {
-  const message = 'The server ran out of memory while it converted the image. Try again later.';
-  return new AppError('unavailable', message, { retryAfterMs: OUT_OF_MEMORY_RETRY_MS });
-}
 
 /** Keeps conversion processes warm, with one job at a time each, and replaces those that end for any reason. */
 export class ProcessPool<T extends Task> {
@@ -206,14 +199,14 @@ export class ProcessPool<T extends Task> {
 
   /** Fails the task of a worker that has died, or puts it back if it had not begun. */
   #settle({ task, began, verdict }: Run<T>, cost: number, ending: Ending): void {
-    const { putBack, log } = this.#options;
+    const { processes, putBack, log } = this.#options;
     const wasKilled = !verdict && !this.#closed && ending.killedByOthers;
     if (wasKilled) {
       this.#totals.outOfMemory++;
       log('warn', 'a conversion was killed, probably because memory ran out', { alone: task.alone });
     }
     const firstTime = wasKilled && !task.alone;
-    if (firstTime || (!verdict && !this.#closed && !began && task.misses++ < MAX_MISSES)) {
+    if (firstTime || (!verdict && !this.#closed && !began && task.misses++ < processes)) {
       task.alone ||= firstTime;
       putBack(task);
       return;
@@ -223,8 +216,11 @@ export class ProcessPool<T extends Task> {
     if (verdict?.code === 'image_limit') this.#totals.outOfMemory++;
     if (verdict) task.reject(verdict);
     else if (this.#closed) task.reject(new AppError('unavailable', 'The server is stopping.'));
-    else if (wasKilled) task.reject(outOfMemory());
-    else {
+    else if (wasKilled) {
+      // The picture is not to blame: another time, or on a larger machine, it converts.
+      const message = 'The server ran out of memory while it converted the image. Try again later.';
+      task.reject(new AppError('unavailable', message, { retryAfterMs: OUT_OF_MEMORY_RETRY_MS }));
+    } else {
       this.#totals.crashes++;
       log('warn', 'conversion worker died', { ...ending });
       const message = 'The image cannot be converted: the decoder crashes on it.';
@@ -242,6 +238,6 @@ export class ProcessPool<T extends Task> {
       this.#fill();
     }, retryMs);
     this.#backOff = { until: performance.now() + retryMs, timer };
-    if (this.#workers.size === 0) onUnable(retryMs);
+    if (![...this.#workers].some(({ run, client }) => run || client === null)) onUnable(retryMs);
   }
 }

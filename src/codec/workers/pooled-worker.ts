@@ -89,7 +89,8 @@ export class PooledWorker<T extends Task> {
     this.#limits = limits;
     this.#events = events;
     this.#child = start((reply) => this.#onReply(reply));
-    this.#startLimit = setTimeout(this.#child.kill, START_LIMIT_MS);
+    const late = `It was not ready within ${START_LIMIT_MS / 1000} s.`;
+    this.#startLimit = setTimeout(() => this.#child.kill(late), START_LIMIT_MS);
     void this.#child.ended.then((ending) => this.#onEnded(ending));
   }
 
@@ -123,10 +124,13 @@ export class PooledWorker<T extends Task> {
       (error: Error) => {
         // If the process has died, so has its folder, and the pool has settled the task.
         if (run.answered) return;
-        answer(run);
-        task.spent(0, false);
-        task.reject(error);
-        this.run = null;
+        // Otherwise somebody has removed a folder, and another worker can do the job.
+        if (this.#workspace.isWhole()) {
+          answer(run);
+          task.spent(0, false);
+          task.reject(error);
+          this.run = null;
+        }
         this.retire();
       },
     );

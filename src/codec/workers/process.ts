@@ -1,14 +1,10 @@
 import process from 'node:process';
 import type { System } from '../../lib/linux/system.ts';
-import { LAUNCHER, launch } from '../sandbox/launch.ts';
-import type { Environment } from './protocol.ts';
+import { LAUNCHER, type LaunchOptions, launch } from '../sandbox/launch.ts';
 
-interface Surroundings {
+interface Surroundings extends Pick<LaunchOptions, 'command' | 'env'> {
   /** `null` if the system or the runtime has no such calls. */
   system: System | null;
-  /** Absolute path and arguments that start this program again. */
-  command: readonly string[];
-  env: Environment;
 }
 
 /** Runs a process that the pool has started: a worker, or the launcher, which drops rights and becomes a worker. */

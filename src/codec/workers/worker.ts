@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
 import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { System } from '../../lib/linux/system.ts';
@@ -29,7 +28,6 @@ export interface Sandbox {
  * ends when its input does, so that it never outlives the server. `convert-worker` runs this.
  */
 export async function runConvertWorker(sandbox: Sandbox | null = null): Promise<void> {
-  letTheServerGoFirst();
   // libheif reports damaged pictures on standard output, which is for replies only.
   console.log = console.error;
   await loadSharp();
@@ -79,13 +77,4 @@ function describe(error: unknown): Failure {
 
 function reply(message: WorkerReply): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
-}
-
-/** Lowers the priority, because conversions may take a little longer, but answers of the server may not. */
-function letTheServerGoFirst(): void {
-  try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  } catch {
-    // Not permitted here: both run at the same priority.
-  }
 }

@@ -1,5 +1,5 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFile, link, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { storageFull } from '../../lib/storage-full.ts';
@@ -21,6 +21,8 @@ export interface Workspace {
   unload(job: ConvertJob, converted: Converted): Promise<void>;
   /** Removes the files of the last job. */
   empty(): Promise<void>;
+  /** Reports whether nobody has removed its folders. */
+  isWhole(): boolean;
   /** Removes the folder, or leaves it to `removeOldWorkspaces`. Never throws. */
   remove(): void;
 }
@@ -37,7 +39,7 @@ export function createWorkspace(folder: string): Workspace {
     async load(job) {
       // The file is on another file system, or one without links: copy it.
       await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
-      await storing(createEmpty(output));
+      await storing(writeFile(output, '', { flag: 'wx', mode: 0o600 }));
       return { ...job, input, output };
     },
 
@@ -56,6 +58,8 @@ export function createWorkspace(folder: string): Workspace {
         for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
       }
     },
+
+    isWhole: () => [given, made].every((path) => existsSync(path)),
 
     remove() {
       try {
@@ -84,10 +88,6 @@ function isRunning(pid: number): boolean {
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-async function createEmpty(path: string): Promise<void> {
-  await (await open(path, 'wx', 0o600)).close();
 }
 
 async function storing(work: Promise<void>): Promise<void> {

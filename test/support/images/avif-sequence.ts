@@ -19,7 +19,7 @@ interface Sequence {
   keys?: readonly number[];
   /** The same for the masks. */
   maskKeys?: readonly number[];
-  /** A still picture beside the frames. */
+  /** A still picture beside the frames, with EXIF. */
   cover?: Colour;
   /** Bodies of its boxes `colr`. */
   colours?: readonly Buffer[];
@@ -55,7 +55,14 @@ export async function avifSequence(sequence: Sequence): Promise<Buffer> {
       ...(masks[0] ? [trak(2, masks[0], second, after, sequence)] : []),
     );
   };
-  const type = cover ? await stillOf(cover, size) : box('ftyp', Buffer.from('avis\0\0\0\0avisavifmsf1'));
+  const withExif = async (still: Buffer) =>
+    sharp(still)
+      .withExif({ IFD0: { Make: 'Secret' } })
+      .avif()
+      .toBuffer();
+  const type = cover
+    ? await withExif(await stillOf(cover, size))
+    : box('ftyp', Buffer.from('avis\0\0\0\0avisavifmsf1'));
   type.write('avis', 8);
   const start = type.length + movieAt(0).length + 8;
   return Buffer.concat([type, movieAt(start), box('mdat', ...samples.flat())]);

@@ -45,6 +45,7 @@ const codec = createCodec({
   memoryLimitBytes: 768 * 2 ** 20,
   maxPixels: 1e12,
   maxFrames: 10,
+  heic: true,
   log: () => {},
   now: () => performance.now(),
 });

@@ -10,7 +10,7 @@ export const pictures = {
     frames_dropped: 'Only the first picture was kept. WebP keeps animations.',
     gain_map_dropped: 'The extra brightness for HDR screens was not kept.',
     truncated: 'The file was incomplete. Everything readable was kept.',
-    metadata_dropped: 'Some metadata was not kept: this format cannot hold it.',
+    metadata_dropped: 'Some of the metadata was not kept.',
     provenance_dropped: 'The Content Credentials (C2PA) were not kept.',
     resized: 'The picture was scaled down to the size limit.',
     larger: 'The picture takes more bytes in this format than your file did.',

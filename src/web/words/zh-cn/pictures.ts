@@ -8,7 +8,7 @@ export const pictures: Words['pictures'] = {
     frames_dropped: '仅保留了第一张图片。WebP 可保留动画。',
     gain_map_dropped: '未保留用于 HDR 屏幕的增亮信息。',
     truncated: '文件不完整，已保留能读取的部分。',
-    metadata_dropped: '部分元数据未保留：该格式无法存储。',
+    metadata_dropped: '部分元数据未保留。',
     provenance_dropped: '未保留内容凭证（C2PA）。',
     resized: '图片已缩小到尺寸上限。',
     larger: '图片在此格式下比您的文件占用更多字节。',
