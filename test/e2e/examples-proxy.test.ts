@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
@@ -11,25 +10,22 @@ import { noise, photo } from '../support/images/images.ts';
 import { readExample, startNginx } from '../support/servers/balancer.ts';
 import { EXAMPLES } from '../support/servers/examples.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 const MIB = 2 ** 20;
 /** What the examples say the server must be told. */
 const SETTINGS = { TRUSTED_PROXIES: '127.0.0.1', PROXY_JUDGES: 'http://127.0.0.1:9/' };
 
-let folder: string;
 let server: ServerProcess;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-proxied-'));
   await writeFile(join(folder, 'photo.jpg'), await photo(300, 200));
   await writeFile(join(folder, 'noise.png'), await noise(1850, 1850));
   await writeFile(join(folder, 'large.jpg'), new Uint8Array(32.5 * MIB));
   await writeFile(join(folder, 'huge.jpg'), new Uint8Array(34 * MIB));
   server = await startServer('bun', SETTINGS);
 }, 180_000);
-afterAll(async () => {
-  await server?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => server?.stop());
+const folder = await sharedFolder();
 
 /** A visitor with an address of its own, and what it is answered. */
 async function visit(from: string, ...args: string[]): Promise<{ status: number; text: string }> {

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
 import { S3_CREDENTIALS, sharedRedis, startS3, until } from '../support/stores/services.ts';
@@ -14,12 +14,8 @@ import { S3_CREDENTIALS, sharedRedis, startS3, until } from '../support/stores/s
 setDefaultTimeout(180_000);
 
 const MARK = 'picpool-files-id';
-let scratch: string;
 const ends: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'picpool-missing-'));
-  ends.push(() => rm(scratch, { recursive: true, force: true }));
-});
+const scratch = await sharedFolder();
 afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
