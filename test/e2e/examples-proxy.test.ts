@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { freePort } from '../support/free-port.ts';
 import { noise, photo } from '../support/images/images.ts';
+import { run } from '../support/run.ts';
 import { readExample, startNginx } from '../support/servers/balancer.ts';
 import { EXAMPLES } from '../support/servers/examples.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
@@ -29,8 +28,8 @@ const folder = await sharedFolder();
 
 /** A visitor with an address of its own, and what it is answered. */
 async function visit(from: string, ...args: string[]): Promise<{ status: number; text: string }> {
-  const all = ['-s', '--interface', from, '-w', '\n%{http_code}', ...args];
-  const { stdout } = await promisify(execFile)('curl', all, { cwd: folder });
+  const all = ['curl', '-s', '--interface', from, '-w', '\n%{http_code}', ...args];
+  const stdout = await run(all, { cwd: folder });
   const end = stdout.lastIndexOf('\n');
   return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
 }
@@ -59,9 +58,8 @@ test.skipIf(absent('nginx'))(
       expect([led.status, led.headers.get('location')]).toEqual([301, 'https://img.example.com/proxies?a=b']);
       for (const host of ['127.0.0.1', '[::1]']) {
         const trusted = ['--cacert', 'ca.pem', '--connect-to', `localhost::${host}:${port}`];
-        const { stdout } = await promisify(execFile)(
-          'curl',
-          ['-s', ...trusted, '-F', 'image=@photo.jpg', 'https://localhost/api/upload'],
+        const stdout = await run(
+          ['curl', '-s', ...trusted, '-F', 'image=@photo.jpg', 'https://localhost/api/upload'],
           { cwd: folder },
         );
         expect(JSON.parse(stdout).url).toStartWith('https://localhost/i/');

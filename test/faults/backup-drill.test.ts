@@ -16,14 +16,7 @@ import { type PostgresServer, startPostgres } from '../support/stores/postgres-s
 import { image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import {
-  command,
-  S3_CREDENTIALS,
-  type Service,
-  startRedis,
-  startS3,
-  until,
-} from '../support/stores/services.ts';
+import { command, S3_ACCESS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
 
 const ADMIN_TOKEN = 'administrator-of-a-drill';
 const PICTURES = 12;
@@ -69,8 +62,7 @@ async function shared(records: string, loseRecords: () => Promise<unknown>): Pro
       DATA_DIR: data,
       METADATA_URL: records,
       BLOBS_URL: files,
-      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ...S3_ACCESS,
     },
     target: withFolderOfItsOwn(s3.url),
     lose: {

@@ -9,7 +9,7 @@ import { type ServerProcess, startServer } from '../support/servers/server-proce
 import { sharedFolder } from '../support/shared.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import { S3_CREDENTIALS, sharedRedis, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, sharedRedis, startS3, until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
@@ -39,8 +39,7 @@ async function redisWithS3(): Promise<Installation> {
     DATA_DIR: join(scratch, 'temporary'),
     METADATA_URL: withPrefix(redis.url),
     BLOBS_URL: url,
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
   };
   return { env, files: join(s3.folder, new URL(url).pathname.slice(1)) };
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Operation } from '../../src/web/api-description.ts';
 import { curlFor } from '../../src/web/docs-operation.ts';
+import { run } from '../support/run.ts';
 import { sharedFolder } from '../support/shared.ts';
 
 const TOKEN = 'a-token-of-sixteen';
@@ -118,13 +119,8 @@ test.each<Case>([
   received.length = 0;
   const described = { operationId: 'x', summary: '', responses: answers('application/json'), ...operation };
   const line = curlFor({ method, path, operation: described }, { origin: server.url.origin, path: '' });
-  const child = Bun.spawn(['sh', '-c', line], {
-    cwd: folder,
-    stdout: 'pipe',
-    stderr: 'pipe',
-    env: { ...process.env, PICPOOL_TOKEN: TOKEN },
-  });
-  const shown = await child.stdout.text();
+  const env = { ...process.env, PICPOOL_TOKEN: TOKEN };
+  const shown = await run(['sh', '-c', line], { cwd: folder, env });
   expect(received).toEqual([expect.objectContaining(expected)]);
   expect(shown).toMatch(what === 'events' ? /data: 1\s+data: 2/ : /success/);
 });

@@ -3,7 +3,7 @@ import { type Relay, startRelay } from '../servers/relay.ts';
 import { runServer } from '../servers/running-server.ts';
 import { withPrefix } from '../stores/redis.ts';
 import { withFolderOfItsOwn } from '../stores/s3.ts';
-import { command, S3_CREDENTIALS, startRedisServer, startS3 } from '../stores/services.ts';
+import { command, S3_ACCESS, startRedisServer, startS3 } from '../stores/services.ts';
 import { storedFiles } from './files.ts';
 import { type Copies, startCopies } from './world.ts';
 
@@ -24,8 +24,7 @@ export async function startRedisWorld(): Promise<RedisWorld> {
   const env = {
     METADATA_URL: withPrefix(`redis://127.0.0.1:${link.port}`),
     BLOBS_URL: blobs,
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
     SERVICES: 'image',
     RATE_LIMITS: 'off',
     IMAGE_CLEANUP_INTERVAL: '1s',
