@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createCertificates } from '../test/support/certificates.ts';
 import { type ClientRequest, startClientFront } from '../test/support/clients/client-front.ts';
+import { run } from '../test/support/run.ts';
 import { PNG } from '../test/support/servers/running-server.ts';
 import { startServer } from '../test/support/servers/server-process.ts';
 
@@ -22,21 +23,9 @@ await Promise.all([writeFile(good, PNG), writeFile(broken, 'no picture'), writeF
 const recordings: (ClientRequest & { client: string })[] = [];
 
 /** Runs a program of a peer with Node; answers what it printed. */
-async function node(args: string[], fails = false): Promise<string> {
-  const child = Bun.spawn(['node', ...args], {
-    cwd: PEERS,
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    env: { PATH: process.env.PATH ?? '', HOME: folder, NODE_EXTRA_CA_CERTS: ca },
-  });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  assert.equal(code !== 0 && !fails, false, `${args.join(' ')} ended with ${code}\n${stdout}\n${stderr}`);
-  return stdout + stderr;
+function node(args: string[]): Promise<string> {
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, NODE_EXTRA_CA_CERTS: ca };
+  return run(['node', ...args], { cwd: PEERS, env });
 }
 
 /** A folder for PicGo, with its plugin, and with the settings that a user makes. */
@@ -60,9 +49,9 @@ async function picgoCommand(uploader: string, settings: object): Promise<void> {
   const command = ['node_modules/picgo/bin/picgo', '-c', config, 'upload'];
   const printed = await node([...command, good, good]);
   // Typora takes the last lines.
-  const links = printed.trim().split('\n').slice(-2);
+  const links = printed.split('\n').slice(-2);
   for (const link of links) assert.equal((await load(link)).status, 200, printed);
-  assert.match(await node([...command, broken], true), new RegExp(NO_PICTURE));
+  assert.match(await node([...command, broken]).catch(String), new RegExp(NO_PICTURE));
 }
 
 function load(link: string): Promise<Response> {
@@ -72,13 +61,13 @@ function load(link: string): Promise<Response> {
 /** The window of PicGo, which can also delete. */
 async function picgoWindow(uploader: string, settings: object): Promise<void> {
   const printed = await node([join(PEERS, 'picgo.mjs'), await picgoFolder(uploader, settings), good]);
-  const { found, left, said } = JSON.parse(printed.trim().split('\n').at(-1) ?? '');
+  const { found, left, said } = JSON.parse(printed.split('\n').at(-1) ?? '');
   assert.deepEqual([found, left], [[200], [404]], String(said));
 }
 
 async function imgur(host: string): Promise<void> {
   const printed = await node([join(PEERS, 'imgur.mjs'), host, good, broken]);
-  const { found, deleted, success, refusal } = JSON.parse(printed.trim().split('\n').at(-1) ?? '');
+  const { found, deleted, success, refusal } = JSON.parse(printed.split('\n').at(-1) ?? '');
   assert.deepEqual([found, deleted, success], [[200, 200], [true, true], false]);
   assert.match(refusal, new RegExp(NO_PICTURE));
 }

@@ -37,5 +37,5 @@ async function runAll<World extends Copies>(
 }
 
 await runAll('SQLite and a folder', LOCAL_DISASTERS, startLocalWorld);
-await runAll('Redis and S3', REDIS_DISASTERS, () => startRedisWorld(2));
+await runAll('Redis and S3', REDIS_DISASTERS, startRedisWorld);
 process.exit(failures > 0 ? 1 : 0);

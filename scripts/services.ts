@@ -3,7 +3,7 @@
  * servers, and ends with its exit code. Without arguments, prints the variables and waits for a signal.
  */
 import { startPostgres } from '../test/support/stores/postgres-server.ts';
-import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/stores/services.ts';
+import { S3_ACCESS, startRedis, startS3 } from '../test/support/stores/services.ts';
 
 const services = await Promise.all([startRedis(), startPostgres(), startS3()]);
 const [redis, postgres, s3] = services;
@@ -11,8 +11,7 @@ const variables = {
   TEST_REDIS_URL: redis.url,
   TEST_POSTGRES_URL: postgres.url,
   TEST_S3_URL: s3.url,
-  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+  ...S3_ACCESS,
 };
 const command = process.argv.slice(2);
 const child =

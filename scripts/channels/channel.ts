@@ -1,19 +1,22 @@
 import { strict as assert } from 'node:assert';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { smoke } from '../../test/support/servers/smoke.ts';
 
 /** The life of an installation, in order. */
 export const STEPS = ['install', 'start', 'main job', 'upgrade', 'remove'] as const;
-export type Step = (typeof STEPS)[number];
+type Step = (typeof STEPS)[number];
 
 /** A way of installing picpool, with its steps. */
 export interface Channel {
   name: string;
   /** Programs that it needs; without them it is skipped. */
   needs: readonly string[];
-  /** A step resolves with a short result. A missing step does not apply. */
-  steps: Partial<Record<Step, () => Promise<string>>>;
+  /** The server that was started, whose main job is the same in every way of installing it. */
+  url(): string;
+  /** The token of its administrator, if it has one. */
+  token?(): string;
+  /** A step resolves with a short result. A missing step does not apply. `kept`: the path of a picture from before. */
+  steps: Partial<Record<Exclude<Step, 'main job'>, (kept: string) => Promise<string>>>;
   /** Removes what the steps have left, even if one of them failed. */
   close(): Promise<void>;
 }
@@ -43,25 +46,6 @@ export const SETTINGS = {
 
 /** A picture of one pixel. */
 const PIXEL = Uint8Array.fromBase64('R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==');
-
-/** Runs a program to its end and returns its output. Rejects with its output if it fails. */
-export async function run(
-  command: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
-) {
-  const child = Bun.spawn([...command], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: options.env ?? process.env,
-    ...(options.cwd !== undefined && { cwd: options.cwd }),
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  assert.equal(
-    await child.exited,
-    0,
-    `${command.join(' ')} ended with ${child.exitCode}:\n${stdout}${stderr}`,
-  );
-  return stdout.trim();
-}
 
 export interface Server {
   url: string;
@@ -110,12 +94,6 @@ export async function exitCode(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
-/** Uses everything that a server offers, including pictures in every format. */
-export async function mainJob(url: string, token?: string): Promise<string> {
-  await smoke(url, token);
-  return 'every page, list and format';
-}
-
 /** Uploads a picture that must survive the upgrade, and returns the path of its file. */
 export async function keepPicture(url: string): Promise<string> {
   const answer = await fetch(`${url}/api/upload?format=gif`, { method: 'POST', body: PIXEL });
@@ -141,12 +119,4 @@ export async function ready(url: string, seconds = 60): Promise<void> {
     assert.ok(Date.now() < end, `${url} is not ready after ${seconds} s`);
     await Bun.sleep(100);
   }
-}
-
-/** Returns a port that nobody listens on at the moment. */
-export function freePort(): number {
-  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
-  const { port = 0 } = server;
-  server.stop(true);
-  return port;
 }

@@ -1,33 +1,26 @@
 import { strict as assert } from 'node:assert';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  assertKept,
-  type Channel,
-  freePort,
-  keepPicture,
-  mainJob,
-  ready,
-  run,
-  SETTINGS,
-  type World,
-} from './channel.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { run } from '../../test/support/run.ts';
+import { type Channel, ready, SETTINGS, type World } from './channel.ts';
 import { debianRoot } from './debian.ts';
 
 /** The Debian package, in a Debian of its own that systemd runs. */
-export function debChannel({ release, scratch, version, older }: World): Channel {
+export async function debChannel({ release, scratch, version, older }: World): Promise<Channel> {
   const name = `picpool-deb-${process.pid}`;
-  const port = freePort();
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const deb = join(release, `picpool_${version}_amd64.deb`);
   const inside = (...command: string[]) => run(['podman', 'exec', name, ...command]);
   const shell = (script: string) => inside('sh', '-c', script);
-  let kept: string;
   let token: string;
 
   return {
     name: 'Debian package',
     needs: ['podman', 'runc', 'debootstrap', 'dpkg-deb'],
+    url: () => url,
+    token: () => token,
     steps: {
       async install() {
         const limits = ['--ulimit=nofile=1024:2048', '--ulimit=nproc=1024:1024'];
@@ -77,21 +70,16 @@ export function debChannel({ release, scratch, version, older }: World): Channel
         await ready(url);
         assert.equal(await inside('systemctl', 'is-active', 'picpool'), 'active');
         assert.match(await inside('journalctl', '-u', 'picpool'), /sandbox +full/);
-        return 'by systemd, conversions in the full sandbox';
-      },
-      'main job': async () => {
         // The administrator has a token here, so that a stranger may not refresh.
         const headers = { authorization: `Bearer ${token}` };
         assert.equal((await fetch(`${url}/api/refresh`, { method: 'POST' })).status, 401);
         assert.equal((await fetch(`${url}/api/refresh`, { method: 'POST', headers })).status, 202);
-        kept = await keepPicture(url);
-        return mainJob(url, token);
+        return 'by systemd, conversions in the full sandbox';
       },
       async upgrade() {
         await shell('echo "# a line of the administrator" >>/etc/picpool/env');
         await inside('dpkg', '-i', '/root/picpool.deb');
         await ready(url);
-        await assertKept(url, kept);
         assert.match(await inside('cat', '/etc/picpool/env'), /a line of the administrator/);
         assert.equal(await inside('cat', '/etc/picpool/admin-token'), token);
         assert.match(

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run } from './channel.ts';
+import { run } from '../../test/support/run.ts';
 
 /** A small Debian with systemd, made once and kept below `.tools`; it is only ever used under an overlay. */
 export async function debianRoot(): Promise<string> {

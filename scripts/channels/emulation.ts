@@ -1,4 +1,5 @@
-import { CannotRun, run } from './channel.ts';
+import { run } from '../../test/support/run.ts';
+import { CannotRun } from './channel.ts';
 
 /** A processor by the name that archives have, and by that of Debian and of containers. */
 export const PROCESSORS = {

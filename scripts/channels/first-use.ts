@@ -2,7 +2,9 @@ import { strict as assert } from 'node:assert';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startTinyproxy } from '../../test/support/farm/real-proxies.ts';
-import { freePort, keepPicture, run, SETTINGS, serve, type World } from './channel.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { run } from '../../test/support/run.ts';
+import { keepPicture, SETTINGS, serve, type World } from './channel.ts';
 import { type SignedRelease, serveSigned } from './install-script.ts';
 
 export interface FirstUse {
@@ -39,11 +41,11 @@ async function proxiedRequest(binary: string, scratch: string): Promise<void> {
     port: 0,
     fetch: ({ headers }) => new Response(headers.get('via') ?? 'no proxy'),
   });
-  const proxy = await startTinyproxy('127.0.0.1', freePort());
+  const proxy = await startTinyproxy('127.0.0.1', await freePort());
   // Of the others nobody answers.
   const list = join(scratch, 'list.txt');
   await writeFile(list, `127.0.0.1:9\n127.0.0.1:${proxy.port}\n127.0.0.1:10\n`);
-  const port = freePort();
+  const port = await freePort();
   const options = ['--list', list, '--port', String(port), '--ports', 'any', '--allow-private'];
   const gateway = Bun.spawn([binary, 'gateway', ...options], {
     env: SETTINGS,

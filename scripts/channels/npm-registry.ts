@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run } from './channel.ts';
+import { run } from '../../test/support/run.ts';
 
 interface Manifest {
   name: string;

@@ -7,7 +7,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { VERSION } from '../../src/version.ts';
-import { CannotRun, type Channel, STEPS, type World } from './channel.ts';
+import { smoke } from '../../test/support/servers/smoke.ts';
+import { assertKept, CannotRun, type Channel, keepPicture, STEPS, type World } from './channel.ts';
 import { composeChannel } from './compose.ts';
 import { containerChannel } from './container.ts';
 import { debChannel } from './deb.ts';
@@ -29,12 +30,12 @@ const chosen = (name: string) => words.length === 0 || words.some((word) => name
 const makers: [names: string[], make: () => Promise<Channel[]>][] = [
   [['npm install picpool', 'npx picpool', 'bunx picpool'], () => npmChannels(world)],
   [['install.sh'], async () => [await installScriptChannel(world)]],
-  [['Debian package'], async () => [debChannel(world)]],
-  [['container, amd64'], async () => [containerChannel(world, 'x64')]],
-  [['container, arm64'], async () => [containerChannel(world, 'arm64')]],
+  [['Debian package'], async () => [await debChannel(world)]],
+  [['container, amd64'], async () => [await containerChannel(world, 'x64')]],
+  [['container, arm64'], async () => [await containerChannel(world, 'arm64')]],
   [['compose.simple.yaml'], async () => [await composeChannel(world)]],
-  [['archive, musl, x64'], async () => [muslChannel(world, 'x64')]],
-  [['archive, musl, arm64'], async () => [muslChannel(world, 'arm64')]],
+  [['archive, musl, x64'], async () => [await muslChannel(world, 'x64')]],
+  [['archive, musl, arm64'], async () => [await muslChannel(world, 'arm64')]],
 ];
 
 let failed = 0;
@@ -59,27 +60,36 @@ for (const { what, seconds, allowed } of uses) {
 process.exit(failed > 0 ? 1 : 0);
 
 /** Takes the steps one after the other up to the first that fails; answers the row of the table. */
-async function take({ name, needs, steps }: Channel): Promise<string> {
+async function take({ name, needs, url, token, steps }: Channel): Promise<string> {
+  let kept = '';
+  const mainJob = async () => {
+    kept = await keepPicture(url());
+    await smoke(url(), token?.());
+    return 'every page, list and format';
+  };
   const missing = needs.filter((program) => Bun.which(program) === null);
   const cells: string[] = [];
   let broken = false;
   for (const step of STEPS) {
-    const work = steps[step];
+    const work = step === 'main job' ? mainJob : steps[step];
     if (missing.length > 0) cells.push(`not run: ${missing.join(', ')} is missing`);
     else if (!work) cells.push('');
     else if (broken) cells.push('not run');
     else {
       const startedAt = performance.now();
-      const cell = await work().then(
-        (seen) => `${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${seen}`,
-        (error: unknown) => {
-          broken = true;
-          if (error instanceof CannotRun) return `not run: ${error.message}`;
+      let cell = 'FAILED';
+      try {
+        const seen = await work(kept);
+        if (step === 'upgrade') await assertKept(url(), kept);
+        cell = `${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${seen}`;
+      } catch (error) {
+        broken = true;
+        if (error instanceof CannotRun) cell = `not run: ${error.message}`;
+        else {
           failed++;
           console.error(`${name}, ${step}:`, error);
-          return 'FAILED';
-        },
-      );
+        }
+      }
       console.log(`${name}, ${step}: ${cell}`);
       cells.push(cell);
     }

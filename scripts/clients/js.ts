@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startBrowser } from '../../test/support/browser/browser.ts';
+import { run } from '../../test/support/run.ts';
 import { buildJsClient } from '../build/js-client.ts';
-import { output as outputOf, type Row } from './row.ts';
+import type { Row } from './row.ts';
 
 /** The versions of Node that it is tried on; that of this machine is not fetched again. */
 const NODES = ['20', '22', '24'];
@@ -18,7 +19,7 @@ export async function jsRows(
   const imports = `import * as client from './client/index.js';\nimport { scenario } from './scenario.js';\n`;
   await writeFile(join(pages.folder, 'main.mjs'), `${imports}console.log(JSON.stringify(await ${call}));\n`);
   const main = join(pages.folder, 'main.mjs');
-  const own = Bun.which('node') === null ? '' : /\d+/.exec(await outputOf(['node', '--version']))?.[0];
+  const own = Bun.which('node') === null ? '' : /\d+/.exec(await run(['node', '--version']))?.[0];
   return [
     { name: `Bun ${Bun.version}`, run: () => output(['bun', main]) },
     { name: 'Deno', needs: 'deno', run: () => output(['deno', 'run', '--allow-net=127.0.0.1', main]) },
@@ -41,7 +42,7 @@ export async function jsRows(
 }
 
 async function output(command: string[]): Promise<string[]> {
-  return JSON.parse(await outputOf(command));
+  return JSON.parse(await run(command));
 }
 
 async function inChromium(page: string, call: string): Promise<string[]> {

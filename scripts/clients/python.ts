@@ -5,8 +5,9 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { run } from '../../test/support/run.ts';
 import { draft } from '../../test/support/stores/records.ts';
-import { output, type Row } from './row.ts';
+import type { Row } from './row.ts';
 
 /** What the helpers for other libraries are tried with, once: they are large. */
 const LIBRARIES = ['requests', 'scrapy', 'playwright'];
@@ -43,12 +44,12 @@ export function pythonRows(server: { url: string; token: string }, page: string,
     name: `Python ${/(\d+\.\d+\.\d+)/.exec(python)?.[1] ?? python}${libraries.length > 1 ? ` with ${libraries.join(', ')}` : ''}`,
     async run() {
       const folder = join(scratch, `venv-${crypto.randomUUID()}`);
-      await output([python, '-m', 'venv', folder]);
+      await run([python, '-m', 'venv', folder]);
       const pip = [join(folder, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check'];
-      await output([...pip, ...PACKAGES, ...libraries.filter((name) => name !== 'requests')]);
+      await run([...pip, ...PACKAGES, ...libraries.filter((name) => name !== 'requests')]);
       const scenario = ['clients/python/tests/scenario.py', server.url, server.token, page, ...libraries];
-      const said = await output([join(folder, 'bin/python'), ...scenario], {
-        PYTHONPATH: 'clients/python/src',
+      const said = await run([join(folder, 'bin/python'), ...scenario], {
+        env: { ...process.env, PYTHONPATH: 'clients/python/src' },
       });
       return JSON.parse(said);
     },

@@ -3,11 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTinyproxy } from '../../test/support/farm/real-proxies.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { seedPool } from '../../test/support/pool/seeded.ts';
 import { startServer } from '../../test/support/servers/server-process.ts';
-import { freePort } from '../channels/channel.ts';
 import { jsRows } from './js.ts';
 import { pythonRows, seedHelpers } from './python.ts';
+import { runRows } from './row.ts';
 
 const TOKEN = 'the-administrator-of-this-test';
 const NOWHERE = 'http://127.0.0.1:9/';
@@ -34,9 +35,9 @@ const web = Bun.serve({
   error: () => new Response('not found', { status: 404 }),
 });
 await seedPool(scratch, Date.now());
-const proxyPort = freePort();
+const proxyPort = await freePort();
 const proxy = await startTinyproxy('127.0.0.1', proxyPort);
-const [bannedPort, welcomePort] = [freePort(), freePort()];
+const [bannedPort, welcomePort] = [await freePort(BANNED), await freePort(WELCOME)];
 const others = [await startTinyproxy(BANNED, bannedPort), await startTinyproxy(WELCOME, welcomePort)];
 await seedHelpers(scratch, { ip: '127.0.0.1', port: proxyPort }, [
   { ip: BANNED, port: bannedPort },
@@ -45,29 +46,10 @@ await seedHelpers(scratch, { ip: '127.0.0.1', port: proxyPort }, [
 const settings = { PROXY_JUDGES: NOWHERE, PROXY_SOURCES: 'file:/dev/null', ADMIN_TOKEN: TOKEN };
 const server = await startServer('bun', { ...settings, CORS_ORIGINS: web.url.origin }, scratch);
 
-let failed = 0;
-const words = process.argv.slice(2);
-const rows = [
+const failed = await runRows([
   ...(await jsRows({ url: server.url, token: TOKEN }, { url: web.url.origin, folder: pages })),
   ...pythonRows({ url: server.url, token: TOKEN }, `${web.url.origin}/via`, scratch),
-];
-for (const { name, needs, run } of rows) {
-  if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
-  if (needs !== undefined && Bun.which(needs) === null) {
-    console.log(`not run  ${name}: ${needs} is missing`);
-    continue;
-  }
-  const startedAt = performance.now();
-  try {
-    const done = await run();
-    console.log(
-      `passed   ${name}, ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${done.join('; ')}`,
-    );
-  } catch (error) {
-    failed++;
-    console.log(`FAILED   ${name}:`, error);
-  }
-}
+]);
 await server.stop();
 for (const one of [proxy, ...others]) await one.stop();
 await web.stop(true);

@@ -1,7 +1,6 @@
 import { test } from 'bun:test';
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFolderBlobs, translated } from '../../adapters/filesystem/blobs.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -71,18 +70,19 @@ test('temporary files of a dead process are removed after a day, and not listed 
 });
 
 test('a folder that cannot be used is reported as unavailable', async () => {
-  const file = join(await mkdtemp(join(tmpdir(), 'picpool-test-')), 'file');
-  await writeFile(file, 'not a folder');
-  const blobs = createFolderBlobs({ folder: file, fileBody });
-  await assert.rejects(blobs.stat('a.png'), { code: 'unavailable' });
-  await assert.rejects(blobs.get('a.png'), { code: 'unavailable' });
-  await assert.rejects(
-    async () => {
-      for await (const _ of blobs.list()) break;
-    },
-    { code: 'unavailable' },
-  );
-  await rm(join(file, '..'), { recursive: true });
+  await withFolder(async (folder) => {
+    const file = join(folder, 'file');
+    await writeFile(file, 'not a folder');
+    const blobs = createFolderBlobs({ folder: file, fileBody });
+    await assert.rejects(blobs.stat('a.png'), { code: 'unavailable' });
+    await assert.rejects(blobs.get('a.png'), { code: 'unavailable' });
+    await assert.rejects(
+      async () => {
+        for await (const _ of blobs.list()) break;
+      },
+      { code: 'unavailable' },
+    );
+  });
 });
 
 test('a full or read-only disk is reported as such', async () => {

@@ -5,6 +5,7 @@ import { createClient } from '../../adapters/s3/client.ts';
 import { bucketFindings } from '../../adapters/s3/findings.ts';
 import { parseS3Url } from '../../adapters/s3/url.ts';
 import { absent } from '../support/absent.ts';
+import { shared } from '../support/shared.ts';
 import { withLifecycleRules } from '../support/stores/lifecycle-rules.ts';
 import { createS3User } from '../support/stores/s3-user.ts';
 import {
@@ -92,11 +93,7 @@ describe.skipIf(absent('redis-server'))('a Redis server', () => {
 });
 
 describe.skipIf(absent('versitygw'))('a bucket', () => {
-  let s3: Awaited<ReturnType<typeof startS3>>;
-  beforeAll(async () => {
-    s3 = await startS3();
-  });
-  afterAll(() => s3?.stop());
+  const s3 = shared(startS3);
 
   async function findings(url = s3.url, credentials = S3_CREDENTIALS): Promise<string[]> {
     const address = parseS3Url(url);

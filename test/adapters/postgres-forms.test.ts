@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { postgres as adapter } from '../../adapters/postgres/adapter.ts';
@@ -15,9 +15,10 @@ import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { startRelay } from '../support/servers/relay.ts';
+import { shared, sharedFolder } from '../support/shared.ts';
 import { startPgBouncer } from '../support/stores/pgbouncer.ts';
 import { withSchema } from '../support/stores/postgres.ts';
-import { startTlsPostgres, type TlsPostgres } from '../support/stores/postgres-server.ts';
+import { startTlsPostgres } from '../support/stores/postgres-server.ts';
 import { drafts, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
@@ -27,16 +28,11 @@ const PATIENT = { limitMs: 20_000 };
 
 const openReplica = () => openProxyReplica(bunRuntime, tmpdir());
 
-let server: TlsPostgres;
-let folder: string;
+const server = shared(startTlsPostgres);
+const folder = await sharedFolder();
 beforeAll(async () => {
-  [server, folder] = await Promise.all([startTlsPostgres(), mkdtemp(join(tmpdir(), 'picpool-forms-'))]);
   await writeFile(join(folder, 'ca.pem'), server.certificates.ca);
   await writeFile(join(folder, 'other.pem'), server.certificates.selfSigned.cert);
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function withConnection<T>(

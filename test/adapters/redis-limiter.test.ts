@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, setDefaultTimeout, test } from 'bun:test';
 import { openStores } from '../../adapters/open.ts';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createLimiterAlone, createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { freePort } from '../support/free-port.ts';
+import { shared } from '../support/shared.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
 import { sharedRedis } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
-let server: Awaited<ReturnType<typeof sharedRedis>>;
-beforeAll(async () => {
-  server = await sharedRedis();
-});
-afterAll(() => server.stop());
+const server = shared(sharedRedis);
 
 /** Copies of the server that share a Redis and a clock, which is turned, and how often they have asked. */
 async function openCopies(count: number) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
@@ -10,16 +10,13 @@ import type { Log } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { plainFacts } from '../support/facts.ts';
+import { shared } from '../support/shared.ts';
 import { drafts, image } from '../support/stores/records.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
-import { type Service, startRedis } from '../support/stores/services.ts';
+import { startRedis } from '../support/stores/services.ts';
 
 describe.skipIf(absent('redis-server'))('records of another version', () => {
-  let server: Service;
-  beforeAll(async () => {
-    server = await startRedis();
-  });
-  afterAll(() => server.stop());
+  const server = shared(startRedis);
 
   /** Runs the work on keys of its own; `named` are the records that the log names. */
   async function withRedis(

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
+import { describe, setDefaultTimeout, test } from 'bun:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { shared } from '../support/shared.ts';
 import { redisConformance, redisRecordsConformance } from '../support/stores/redis.ts';
 import { startRedisCluster, startTlsRedis } from '../support/stores/redis-forms.ts';
 import { sharedRedis } from '../support/stores/services.ts';
@@ -22,11 +23,7 @@ for (const [kind, start, conformance] of [
   ['a cluster', startRedisCluster, redisRecordsConformance],
 ] as const) {
   describe(kind, () => {
-    let server: Server;
-    beforeAll(async () => {
-      server = await start();
-    });
-    afterAll(() => server.stop());
+    const server = shared(start);
     conformance(test.concurrent, async () => server.url, bunRuntime);
   });
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { createRedisLocks } from '../../adapters/redis/locks.ts';
@@ -10,6 +10,7 @@ import type { StateStore } from '../../src/lib/state.ts';
 import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
 import { createSites, MOST_SITES } from '../../src/proxy/targets/sites.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { shared } from '../support/shared.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
 import { sharedRedis } from '../support/stores/services.ts';
 
@@ -20,11 +21,7 @@ interface Meeting {
   close(): Promise<void> | void;
 }
 
-let redis: Awaited<ReturnType<typeof sharedRedis>>;
-beforeAll(async () => {
-  redis = await sharedRedis();
-});
-afterAll(() => redis.stop());
+const redis = shared(sharedRedis);
 
 async function meetOnSqlite(): Promise<Meeting> {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');

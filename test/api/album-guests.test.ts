@@ -1,7 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { CLIENTS } from '../../src/image/clients/clients.ts';
@@ -11,9 +8,10 @@ import { imageHosts } from '../support/images/image-hosts.ts';
 import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/servers/running-server.ts';
-import { shared } from '../support/shared.ts';
+import { shared, sharedFolder } from '../support/shared.ts';
 
 const hosts = imageHosts();
+const folder = await sharedFolder();
 /** Breaks off the request under way once its picture is stored. */
 let leaving: AbortController | null = null;
 /** Called before a picture is removed. */
@@ -321,7 +319,6 @@ test('an invitation is only made of an object, although nothing in it is require
 });
 
 test('once uploads need a token, an invitation is valid if that of its maker allows them', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-invites-'));
   const settings = { DATA_DIR: folder, ADMIN_TOKEN: 'the-administrator' };
   const paths: [role: string, path: string][] = [];
   await withServer(settings, async ({ post }) => {
@@ -343,7 +340,6 @@ test('once uploads need a token, an invitation is valid if that of its maker all
       moderator: 403,
     });
   });
-  await rm(folder, { recursive: true });
 });
 
 test(

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const PNG = 'image/png';
 
@@ -11,17 +12,14 @@ const PNG = 'image/png';
 export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void {
   const test = storeTest(runner, open);
 
-  async function put(store: BlobStore, key: string, content: string | Uint8Array): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'picpool-blob-'));
-    try {
+  function put(store: BlobStore, key: string, content: string | Uint8Array): Promise<string> {
+    return withFolder(async (folder) => {
       const path = join(folder, 'upload');
       await writeFile(path, content);
       await store.put(key, path, PNG);
       await assert.rejects(access(path), { code: 'ENOENT' });
       return path;
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    });
   }
 
   async function bytesOf(store: BlobStore, key: string, start?: number, end?: number): Promise<Uint8Array> {

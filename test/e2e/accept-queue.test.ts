@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { listen } from '../../src/start/listen.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 /** Sends one request on each of three connections, says when all are sent, and prints the answers. */
 const CLIENTS = `
@@ -18,13 +17,9 @@ for (let client = 0; client < 3; client++) {
   socket.on('error', (error) => console.log(error.message));
 }`;
 
-describe('a listener that closes', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'picpool-queue-'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = await sharedFolder();
 
+describe('a listener that closes', () => {
   test.each([
     ['an address', () => '127.0.0.1'],
     ['every address', () => '0.0.0.0'],

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { execFile } from 'node:child_process';
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { run } from '../support/run.ts';
 import {
   type BinaryOptions,
   OTHER_USER,
@@ -17,7 +16,6 @@ import { sharedPostgres } from '../support/stores/postgres-server.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { sharedRedis } from '../support/stores/services.ts';
 
-const run = promisify(execFile);
 /** Closed on every machine: no judge and no source is asked, and nothing leaves the machine. */
 const NOWHERE = 'http://127.0.0.1:9/';
 const SETTINGS = {
@@ -36,7 +34,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), 'picpool-binary-'));
   await chmod(scratch, 0o755);
   const built = process.env.PICPOOL_BINARY || join(scratch, 'built', 'picpool');
-  if (!process.env.PICPOOL_BINARY) await run('bun', ['scripts/build.ts', '--out', dirname(built)]);
+  if (!process.env.PICPOOL_BINARY) await run(['bun', 'scripts/build.ts', '--out', dirname(built)]);
   binary = join(scratch, 'picpool');
   await cp(built, binary);
 }, 180_000);

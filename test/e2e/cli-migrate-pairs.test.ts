@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { IDENTITY_STATE } from '../../src/image/maintenance/store-identity.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { answered } from '../support/runner.ts';
 import { cli } from '../support/servers/cli.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
 import { sharedPostgres } from '../support/stores/postgres-server.ts';
 import { album, draft, drafts, image } from '../support/stores/records.ts';
@@ -27,14 +25,13 @@ const TOKEN = 'a view that is sent';
 /** More than are copied at once. */
 const MANY = 600;
 
-let folder: string;
+const folder = await sharedFolder();
 let newUrl: Record<Kind, () => string>;
 const ends: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-pairs-'));
   const [redis, postgres] = await Promise.all([sharedRedis(), sharedPostgres()]);
-  ends.push(() => rm(folder, { recursive: true, force: true }), redis.stop, postgres.stop);
+  ends.push(redis.stop, postgres.stop);
   let databases = 0;
   newUrl = {
     SQLite: () => `sqlite:${folder}/${databases++}.db`,

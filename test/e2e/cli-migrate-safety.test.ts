@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, expect, jest, test } from 'bun:test';
+import { expect, jest, test } from 'bun:test';
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { compareImages } from '../../src/cli/copy-images.ts';
@@ -13,14 +12,11 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { LIGHT, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = await sharedFolder();
 
 const metadataOf = (name: string) => `sqlite:${folder}/${name}/picpool.db`;
 const blobsOf = (name: string) => `file:${folder}/${name}/images`;

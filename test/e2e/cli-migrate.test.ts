@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
 import { createReviews } from '../../src/image/review/reviews.ts';
@@ -11,6 +10,7 @@ import { photo } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { LIGHT, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { album, drafts, image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
@@ -32,15 +32,12 @@ const HELD = image({
 /** With pictures, of which one is missing. */
 const ALBUM = album({ id: 'Album0000001', pictures: 'InReview0001 nothing00000', revision: 3 });
 
-let folder: string;
 let ids: string[];
 /** Of a program that has the old stores. */
 let env: Record<string, string>;
 const ends: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
-  ends.push(() => rm(folder, { recursive: true, force: true }));
   const data = join(folder, 'old');
   env = { DATA_DIR: data };
   const server = await startServer('bun', { ...LIGHT, RATE_LIMITS: 'off' }, data);
@@ -61,6 +58,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
+const folder = await sharedFolder();
 
 async function upload(url: string, n: number): Promise<string> {
   const form = new FormData();

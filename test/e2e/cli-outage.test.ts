@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cli } from '../support/servers/cli.ts';
 import { withServer } from '../support/servers/running-server.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 /** Nobody listens there. */
 const NOBODY = 'http://127.0.0.1:9';
+const folder = await sharedFolder();
 
 test('a refresh while our own network is down is reported as such, with the time of the next attempt', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-outage-'));
   const sources = join(folder, 'sources.json');
   await writeFile(
     sources,
@@ -34,5 +34,4 @@ test('a refresh while our own network is down is reported as such, with the time
     const job = await (await send('/api/refresh')).json();
     expect(job).toMatchObject({ job: { state: 'failed', error: 'network_down', retry_at: at } });
   });
-  await rm(folder, { recursive: true });
 });

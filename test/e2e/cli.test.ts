@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { cli, cliCommand, cliEnvironment, sortedLines } from '../support/servers/cli.ts';
 import { LIGHT, logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
@@ -17,12 +17,10 @@ const NOBODY = 'http://127.0.0.1:9';
 
 let world: ProxyWorld;
 let server: ServerProcess;
-let folder: string;
 /** Of a program that may talk to the server. */
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-cli-'));
   world = await startProxyWorld();
   server = await startServer('bun', { ...LIGHT, ...world.env, ADMIN_TOKEN: TOKEN, IMAGE_FROM_URL: 'token' });
   env = { PICPOOL_URL: server.url, ADMIN_TOKEN: TOKEN };
@@ -31,8 +29,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.stop();
   await world?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
+const folder = await sharedFolder();
 
 /** Of the broken, the first never answers, which takes a whole time limit. */
 const list = (broken = world.broken.slice(1)) =>

@@ -8,7 +8,11 @@ import { freePort } from '../support/free-port.ts';
 import { readExample, startNginx } from '../support/servers/balancer.ts';
 import { cli } from '../support/servers/cli.ts';
 import { startServer } from '../support/servers/server-process.ts';
+import { endedAfterEach } from '../support/shared.ts';
 import { withFolder } from '../support/temporary.ts';
+
+/** Starts a server that is stopped after the test. */
+const start = endedAfterEach(startServer);
 
 const NAMES = Object.keys(EXPOSED_CHECKS);
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
@@ -106,45 +110,37 @@ test.skipIf(absent('nginx'))(
 );
 
 test('a server that believes everybody, and is reached itself, is found out', async () => {
-  const server = await startServer('bun', {
+  const server = await start('bun', {
     ...QUIET,
     TRUSTED_PROXIES: 'loopback',
     PUBLIC_URL: 'https://img.example',
   });
-  try {
-    const { states } = await examine(server.url, { PORT: new URL(server.url).port });
-    expect(states).toMatchObject({
-      'forged addresses': 'FAIL',
-      'direct access': 'warn',
-      links: 'warn',
-      limits: 'ok',
-    });
-    expect((await examine('ftp://img.example', {})).code).toBe(2);
-    const other = await examine('http://127.0.0.1:9', {});
-    expect([other.code, other.stdout]).toEqual([1, '']);
-  } finally {
-    await server.stop();
-  }
+  const { states } = await examine(server.url, { PORT: new URL(server.url).port });
+  expect(states).toMatchObject({
+    'forged addresses': 'FAIL',
+    'direct access': 'warn',
+    links: 'warn',
+    limits: 'ok',
+  });
+  expect((await examine('ftp://img.example', {})).code).toBe(2);
+  const other = await examine('http://127.0.0.1:9', {});
+  expect([other.code, other.stdout]).toEqual([1, '']);
 }, 180_000);
 
 test('services below paths of their own are examined there', async () => {
-  const server = await startServer('bun', {
+  const server = await start('bun', {
     ...QUIET,
     CORS_ORIGINS: '*',
     TRUSTED_PROXIES: 'loopback',
     PROXY_BASE_PATH: '/pool',
     IMAGE_BASE_PATH: '/img',
   });
-  try {
-    expect((await examine(server.url, {})).states).toMatchObject({
-      'forged addresses': 'FAIL',
-      administrator: 'FAIL',
-      'other sites': 'FAIL',
-      uploads: 'warn',
-    });
-  } finally {
-    await server.stop();
-  }
+  expect((await examine(server.url, {})).states).toMatchObject({
+    'forged addresses': 'FAIL',
+    administrator: 'FAIL',
+    'other sites': 'FAIL',
+    uploads: 'warn',
+  });
 }, 180_000);
 
 test('what only the API description says is unknown where a proxy withholds it', async () => {

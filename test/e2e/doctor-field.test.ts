@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
+import { startProxyWorld } from '../support/farm/proxy-world.ts';
 import { cli } from '../support/servers/cli.ts';
+import { shared, sharedFolder } from '../support/shared.ts';
 
 interface Tried {
   name: string;
@@ -17,15 +17,8 @@ interface Report {
   gateway: { requests: number; served: number };
 }
 
-let world: ProxyWorld;
-let folder: string;
-beforeAll(async () => {
-  [world, folder] = [await startProxyWorld(), await mkdtemp(join(tmpdir(), 'picpool-field-test-'))];
-});
-afterAll(async () => {
-  await world.stop();
-  await rm(folder, { recursive: true });
-});
+const world = shared(startProxyWorld);
+const folder = await sharedFolder();
 
 test('doctor --field tries lists, judges, witnesses and a gateway, and writes no address and nothing of its user', async () => {
   const path = join(folder, 'report.json');

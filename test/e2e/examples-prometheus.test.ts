@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
@@ -10,6 +9,7 @@ import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { readExample } from '../support/servers/balancer.ts';
 import { type RunningServer, runServer } from '../support/servers/running-server.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { find, until } from '../support/stores/services.ts';
 
 const run = promisify(execFile);
@@ -24,18 +24,14 @@ interface Answer {
   };
 }
 
-let folder: string;
 let server: RunningServer;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-prometheus-'));
   server = await runServer({ METRICS_TOKEN: 'token-for-prometheus' });
   await server.upload();
 });
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => server.stop());
+const folder = await sharedFolder();
 
 test.skipIf(absent('promtool'))(
   'the alerts of the examples ring when they should, and not otherwise',

@@ -1,40 +1,35 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { freePort } from '../support/free-port.ts';
 import { noise, photo } from '../support/images/images.ts';
+import { run } from '../support/run.ts';
 import { readExample, startNginx } from '../support/servers/balancer.ts';
 import { EXAMPLES } from '../support/servers/examples.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 const MIB = 2 ** 20;
 /** What the examples say the server must be told. */
 const SETTINGS = { TRUSTED_PROXIES: '127.0.0.1', PROXY_JUDGES: 'http://127.0.0.1:9/' };
 
-let folder: string;
 let server: ServerProcess;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-proxied-'));
   await writeFile(join(folder, 'photo.jpg'), await photo(300, 200));
   await writeFile(join(folder, 'noise.png'), await noise(1850, 1850));
   await writeFile(join(folder, 'large.jpg'), new Uint8Array(32.5 * MIB));
   await writeFile(join(folder, 'huge.jpg'), new Uint8Array(34 * MIB));
   server = await startServer('bun', SETTINGS);
 }, 180_000);
-afterAll(async () => {
-  await server?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => server?.stop());
+const folder = await sharedFolder();
 
 /** A visitor with an address of its own, and what it is answered. */
 async function visit(from: string, ...args: string[]): Promise<{ status: number; text: string }> {
-  const all = ['-s', '--interface', from, '-w', '\n%{http_code}', ...args];
-  const { stdout } = await promisify(execFile)('curl', all, { cwd: folder });
+  const all = ['curl', '-s', '--interface', from, '-w', '\n%{http_code}', ...args];
+  const stdout = await run(all, { cwd: folder });
   const end = stdout.lastIndexOf('\n');
   return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
 }
@@ -63,9 +58,8 @@ test.skipIf(absent('nginx'))(
       expect([led.status, led.headers.get('location')]).toEqual([301, 'https://img.example.com/proxies?a=b']);
       for (const host of ['127.0.0.1', '[::1]']) {
         const trusted = ['--cacert', 'ca.pem', '--connect-to', `localhost::${host}:${port}`];
-        const { stdout } = await promisify(execFile)(
-          'curl',
-          ['-s', ...trusted, '-F', 'image=@photo.jpg', 'https://localhost/api/upload'],
+        const stdout = await run(
+          ['curl', '-s', ...trusted, '-F', 'image=@photo.jpg', 'https://localhost/api/upload'],
           { cwd: folder },
         );
         expect(JSON.parse(stdout).url).toStartWith('https://localhost/i/');

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { absent } from '../support/absent.ts';
+import { shared } from '../support/shared.ts';
 import { PATIENT_MS, withPrefix } from '../support/stores/redis.ts';
-import { type Service, startRedis, until } from '../support/stores/services.ts';
+import { startRedis, until } from '../support/stores/services.ts';
 
 const EVERY_MS = 20;
 
 describe.skipIf(absent('redis-server'))('copies that watch the pool', () => {
-  let redis: Service;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis?.stop());
+  const redis = shared(startRedis);
 
   test('tell each event once together, and go on when the one that told dies', async () => {
     const url = withPrefix(redis.url);

@@ -9,7 +9,7 @@ import { json } from '../support/json.ts';
 import { eventsOf } from '../support/servers/events.ts';
 import { type Copy, type Fleet, startFleet } from '../support/servers/fleet.ts';
 import { PNG } from '../support/servers/running-server.ts';
-import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
 
 interface Stored {
   id: string;
@@ -39,8 +39,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('a fleet of three 
     fleet = await startFleet(['bun', 'deno', 'bun'], (incarnation) => ({
       METADATA_URL: redis.url,
       BLOBS_URL: s3.url,
-      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ...S3_ACCESS,
       ADMIN_TOKEN,
       ...world.envOf(incarnation),
     }));

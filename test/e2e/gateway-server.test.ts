@@ -1,21 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { curl } from '../support/gateway/world.ts';
 import { cli } from '../support/servers/cli.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 let world: ProxyWorld;
 let server: ServerProcess;
 let gateway: string;
-/** What the server has logged. */
-let log: string;
 beforeAll(async () => {
   world = await startProxyWorld();
-  log = join(await mkdtemp(join(tmpdir(), 'picpool-log-')), 'log');
   const env = {
     ...world.env,
     HOST: '0.0.0.0',
@@ -34,8 +31,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop();
   await world.stop();
-  await rm(dirname(log), { recursive: true });
 });
+/** What the server has logged. */
+const log = join(await sharedFolder(), 'log');
 
 async function page(user = 'user', ...more: string[]): Promise<string> {
   const { out, err } = await curl('-x', `http://${user}:x@${gateway}`, ...more, world.page);

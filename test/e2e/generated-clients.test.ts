@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import {
   DESCRIPTIONS,
   FOUND_OUT,
-  type GeneratedClients,
   generators,
   startGeneratedClients,
 } from '../support/clients/generated-clients.ts';
+import { shared } from '../support/shared.ts';
 
-let clients: GeneratedClients;
-
-beforeAll(async () => {
-  clients = await startGeneratedClients();
-});
-afterAll(() => clients.stop());
+const clients = shared(startGeneratedClients);
 
 // Those of Python and Go take minutes: scripts/generated-clients-test.
 test.each(DESCRIPTIONS)(

@@ -1,34 +1,29 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { COMMANDS, startServer } from '../support/servers/server-process.ts';
+import { endedAfterEach, sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
+/** Starts a server that is stopped after the test. */
+const start = endedAfterEach(startServer);
+
 const IMAGES = { ...QUIET, SERVICES: 'image' };
-let scratch: string;
-beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'picpool-signals-'));
-});
-afterAll(() => rm(scratch, { recursive: true, force: true }));
+const scratch = await sharedFolder();
 
 test('while uploads are refused for want of disk, /readyz says degraded and a metric counts it', async () => {
-  const server = await startServer('bun', { ...IMAGES, IMAGE_MIN_FREE: '900000GiB' });
-  try {
-    expect((await upload(server)).status).toBe(507);
-    const ready = await json<{ status: string; degraded: string[] }>(await fetch(`${server.url}/readyz`));
-    expect(ready.status).toBe('degraded');
-    expect(ready.degraded).toEqual([expect.stringContaining('Uploads are refused')]);
-    const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    expect(metrics).toMatch(/^picpool_findings 1$/m);
-    expect(metrics).toMatch(/^picpool_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
-  } finally {
-    await server.stop();
-  }
+  const server = await start('bun', { ...IMAGES, IMAGE_MIN_FREE: '900000GiB' });
+  expect((await upload(server)).status).toBe(507);
+  const ready = await json<{ status: string; degraded: string[] }>(await fetch(`${server.url}/readyz`));
+  expect(ready.status).toBe('degraded');
+  expect(ready.degraded).toEqual([expect.stringContaining('Uploads are refused')]);
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/^picpool_findings 1$/m);
+  expect(metrics).toMatch(/^picpool_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
 }, 60_000);
 
 test.each(['bun', 'deno'] as const)(
@@ -78,18 +73,6 @@ test.each(['bun', 'deno'] as const)(
   60_000,
 );
 
-test('a damaged database ends the server with a code after which systemd does not start it again', async () => {
-  const folder = join(scratch, 'damaged');
-  const server = await startServer('bun', IMAGES, folder);
-  await upload(server);
-  await server.stop();
-  const database = await readFile(join(folder, 'picpool.db'));
-  await writeFile(join(folder, 'picpool.db'), database.fill(0xa5, 8192, 40_960));
-  const { code, stderr } = await cli(['serve'], { env: { ...IMAGES, DATA_DIR: folder, PORT: '0' } });
-  expect([code, stderr]).toEqual([3, expect.stringContaining('is damaged')]);
-  expect(await readFile('examples/picpool.service', 'utf8')).toMatch(/^RestartPreventExitStatus=2 3$/m);
-}, 60_000);
-
 test('doctor --exposed skips what it cannot see from outside', async () => {
   const server = await startServer('bun', IMAGES);
   try {
@@ -104,18 +87,14 @@ test('doctor --exposed skips what it cannot see from outside', async () => {
 test.each(['bun', 'deno'] as const)(
   'on %s, HEAD tells no length that GET does not have',
   async (runtime) => {
-    const server = await startServer(runtime, IMAGES);
-    try {
-      for (const path of ['gallery', 'metrics', 'api/stats', 'api/list']) {
-        const head = await fetch(`${server.url}/${path}`, { method: 'HEAD' });
-        const length = head.headers.get('content-length');
-        const { byteLength } = await (await fetch(`${server.url}/${path}`)).arrayBuffer();
-        // The numbers of metrics change between the two.
-        if (length !== null && path !== 'metrics') expect([path, Number(length)]).toEqual([path, byteLength]);
-        expect([path, length]).not.toEqual([path, '0']);
-      }
-    } finally {
-      await server.stop();
+    const server = await start(runtime, IMAGES);
+    for (const path of ['gallery', 'metrics', 'api/stats', 'api/list']) {
+      const head = await fetch(`${server.url}/${path}`, { method: 'HEAD' });
+      const length = head.headers.get('content-length');
+      const { byteLength } = await (await fetch(`${server.url}/${path}`)).arrayBuffer();
+      // The numbers of metrics change between the two.
+      if (length !== null && path !== 'metrics') expect([path, Number(length)]).toEqual([path, byteLength]);
+      expect([path, length]).not.toEqual([path, '0']);
     }
   },
   60_000,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { type NameServer, startNameServer, withNameServers } from '../support/farm/name-server.ts';
@@ -10,10 +9,12 @@ import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts
 import { curl, LARGE, sha } from '../support/gateway/world.ts';
 import { json } from '../support/json.ts';
 import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 /** Only root may give a process name servers of its own. */
 const isRoot = process.getuid?.() === 0;
+const folder = await sharedFolder();
 const EXITS = {
   'me:verysecret': '127.9.1.1',
   'other:verysecret': '127.9.1.2',
@@ -23,14 +24,12 @@ const EXITS = {
 describe.skipIf(!isRoot || absent('unshare'))('upstreams that the operator pays for', () => {
   let world: ProxyWorld;
   let names: NameServer;
-  let folder: string;
   let proxies: PaidProxy[];
   let target: Bun.Server<undefined>;
   beforeAll(async () => {
     world = await startProxyWorld();
     target = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(LARGE) });
     names = await startNameServer('127.0.0.54', { 'paid.judge.test': '127.0.0.1' });
-    folder = await mkdtemp(join(tmpdir(), 'picpool-paid-'));
     proxies = [
       await startPaidProxy({ exits: EXITS }),
       await startPaidProxy({ exits: EXITS, tls: world.certificates.good }),
@@ -49,7 +48,6 @@ describe.skipIf(!isRoot || absent('unshare'))('upstreams that the operator pays 
     await target.stop(true);
     for (const proxy of proxies) proxy.stop();
     await world.stop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   test.each(['bun', 'deno'] as const)(

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startServer } from '../support/servers/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -10,8 +10,7 @@ test.each([
   ['bun', 'main.ts', [process.execPath]],
   ['deno', 'main.deno.ts', ['deno', 'run', '-A', '--no-check', `--config=${join(ROOT, 'deno.json')}`]],
 ])('no library of a server on %s is in its development mode', async (_runtime, main, command) => {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-production-'));
-  try {
+  await withFolder(async (folder) => {
     // When the server ends, it tells how Elysia was loaded at its start.
     const elysia = join(ROOT, 'node_modules/elysia/dist/error.mjs');
     const entry = join(folder, 'entry.ts');
@@ -25,7 +24,5 @@ test.each([
     const server = await startServer([...command, entry], { NODE_ENV: 'development' });
     await server.stop();
     expect(server.stderr()).toContain('production: true');
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  });
 });

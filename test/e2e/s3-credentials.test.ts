@@ -10,7 +10,7 @@ import { withServer } from '../support/servers/running-server.ts';
 import { LIGHT, logInto, type RuntimeName, startServer } from '../support/servers/server-process.ts';
 import { startInstanceMetadata, startTokenService } from '../support/stores/aws-surroundings.ts';
 import { createBucket, createS3User, documentedPolicy } from '../support/stores/s3-user.ts';
-import { S3_CREDENTIALS, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, S3_CREDENTIALS, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(180_000);
@@ -181,8 +181,7 @@ test.skipIf(withoutS3)('keys of the settings come before the surroundings', asyn
   const server = await startServer('bun', {
     ...BARE,
     BLOBS_URL: s3.url.replace('//bucket', '//bucket/set'),
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
     AWS_CONTAINER_CREDENTIALS_FULL_URI: container.url,
     AWS_CONTAINER_AUTHORIZATION_TOKEN: 'token-of-the-pod',
   });

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { startNameServer, withNameServers } from '../support/farm/name-server.ts';
 import { json } from '../support/json.ts';
 import { startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 /** Only root may give a process name servers of its own. */
 const isRoot = process.getuid?.() === 0;
+const folder = await sharedFolder();
 
 describe.skipIf(!isRoot || absent('unshare'))('a name server that leaves questions without an answer', () => {
   test('holds up no file of the server', async () => {
     const names = await startNameServer('127.0.0.53');
-    const folder = await mkdtemp(join(tmpdir(), 'picpool-names-'));
     await writeFile(join(folder, 'resolv.conf'), `nameserver ${names.address}\noptions timeout:30\n`);
     const judges = Array.from({ length: 8 }, (_, index) => `http://judge-${index}.example/`);
     const env = { PROXY_JUDGES: judges.join(), PROXY_SOURCES: 'file:/dev/null' };
@@ -30,7 +30,6 @@ describe.skipIf(!isRoot || absent('unshare'))('a name server that leaves questio
       server.kill('SIGKILL');
       await server.stop();
       names.close();
-      await rm(folder, { recursive: true, force: true });
     }
   });
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
@@ -8,11 +7,13 @@ import { agreeOnSchema } from '../../adapters/redis/schema.ts';
 import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { drafts } from '../support/stores/records.ts';
 import { PATIENT_MS } from '../support/stores/redis.ts';
 import { type Service, startRedis, until } from '../support/stores/services.ts';
 
 const ENV = { SERVICES: 'proxy', PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
+const folder = await sharedFolder();
 
 describe.skipIf(absent('redis-server'))('a server over Redis', () => {
   let server: Service;
@@ -31,7 +32,6 @@ describe.skipIf(absent('redis-server'))('a server over Redis', () => {
     await store.save(drafts(3));
     await agreeOnSchema(redis, { version: 2, reader: 1 });
     await redis.call('never', 'HSET', redis.key('proxies', 'records'), '2', '2["of the next version"]');
-    const folder = await mkdtemp(join(tmpdir(), 'picpool-versions-'));
     const log = join(folder, 'log');
     const env = { ...ENV, METADATA_URL: server.url };
     const older = await startServer('bun', env, folder, logInto(log));
@@ -48,7 +48,6 @@ describe.skipIf(absent('redis-server'))('a server over Redis', () => {
     } finally {
       await older.stop();
       expect(await readFile(log, 'utf8')).toContain('a record of version 2 is newer than this program');
-      await rm(folder, { recursive: true });
     }
   });
 

@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
-let folder: string;
 let server: ServerProcess;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-tokens-'));
   const env = {
     ...LIGHT,
     UPLOAD: 'token',
@@ -21,10 +17,8 @@ beforeAll(async () => {
   };
   server = await startServer('bun', env, folder);
 }, 180_000);
-afterAll(async () => {
-  await server?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => server?.stop());
+const folder = await sharedFolder();
 
 const picpool = (...args: string[]) => cli(['token', ...args], { env: { DATA_DIR: folder } });
 const create = async (...args: string[]) => (await picpool('create', ...args)).stdout.trim();

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { copyTree } from '../../scripts/mutate/copy-tree.ts';
@@ -18,6 +17,7 @@ import { childrenOf } from '../support/servers/processes.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { command, find, type Service, startRedis, until } from '../support/stores/services.ts';
 
 /** Alerts that a fault of stores and copies makes ring. */
@@ -33,11 +33,9 @@ const OF_WORK = [
   ...['PicpoolRefreshOverdue', 'PicpoolUnreadableRecords', 'PicpoolVersionsDiffer', 'PicpoolWebhooksFail'],
 ];
 
-let folder: string;
 let redis: Service;
 const copies: ServerProcess[] = [];
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-alerts-'));
   redis = await startRedis();
   await mkdir(join(folder, 'images'));
 });
@@ -45,8 +43,8 @@ afterAll(async () => {
   for (const copy of copies) copy.kill('SIGKILL');
   await Promise.all(copies.map(({ exited }) => exited));
   await redis.stop();
-  await rm(folder, { recursive: true, force: true });
 });
+const folder = await sharedFolder();
 
 /** The rules without their patience: minutes and hours become seconds. */
 async function impatient(): Promise<string> {

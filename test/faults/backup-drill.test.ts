@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRecords } from '../../adapters/open.ts';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
@@ -11,35 +10,27 @@ import { quarters } from '../support/images/images.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET } from '../support/servers/quiet-server.ts';
 import { logInto, type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
 import { type PostgresServer, startPostgres } from '../support/stores/postgres-server.ts';
 import { image } from '../support/stores/records.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import {
-  command,
-  S3_CREDENTIALS,
-  type Service,
-  startRedis,
-  startS3,
-  until,
-} from '../support/stores/services.ts';
+import { command, S3_ACCESS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
 
 const ADMIN_TOKEN = 'administrator-of-a-drill';
 const PICTURES = 12;
 
-let scratch: string;
 let postgres: PostgresServer;
 let redis: Service;
 let s3: Awaited<ReturnType<typeof startS3>>;
 beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'picpool-drill-'));
   [postgres, redis, s3] = await Promise.all([startPostgres(), startRedis(), startS3()]);
 });
 afterAll(async () => {
   await Promise.all([postgres.stop(), redis.stop(), s3.stop()]);
-  await rm(scratch, { recursive: true, force: true });
 });
+const scratch = await sharedFolder();
 
 /** An installation, and how to lose each of its parts. */
 interface Installation {
@@ -71,8 +62,7 @@ async function shared(records: string, loseRecords: () => Promise<unknown>): Pro
       DATA_DIR: data,
       METADATA_URL: records,
       BLOBS_URL: files,
-      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ...S3_ACCESS,
     },
     target: withFolderOfItsOwn(s3.url),
     lose: {

@@ -78,10 +78,11 @@ describe('a database with damaged pages', () => {
         const path = join(folder, 'picpool.db');
         await damage(path, 'images');
         const { size } = await stat(path);
-        await expect(startServer('bun', ENV, folder)).rejects.toThrow(
-          `The database ${path} is damaged. Restore a backup, or run \`picpool doctor --repair\``,
-        );
-        const repaired = await cli(['doctor', '--repair'], { env: { ...ENV, DATA_DIR: folder } });
+        const env = { ...ENV, DATA_DIR: folder, PORT: '0' };
+        const { code, stderr } = await cli(['serve'], { env });
+        const said = `The database ${path} is damaged. Restore a backup, or run \`picpool doctor --repair\``;
+        expect([code, stderr]).toEqual([3, expect.stringContaining(said)]);
+        const repaired = await cli(['doctor', '--repair'], { env });
         expect(repaired).toMatchObject({ code: 0, stderr: 'Could not be read completely: images.\n' });
         const [kept = ''] = (await readdir(folder)).filter((name) => /-damaged-\w+$/.test(name));
         expect(repaired.stdout).toContain(`the damaged file is ${join(folder, kept)}`);

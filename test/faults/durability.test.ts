@@ -7,7 +7,14 @@ import { json } from '../support/json.ts';
 import { afterFailover, afterKill, type Kept, REDIS_SETTINGS } from '../support/servers/durability.ts';
 import { PNG, runServer } from '../support/servers/running-server.ts';
 import { startServer } from '../support/servers/server-process.ts';
-import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
+import {
+  command,
+  S3_ACCESS,
+  S3_CREDENTIALS,
+  startRedis,
+  startS3,
+  until,
+} from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(180_000);
@@ -65,8 +72,7 @@ test.skipIf(absent('versitygw'))('a file over S3 is there after the S3 server wa
   const server = await runServer({
     BLOBS_URL: s3.url,
     SERVICES: 'image',
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
   });
   try {
     const { id } = await json<{ id: string }>(await server.upload());

@@ -8,14 +8,7 @@ import { type Copy, type Fleet, startFleet } from '../support/servers/fleet.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { jobAfter } from '../support/servers/takeover.ts';
 import { withPrefix } from '../support/stores/redis.ts';
-import {
-  command,
-  S3_CREDENTIALS,
-  type Service,
-  startRedis,
-  startS3,
-  until,
-} from '../support/stores/services.ts';
+import { command, S3_ACCESS, type Service, startRedis, startS3, until } from '../support/stores/services.ts';
 
 /** What every copy must have answered by. */
 const LIMIT_MS = 30_000;
@@ -39,8 +32,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     fleet = await startFleet(['bun', 'deno'], (incarnation) => ({
       METADATA_URL: redis.url,
       BLOBS_URL: `s3://bucket?endpoint=${proxy.url}&path_style=true`,
-      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ...S3_ACCESS,
       ...world.envOf(incarnation),
     }));
     await fleet.send('/api/refresh', { method: 'POST' });

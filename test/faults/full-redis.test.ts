@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
@@ -11,18 +10,12 @@ import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
+import { shared, sharedFolder } from '../support/shared.ts';
 import { draft } from '../support/stores/records.ts';
-import { command, type Service, startRedis, until } from '../support/stores/services.ts';
+import { command, startRedis, until } from '../support/stores/services.ts';
 
-let redis: Service;
-let folder: string;
-beforeAll(async () => {
-  [redis, folder] = [await startRedis(), await mkdtemp(join(tmpdir(), 'picpool-full-redis-'))];
-});
-afterAll(async () => {
-  await redis.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+const redis = shared(startRedis);
+const folder = await sharedFolder();
 
 test('while Redis is at its limit of memory, uploads get 507, views are counted, and users, moderators and the cleanup can act', async () => {
   const port = Number(new URL(redis.url).port);

@@ -1,25 +1,21 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { json } from '../support/json.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { PNG } from '../support/servers/running-server.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { withPrefix } from '../support/stores/redis.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import { S3_CREDENTIALS, sharedRedis, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, sharedRedis, startS3, until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
 const MARK = 'picpool-files-id';
-let scratch: string;
 const ends: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), 'picpool-missing-'));
-  ends.push(() => rm(scratch, { recursive: true, force: true }));
-});
+const scratch = await sharedFolder();
 afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
@@ -43,8 +39,7 @@ async function redisWithS3(): Promise<Installation> {
     DATA_DIR: join(scratch, 'temporary'),
     METADATA_URL: withPrefix(redis.url),
     BLOBS_URL: url,
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
   };
   return { env, files: join(s3.folder, new URL(url).pathname.slice(1)) };
 }

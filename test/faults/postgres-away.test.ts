@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { expect, setDefaultTimeout, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { openStores } from '../../adapters/open.ts';
 import { createReplicaConnection, openPostgres } from '../../adapters/postgres/connection.ts';
@@ -19,18 +19,15 @@ import { startPostgresFleet, troublePostgres } from '../support/servers/postgres
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { shared } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
-import { type PostgresPair, startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
+import { startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
 import { drafts, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
 
-let pair: PostgresPair;
-beforeAll(async () => {
-  pair = await startPostgresPair();
-});
-afterAll(() => pair?.stop());
+const pair = shared(startPostgresPair);
 
 /** Images whose lists the replica may answer, and how often it was asked. */
 async function openElsewhere() {

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { openRecords } from '../../adapters/open.ts';
 import { openPostgres } from '../../adapters/postgres/connection.ts';
 import { EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
@@ -9,14 +7,14 @@ import type { Lease } from '../../src/lib/locks.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { json } from '../support/json.ts';
 import { type StoredFiles, storedFiles } from '../support/loss/files.ts';
+import { run } from '../support/run.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
 import { type PostgresServer, postgresFolder, startPostgres } from '../support/stores/postgres-server.ts';
 import { withFolderOfItsOwn } from '../support/stores/s3.ts';
-import { S3_CREDENTIALS, startS3, until } from '../support/stores/services.ts';
+import { S3_ACCESS, startS3, until } from '../support/stores/services.ts';
 
-const run = promisify(execFile);
 const MINUTE_MS = 60_000;
 /** Longer than it takes from the dump to the confirmation. */
 const LOCK_MS = 20_000;
@@ -36,8 +34,7 @@ const filesAt = (url: string): StoredFiles => storedFiles(folderOf(url), (path) 
 const storesOf = (records: string, files: string) => ({
   METADATA_URL: records,
   BLOBS_URL: files,
-  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+  ...S3_ACCESS,
 });
 const begin = (stores: Record<string, string>) =>
   startServer('bun', { ...QUIET, ...stores, SERVICES: 'image', IMAGE_CLEANUP_INTERVAL: '1s' });
@@ -64,7 +61,7 @@ test('with records that are older than the files nothing is removed, until the o
   let lease: Lease | null;
   do lease = await locks.acquire('image-epoch', LOCK_MS);
   while (lease === null);
-  await run(await program('pg_dump'), ['--no-owner', '-d', postgres.url, '-f', dump]);
+  await run([await program('pg_dump'), '--no-owner', '-d', postgres.url, '-f', dump]);
   await lease.release();
   await close();
   const epoch = untilNextEpoch(postgres.url);
@@ -72,9 +69,9 @@ test('with records that are older than the files nothing is removed, until the o
   await fetch(`${server.url}/api/delete/${deleted.id}`, { method: 'DELETE' });
   await keepUploading(server, epoch);
   await server.stop();
-  await run('cp', ['-a', folderOf(old), folderOf(restored)]);
-  await run(await program('createdb'), ['--maintenance-db', postgres.url, 'restored']);
-  await run(await program('psql'), ['-q', '-v', 'ON_ERROR_STOP=1', '-d', database('restored'), '-f', dump]);
+  await run(['cp', '-a', folderOf(old), folderOf(restored)]);
+  await run([await program('createdb'), '--maintenance-db', postgres.url, 'restored']);
+  await run([await program('psql'), '-q', '-v', 'ON_ERROR_STOP=1', '-d', database('restored'), '-f', dump]);
   await filesAt(restored).age();
   const before = await filesAt(restored).placed();
 

@@ -5,7 +5,7 @@ import { absent } from '../support/absent.ts';
 import { cli } from '../support/servers/cli.ts';
 import { QUIET, upload } from '../support/servers/quiet-server.ts';
 import { logInto, startServer } from '../support/servers/server-process.ts';
-import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/stores/services.ts';
+import { command, S3_ACCESS, startRedis, startS3, until } from '../support/stores/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
@@ -19,8 +19,7 @@ test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
         ...QUIET,
         METADATA_URL: redis.url,
         BLOBS_URL: s3.url.replace('bucket', 'missing'),
-        AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+        ...S3_ACCESS,
       };
       const server = await startServer('bun', env, folder, logInto(log));
       try {

@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { run } from './run.ts';
 
 /** PEM texts. */
 export interface KeyPair {
@@ -32,7 +29,7 @@ const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-node
 /** Makes keys and certificates with the `openssl` program, in a folder that is removed again. */
 export async function createCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-certificates-'));
-  const openssl = (...args: string[]) => run('openssl', args, { cwd: folder });
+  const openssl = (...args: string[]) => run(['openssl', ...args], { cwd: folder });
   const read = (file: string) => readFile(join(folder, file), 'utf8');
 
   async function selfSign(name: string, extension: string): Promise<KeyPair> {

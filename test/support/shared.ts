@@ -34,9 +34,9 @@ export function endedAfterEach<Args extends unknown[], T extends { close(): unkn
   };
 }
 
-/** Makes a folder for the tests of a file, which is removed after them. */
+/** Makes a folder for the tests of a file. It is removed after them, once what was shared or passed to `afterAll` before has ended. */
 export async function sharedFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-test-'));
-  afterAll(() => rm(folder, { recursive: true }));
+  afterAll(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }

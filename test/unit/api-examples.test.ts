@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Operation } from '../../src/web/api-description.ts';
 import { curlFor } from '../../src/web/docs-operation.ts';
+import { run } from '../support/run.ts';
+import { sharedFolder } from '../support/shared.ts';
 
 const TOKEN = 'a-token-of-sixteen';
 const PHOTO = 'not quite a photo';
@@ -15,12 +15,10 @@ interface Received {
   body: unknown;
 }
 
-let folder: string;
 let server: Bun.Server<undefined>;
 const received: Received[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-examples-'));
   for (const name of ['photo.jpg', 'FILE']) await Bun.write(join(folder, name), PHOTO);
   server = Bun.serve({
     hostname: '127.0.0.1',
@@ -41,10 +39,8 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await server?.stop(true);
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => server?.stop(true));
+const folder = await sharedFolder();
 
 async function bodyOf(request: Request): Promise<unknown> {
   const type = request.headers.get('content-type') ?? '';
@@ -123,13 +119,8 @@ test.each<Case>([
   received.length = 0;
   const described = { operationId: 'x', summary: '', responses: answers('application/json'), ...operation };
   const line = curlFor({ method, path, operation: described }, { origin: server.url.origin, path: '' });
-  const child = Bun.spawn(['sh', '-c', line], {
-    cwd: folder,
-    stdout: 'pipe',
-    stderr: 'pipe',
-    env: { ...process.env, PICPOOL_TOKEN: TOKEN },
-  });
-  const shown = await child.stdout.text();
+  const env = { ...process.env, PICPOOL_TOKEN: TOKEN };
+  const shown = await run(['sh', '-c', line], { cwd: folder, env });
   expect(received).toEqual([expect.objectContaining(expected)]);
   expect(shown).toMatch(what === 'events' ? /data: 1\s+data: 2/ : /success/);
 });

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packagedUnit } from '../../scripts/build/deb.ts';
 import { parseConfig } from '../../src/config.ts';
 import { cli } from '../support/servers/cli.ts';
+import { sharedFolder } from '../support/shared.ts';
 
+const folder = await sharedFolder();
 const unit = packagedUnit(await readFile('examples/picpool.service', 'utf8'));
 
 test('the unit of the Debian package has a permanent user, the package settings, and the hardening of the example', async () => {
@@ -61,7 +62,6 @@ test.each(['postinst', 'prerm', 'postrm'])(
 );
 
 test('an installation that finds the disk full leaves no empty admin token behind, and the next one makes it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-deb-'));
   const text = await readFile('scripts/build/deb/postinst', 'utf8');
   const [make = ''] = /^if [^\n]*admin-token.*?^fi$/ms.exec(text) ?? [];
   const script = `set -e\n${make.replaceAll('/etc/picpool', folder)}\n`;
@@ -72,5 +72,4 @@ test('an installation that finds the disk full leaves no empty admin token behin
   expect([await install(''), await token()]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
   const made = await token();
   expect([await install(''), await token()]).toEqual([0, made]);
-  await rm(folder, { recursive: true });
 });

@@ -1,13 +1,14 @@
 import { expect, test } from 'bun:test';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
+
+const folder = await sharedFolder();
 
 /** A follower of a list of words, and what its log and its views do. */
 function follow() {
@@ -73,10 +74,8 @@ test('a view is not rebuilt because its disk is full', async () => {
 test.each([openImageReplica, openProxyReplica])(
   'a copy of records that is closed before it is filled leaves no file (%#)',
   async (open) => {
-    const folder = await mkdtemp(join(tmpdir(), 'picpool-copies-'));
     const replica = await open(bunRuntime, folder);
     await replica.close();
     expect(await readdir(folder)).toEqual([]);
-    await rm(folder, { recursive: true });
   },
 );

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
+import { run } from '../support/run.ts';
 
 const root = resolve(import.meta.dir, '..', '..');
 const yaml = async <T>(name: string) => Bun.YAML.parse(await readFile(join(root, name), 'utf8')) as T;
@@ -73,7 +72,7 @@ describe.each(['compose.yaml', 'compose.simple.yaml', 'compose.postgres.yaml'])(
 test.skipIf(absent('shellcheck'))(
   'shellcheck finds nothing in the shell scripts',
   async () => {
-    const { stdout: listed } = await promisify(execFile)('git', ['ls-files'], { cwd: root });
+    const listed = await run(['git', 'ls-files'], { cwd: root });
     const files = (await readdir(join(root, 'scripts'), { recursive: true })).map(
       (file) => `scripts/${file}`,
     );
@@ -85,9 +84,7 @@ test.skipIf(absent('shellcheck'))(
     }
     expect(scripts.length).toBeGreaterThan(20);
     const args = ['--external-sources', '--source-path=SCRIPTDIR', ...scripts];
-    await promisify(execFile)('shellcheck', args, { cwd: root }).catch(({ stdout }) =>
-      expect(stdout).toBe(''),
-    );
+    await run(['shellcheck', ...args], { cwd: root });
   },
   60_000,
 );

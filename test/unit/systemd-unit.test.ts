@@ -8,10 +8,11 @@ const unit = await Bun.file('examples/picpool.service').text();
 const valuesOf = (name: string) =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('the unit passes the administrator token as a credential, and blocks cloud metadata addresses', () => {
+test('the unit passes the administrator token as a credential, blocks cloud metadata addresses, and does not start again what cannot work', () => {
   expect(valuesOf('LoadCredential')).toEqual(['admin-token:/etc/picpool/admin-token']);
   expect(valuesOf('Environment')).toContain('ADMIN_TOKEN_FILE=%d/admin-token');
   expect(valuesOf('IPAddressDeny')[0]?.split(' ')).toContain('169.254.169.254');
+  expect(valuesOf('RestartPreventExitStatus')).toEqual(['2 3']);
 });
 
 test.skipIf(absent('systemd-analyze'))('systemd finds nothing wrong with the units', () =>

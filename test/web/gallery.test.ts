@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
 import { photo } from '../support/images/images.ts';
 import { seedGallery } from '../support/images/seeded-gallery.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { handTo } from './kept.ts';
 import { SITE, startSite } from './site.ts';
 import { checkLooks, checkPaint, shiftsOf, watchShifts } from './visitor.ts';
@@ -26,14 +24,12 @@ const server = startSite(SERVICES);
 const { visit, visitBy } = server;
 /** Of so many pictures that nobody sees them all. */
 let large: ServerProcess;
-let folder: string;
 const visitLarge = visitBy(() => large.url);
 
 const upload = async (name: string, [width, height]: readonly [number, number], format: string) =>
   server.upload(`filename=${name}&format=${format}`, await photo(width, height));
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-gallery-'));
   await seedGallery(folder, Date.now(), MANY);
   large = await startServer('bun', { ...SITE, ...SERVICES }, folder);
   for (let index = 0; index < PICTURES; index++) {
@@ -43,9 +39,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   const exitCode = await large?.stop();
-  await rm(folder, { recursive: true });
   expect(exitCode).toBe(0);
 });
+const folder = await sharedFolder();
 
 const shots = (page: Page) => page.locator('.shot');
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.querySelector('b')?.textContent);

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { type PaidProxy, startPaidProxy } from '../support/farm/paid-proxy.ts';
@@ -9,6 +8,7 @@ import { freePort } from '../support/free-port.ts';
 import { curl } from '../support/gateway/world.ts';
 import { cli } from '../support/servers/cli.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 
 const EXITS = { 'me:one': '127.9.1.1', 'me:two': '127.9.1.2', 'me:three': '127.9.1.3' };
@@ -17,7 +17,6 @@ const BROWSER_MS = 60_000;
 
 let world: ProxyWorld;
 let proxy: PaidProxy;
-let folder: string;
 let server: ServerProcess;
 let browser: TestBrowser;
 let gateway: string;
@@ -30,7 +29,6 @@ let secured: Bun.Server<undefined>;
 beforeAll(async () => {
   world = await startProxyWorld();
   proxy = await startPaidProxy({ exits: EXITS });
-  folder = await mkdtemp(join(tmpdir(), 'picpool-tools-'));
   for (const [index, login] of Object.keys(EXITS).entries())
     await writeFile(join(folder, LISTS[index] ?? ''), `127.0.0.1:${proxy.port}:${login}\n`);
   secured = Bun.serve({
@@ -67,8 +65,8 @@ afterAll(async () => {
   await secured?.stop(true);
   proxy?.stop();
   await world?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
+const folder = await sharedFolder();
 
 /** What the pages say to a browser that has this proxy. */
 async function visit(place: string, login: { username?: string; password?: string } = {}): Promise<string[]> {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser/browser.ts';
 import { startJudge } from '../support/farm/judge-server.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/farm/proxy-world.ts';
 import { seedPool } from '../support/pool/seeded.ts';
+import { run } from '../support/run.ts';
 import { startRelay } from '../support/servers/relay.ts';
 import { type ServerProcess, startServer } from '../support/servers/server-process.ts';
+import { sharedFolder } from '../support/shared.ts';
 import { until } from '../support/stores/services.ts';
 import { CLIPBOARD, clipboard } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
@@ -26,7 +26,6 @@ let world: ProxyWorld;
 let server: ServerProcess;
 /** A pool of 20,000 proxies that nobody checks. */
 let large: ServerProcess;
-let folder: string;
 let judge: Awaited<ReturnType<typeof startJudge>>;
 let browser: TestBrowser;
 const visit = createVisitor(
@@ -58,7 +57,6 @@ async function withEmptyPool(env: Record<string, string>, work: (visit: Visitor)
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'picpool-large-'));
   await seedPool(folder, Date.now(), SEEDED);
   [world, browser, judge] = await Promise.all([startProxyWorld(), startBrowser(), startJudge()]);
   server = await startServer('bun', { ...world.env, SERVICES: 'proxy', PROXY_BASE_PATH: '/pool' });
@@ -77,9 +75,9 @@ afterAll(async () => {
   const exitCodes = [await server?.stop(), await large?.stop()];
   await judge?.stop();
   await world?.stop();
-  await rm(folder, { recursive: true });
   expect(exitCodes).toEqual([0, 0]);
 });
+const folder = await sharedFolder();
 
 test('an empty pool says so, and a refresh fills the page while one looks', async () => {
   await withEmptyPool({}, (visitOwn) =>
@@ -254,18 +252,6 @@ describe('the list', () => {
   });
 });
 
-/** What a command writes; rejects where it fails. */
-async function run(command: string[], cwd = folder): Promise<string> {
-  const child = Bun.spawn(command, { cwd, stdout: 'pipe', stderr: 'pipe' });
-  const [text, fault, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  if (code !== 0) throw new Error(fault);
-  return text;
-}
-
 test.each(['protocol=socks5', 'protocol=http', ''])(
   'the command of the page works as it is for "%s"',
   async (query) => {
@@ -274,7 +260,7 @@ test.each(['protocol=socks5', 'protocol=http', ''])(
     const signs: Record<string, string> = { quot: '"', '#39': "'", gt: '>', lt: '<', amp: '&' };
     const plain = code.replaceAll(/&(quot|#39|gt|lt|amp);/g, (_, name) => signs[name] ?? '');
     const command = plain.replaceAll(/https?:\/\/example\.com\//g, world.page);
-    expect(await run(['sh', '-c', command])).toBe('a page');
+    expect(await run(['sh', '-c', command], { cwd: folder })).toBe('a page');
   },
 );
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CDPSession, Page } from 'playwright-core';
@@ -6,8 +6,9 @@ import sharp from 'sharp';
 import { animation, photo, privatePhoto, quarters } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { startScanner } from '../support/scanner.ts';
-import { type Relay, startRelay } from '../support/servers/relay.ts';
+import { startRelay } from '../support/servers/relay.ts';
 import { startServer } from '../support/servers/server-process.ts';
+import { shared } from '../support/shared.ts';
 import { withFolder } from '../support/temporary.ts';
 import { CLIPBOARD, cardOf, changeMine, clipboard, handTo, mineOf } from './kept.ts';
 import { checkWork, type PageWork } from './page-work.ts';
@@ -26,7 +27,7 @@ const MOST_WORK: PageWork = { restyled: 100, laidOut: 100, present: 500 };
 const SPOILT = /status of 4\d\d|net::ERR_/;
 
 const server = startSite(SETTINGS, { 'nas.local': '127.0.0.1' });
-let relay: Relay;
+const relay = shared(() => startRelay(Number(new URL(server.url).port)));
 const [picture, large] = await Promise.all([quarters(900, 600).png().toBuffer(), photo(1400, 1100)]);
 const { visit, visitBy } = server;
 /** By way of a link that can be cut. */
@@ -34,11 +35,6 @@ const visitFar = visitBy(() => `http://127.0.0.1:${relay.port}`);
 
 /** By a name to which browsers give neither a clipboard nor a worker without HTTPS. */
 const visitPlain = visitBy(() => server.url.replace('127.0.0.1', 'nas.local'));
-
-beforeAll(async () => {
-  relay = await startRelay(Number(new URL(server.url).port));
-});
-afterAll(() => relay?.stop());
 
 const file = (name: string, buffer: Buffer = picture) => ({ name, mimeType: 'image/png', buffer });
 const choose = (page: Page, ...files: ReturnType<typeof file>[]) => page.setInputFiles('#file', files);

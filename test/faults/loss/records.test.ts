@@ -9,7 +9,7 @@ const REBUILT = 'rebuilding the indexes of images';
 describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records vanish', () => {
   let world: RedisWorld;
   beforeEach(async () => {
-    world = await startRedisWorld(2);
+    world = await startRedisWorld();
   });
   afterEach(() => world?.stop());
 

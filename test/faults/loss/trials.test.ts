@@ -17,7 +17,7 @@ describe('a disaster costs no file and brings nothing back', () => {
   test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
     'when Redis is killed and comes back empty',
     async () => {
-      const world = await startRedisWorld(2);
+      const world = await startRedisWorld();
       const disasters = REDIS_DISASTERS.filter(({ name }) => name.includes('comes back empty'));
       expect(await runTrial(world, disasters).finally(world.stop)).toEqual([]);
     },

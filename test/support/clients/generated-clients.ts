@@ -1,8 +1,8 @@
-import assert from 'node:assert/strict';
 import { copyFile, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { seedPool } from '../pool/seeded.ts';
+import { run } from '../run.ts';
 import { PNG } from '../servers/running-server.ts';
 import { type ServerProcess, startServer } from '../servers/server-process.ts';
 
@@ -36,16 +36,17 @@ export const generators: Record<'TypeScript' | 'Eden' | 'Python' | 'Go', Generat
   async Python(file, folder) {
     const source = join(SOURCES, 'python');
     const bin = join(folder, 'venv/bin');
-    await run(['python3', '-m', 'venv', 'venv'], folder);
+    await run(['python3', '-m', 'venv', 'venv'], { cwd: folder });
     const requirements = join(source, 'requirements.txt');
-    await run(
-      [join(bin, 'pip'), 'install', '--quiet', '--disable-pip-version-check', '-r', requirements],
-      folder,
-    );
+    await run([join(bin, 'pip'), 'install', '--quiet', '--disable-pip-version-check', '-r', requirements], {
+      cwd: folder,
+    });
     const config = join(source, 'config.yaml');
     const generate = [join(bin, 'openapi-python-client'), 'generate', '--fail-on-warning', '--meta', 'none'];
-    await run([...generate, '--config', config, '--path', file, '--output-path', 'generated'], folder);
-    await run([join(bin, 'python'), '-m', 'compileall', '-q', 'generated'], folder);
+    await run([...generate, '--config', config, '--path', file, '--output-path', 'generated'], {
+      cwd: folder,
+    });
+    await run([join(bin, 'python'), '-m', 'compileall', '-q', 'generated'], { cwd: folder });
     await copyFile(join(source, 'calls.py'), join(folder, 'calls.py'));
     return [join(bin, 'python'), join(folder, 'calls.py')];
   },
@@ -54,9 +55,9 @@ export const generators: Record<'TypeScript' | 'Eden' | 'Python' | 'Go', Generat
     await cp(join(SOURCES, 'go'), folder, { recursive: true });
     await mkdir(join(folder, 'api'));
     const generate = ['go', 'tool', 'oapi-codegen', '-generate', 'types,client', '-package', 'api'];
-    await run([...generate, '-o', 'api/api.go', file], folder);
-    await run(['go', 'vet', './...'], folder);
-    await run(['go', 'build', '-o', 'calls', '.'], folder);
+    await run([...generate, '-o', 'api/api.go', file], { cwd: folder });
+    await run(['go', 'vet', './...'], { cwd: folder });
+    await run(['go', 'build', '-o', 'calls', '.'], { cwd: folder });
     return [join(folder, 'calls')];
   },
 };
@@ -65,15 +66,17 @@ export const generators: Record<'TypeScript' | 'Eden' | 'Python' | 'Go', Generat
 function typescript(calls: string): Generator {
   return async (file, folder) => {
     const source = join(SOURCES, 'typescript');
-    await run([process.execPath, 'install', '--frozen-lockfile', '--ignore-scripts', '--silent'], source);
+    await run([process.execPath, 'install', '--frozen-lockfile', '--ignore-scripts', '--silent'], {
+      cwd: source,
+    });
     const packages = join(source, 'node_modules');
     await symlink(packages, join(folder, 'node_modules'));
     await copyFile(join(source, 'tsconfig.json'), join(folder, 'tsconfig.json'));
     await copyFile(join(source, calls), join(folder, calls));
     await copyFile('clients/js/src/eden.ts', join(folder, 'app.ts'));
     const generator = join(packages, 'openapi-typescript/bin/cli.js');
-    await run([process.execPath, generator, file, '-o', 'api.d.ts'], folder);
-    await run([process.execPath, resolve('node_modules/typescript/bin/tsc'), '-p', '.'], folder);
+    await run([process.execPath, generator, file, '-o', 'api.d.ts'], { cwd: folder });
+    await run([process.execPath, resolve('node_modules/typescript/bin/tsc'), '-p', '.'], { cwd: folder });
     return [process.execPath, join(folder, calls)];
   };
 }
@@ -102,19 +105,11 @@ export async function startGeneratedClients(): Promise<GeneratedClients> {
       const file = join(folder, 'description.json');
       await writeFile(file, await (await fetch(`${server.url}${description}`)).bytes());
       const command = await generator(file, folder);
-      return JSON.parse(await run([...command, server.url, PNG.toBase64()], folder));
+      return JSON.parse(await run([...command, server.url, PNG.toBase64()], { cwd: folder }));
     },
     async stop() {
       await server.stop();
       await rm(scratch, { recursive: true, force: true });
     },
   };
-}
-
-/** What a program prints. Rejects, with all that it wrote, where it fails. */
-async function run(command: string[], cwd: string): Promise<string> {
-  const child = Bun.spawn(command, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  assert.equal(await child.exited, 0, `${command.join(' ')}\n${(stdout + stderr).slice(-3000)}`);
-  return stdout;
 }

@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, parse } from 'node:path';
-import { promisify } from 'node:util';
+import { run } from '../run.ts';
 import { aDay, type Disaster } from './disaster.ts';
 import type { Copies } from './world.ts';
 
 const MARK = 'picpool-files-id';
-
-const run = promisify(execFile);
 
 /** Two folders change places. */
 export async function swap(one: string, other: string): Promise<void> {
@@ -17,7 +14,7 @@ export async function swap(one: string, other: string): Promise<void> {
 }
 
 /** A copy with everything that the S3 server keeps in attributes of the files. */
-export const copyAll = (from: string, to: string) => run('cp', ['-a', from, to]);
+export const copyAll = (from: string, to: string) => run(['cp', '-a', from, to]);
 
 /** Moves what is in a folder into another one, over what is there. */
 async function merge(from: string, to: string): Promise<void> {

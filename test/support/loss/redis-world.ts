@@ -3,11 +3,11 @@ import { type Relay, startRelay } from '../servers/relay.ts';
 import { runServer } from '../servers/running-server.ts';
 import { withPrefix } from '../stores/redis.ts';
 import { withFolderOfItsOwn } from '../stores/s3.ts';
-import { command, S3_CREDENTIALS, startRedisServer, startS3 } from '../stores/services.ts';
+import { command, S3_ACCESS, startRedisServer, startS3 } from '../stores/services.ts';
 import { storedFiles } from './files.ts';
 import { type Copies, startCopies } from './world.ts';
 
-/** Copies over a Redis and an S3 server of their own. */
+/** Two copies over a Redis and an S3 server of their own. */
 export interface RedisWorld extends Copies {
   redis: Awaited<ReturnType<typeof startRedisServer>>;
   /** The link of the copies to Redis. */
@@ -17,27 +17,22 @@ export interface RedisWorld extends Copies {
   command(...words: string[]): Promise<string>;
 }
 
-export async function startRedisWorld(
-  copies: number,
-  more: Record<string, string> = {},
-): Promise<RedisWorld> {
+export async function startRedisWorld(): Promise<RedisWorld> {
   const [redis, s3] = await Promise.all([startRedisServer((port) => ['--port', `${port}`]), startS3()]);
   const link = await startRelay(redis.port);
   const blobs = withFolderOfItsOwn(s3.url);
   const env = {
     METADATA_URL: withPrefix(`redis://127.0.0.1:${link.port}`),
     BLOBS_URL: blobs,
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
     SERVICES: 'image',
     RATE_LIMITS: 'off',
     IMAGE_CLEANUP_INTERVAL: '1s',
-    ...more,
   };
   const files = storedFiles(join(s3.folder, new URL(blobs).pathname.slice(1)), (path) =>
     path.replaceAll('!', '/'),
   );
-  const running = await startCopies(copies, env, files, runServer);
+  const running = await startCopies(2, env, files, runServer);
   return {
     ...running,
     redis,

@@ -1,7 +1,7 @@
 import { startPgBouncer } from '../stores/pgbouncer.ts';
 import { type PostgresPair, startPostgresPair } from '../stores/postgres-server.ts';
 import { withFolderOfItsOwn } from '../stores/s3.ts';
-import { S3_CREDENTIALS, type Service, startS3 } from '../stores/services.ts';
+import { S3_ACCESS, type Service, startS3 } from '../stores/services.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 import { QUIET } from './quiet-server.ts';
 
@@ -26,8 +26,7 @@ export async function startPostgresFleet(copies: number): Promise<PostgresFleet>
     ...QUIET,
     METADATA_URL: `postgres://postgres@${hosts}/postgres`,
     BLOBS_URL: withFolderOfItsOwn(s3.url),
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ...S3_ACCESS,
   };
   const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), () => env);
   return {

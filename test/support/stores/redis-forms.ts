@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { type Certificates, createCertificates } from '../certificates.ts';
 import { freePort } from '../free-port.ts';
+import { run } from '../run.ts';
 import { command, find, type Service, startRedisServer, until } from './services.ts';
-
-const run = promisify(execFile);
 
 const USER = 'pic/pool';
 const PASSWORD = 'pa:ss@word/%';
@@ -63,7 +60,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   const redisCli = await find('redis-cli', "Debian's package redis-tools");
   const nodes = await Promise.all([startNode(), startNode(), startNode()]);
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
-  await run(redisCli, ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  await run([redisCli, '--cluster', 'create', ...addresses, '--cluster-yes']);
   const isWell = async ({ port }: { port: number }) =>
     (await command(port, 'CLUSTER', 'INFO')).includes('state:ok');
   await until(async () => (await Promise.all(nodes.map(isWell))).every(Boolean));

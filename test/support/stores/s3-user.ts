@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { promisify } from 'node:util';
 import { CreateBucketCommand, PutBucketPolicyCommand } from '@aws-sdk/client-s3';
 import type { Credentials } from '../../../adapters/adapter.ts';
 import { createClient } from '../../../adapters/s3/client.ts';
 import { parseS3Url } from '../../../adapters/s3/url.ts';
+import { run } from '../run.ts';
 import { find, S3_CREDENTIALS } from './services.ts';
-
-const run = promisify(execFile);
 
 /** What a policy allows to whom it is given. */
 export interface Policy {
@@ -33,7 +30,8 @@ export async function createS3User(
     accessKeyId: `user-${randomBytes(6).toString('hex')}`,
     secretAccessKey: 'secret-of-the-user',
   };
-  await run(program, [
+  await run([
+    program,
     ...['admin', '--access', S3_CREDENTIALS.accessKeyId, '--secret', S3_CREDENTIALS.secretAccessKey],
     ...['--endpoint-url', server.endpoint, 'create-user', '--role', 'user'],
     ...['--access', user.accessKeyId, '--secret', user.secretAccessKey],
