@@ -48,8 +48,8 @@ export const longSteps: Record<string, Step> = {
     ...['--parallel=5', TIMINGS],
     ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
   ),
-  // Three at a time, most of which wait, so that a slow test shows the fault and not the load of others.
-  [`${FAULTS} on bun`]: bunTests(80, '--parallel=3', TIMINGS, FAULTS),
+  // Four at a time, most of which wait, so that a slow test shows the fault and not the load of others.
+  [`${FAULTS} on bun`]: bunTests(80, '--parallel=4', TIMINGS, FAULTS),
 };
 
 function check(reads: string, least: number, find: () => Promise<Findings>): Step {
