@@ -20,7 +20,11 @@ export function createVisitor(browser: () => TestBrowser, origin: () => string):
     const visit = await browser().visit(origin(), options);
     try {
       await visit.page.goto(origin() + path);
-      await work(visit.page);
+      await work(visit.page).catch((error) => {
+        // They may be why something did not come.
+        console.error('faults of the page:', visit.faults);
+        throw error;
+      });
       expect(visit.faults.filter((fault) => !expected?.test(fault))).toEqual([]);
       expect(visit.foreign).toEqual([]);
     } finally {
