@@ -4,9 +4,20 @@ import { delimiter, resolve } from 'node:path';
 /** With what `scripts/counterparts` fetches, and Debian's servers. */
 const PATH = [resolve('.tools/deno/node_modules/.bin'), process.env.PATH, '/usr/sbin'].join(delimiter);
 
+/** The process groups of the programs that run. */
+const groups = new Set<number>();
+
+// A terminal signals its own group alone.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const group of groups) signalGroup(group, signal);
+    process.exit(1);
+  });
+}
+
 /**
  * Runs a program, and writes what it says to the file descriptor: all of it, or the lines that `shown` accepts. Default:
- * writes nothing.
+ * writes nothing. What the program leaves running, such as the server of a test that failed, ends with it.
  */
 export async function runProgram(
   args: readonly string[],
@@ -15,13 +26,24 @@ export async function runProgram(
 ): Promise<{ stdout: string; stderr: string; exitCode: number }> {
   const child = Bun.spawn([...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
     env: { ...process.env, PATH, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
   });
-  const [stdout, stderr] = await Promise.all([
-    copy(child.stdout, out, shown),
-    copy(child.stderr, out, shown),
-  ]);
-  return { stdout, stderr, exitCode: await child.exited };
+  groups.add(child.pid);
+  const said = Promise.all([copy(child.stdout, out, shown), copy(child.stderr, out, shown)]);
+  const exitCode = await child.exited;
+  signalGroup(child.pid, 'SIGKILL');
+  groups.delete(child.pid);
+  const [stdout, stderr] = await said;
+  return { stdout, stderr, exitCode };
+}
+
+function signalGroup(group: number, signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(-group, signal);
+  } catch {
+    // All of its processes have ended.
+  }
 }
 
 async function copy(
