@@ -116,9 +116,16 @@ test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within
 
 test('the preview of a raw photo is not taken for the picture, but a picture that was made smaller is', () => {
   const tags = { 254: [1], 256: [1], 257: [1], 258: [8, 8, 8], 259: [1], 262: [2], 277: [3], 278: [1] };
-  const decode = (all: typeof tags) => decodeTiff(tiffFile(all, [Buffer.alloc(3)], 273), LIMITS);
-  expect(decode(tags)).toBeNull();
-  expect(() => decode({ ...tags, ...{ 330: [8] } })).toThrow('is a preview');
+  const file = (all: typeof tags) => tiffFile(all, [Buffer.alloc(3)], 273);
+  expect(decodeTiff(file(tags), LIMITS)).toBeNull();
+  expect(() => decodeTiff(file({ ...tags, ...{ 330: [8] } }), LIMITS)).toThrow('is a preview');
+  const followedBy = (next: typeof tags) => {
+    const first = file(tags);
+    first.writeUInt32LE(first.length, 8 + 2 + first.readUInt16LE(8) * 12);
+    return Buffer.concat([first, file(next).subarray(8)]);
+  };
+  expect(decodeTiff(followedBy(tags), LIMITS)).toBeNull();
+  expect(() => decodeTiff(followedBy({ ...tags, 254: [0] }), LIMITS)).toThrow('is a preview');
 });
 
 test('a tile far larger than its picture is refused before memory is allocated', async () => {

@@ -46,7 +46,7 @@ const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
 const UNREAD = [6, 34925];
 const COMPRESSED =
   'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.';
-/** A bit of `subfile`. Raw photos (DNG, NEF, ARW) begin with such a picture and have the whole one in `others`. */
+/** A bit of `subfile`. Raw photos (DNG, NEF, ARW) begin with such a picture and have the whole one in `others`, or next. */
 const REDUCED = 1;
 const PREVIEW =
   'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.';
@@ -110,7 +110,7 @@ function readLayout(file: Buffer): Layout | null {
   const integers = integersOf(head);
   const { isLittle } = integers;
   if (head.toString('latin1') !== (isLittle ? 'II*\0' : 'MM\0*')) return null;
-  const values = readEntries(file, integers);
+  const { values, next } = readEntries(file, integers, integers.long(file, 4));
   const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
   const isTiled = values.has(TAG.tileWidth);
   const [width, height] = [one(TAG.width, 0), one(TAG.height, 0)];
@@ -126,7 +126,7 @@ function readLayout(file: Buffer): Layout | null {
   const isOurs =
     (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
-  if (one(TAG.subfile, 0) & REDUCED && values.has(TAG.others))
+  if (isReduced(values) && (values.has(TAG.others) || hasWhole(file, integers, next)))
     throw new AppError('undecodable_image', PREVIEW);
   const compression = one(TAG.compression, RAW);
   if (UNREAD.includes(compression)) throw new AppError('undecodable_image', COMPRESSED);
@@ -150,17 +150,27 @@ function readLayout(file: Buffer): Layout | null {
   };
 }
 
+type Entries = Map<number, number[]>;
+
+const isReduced = (values: Entries) => ((values.get(TAG.subfile)?.[0] ?? 0) & REDUCED) !== 0;
+
+/** Returns whether the directory at this place is of a picture that was not reduced. */
+function hasWhole(file: Buffer, integers: Integers, at: number): boolean {
+  return at !== 0 && !isReduced(readEntries(file, integers, at).values);
+}
+
 /**
- * Returns the tags of the first directory with their values, without those that are not integers or not in the file.
+ * Returns the tags of a directory with their values, without those that are not integers or not in the file, and the
+ * place of the next directory, or 0.
  */
-function readEntries(file: Buffer, { short, long }: Integers): Map<number, number[]> {
-  const entries = new Map<number, number[]>();
-  const at = long(file, 4);
+function readEntries(file: Buffer, { short, long }: Integers, at: number): { values: Entries; next: number } {
+  const entries: Entries = new Map();
   const directory = file.subarray(at, at + 2 + MOST_ENTRIES * 12);
   if (directory.length < 2) throw damaged();
   const count = Math.min(short(directory, 0), MOST_ENTRIES);
-  if (directory.length < 2 + count * 12) throw damaged();
-  for (let entry = 2; entry < 2 + count * 12; entry += 12) {
+  const end = 2 + count * 12;
+  if (directory.length < end) throw damaged();
+  for (let entry = 2; entry < end; entry += 12) {
     const tag = short(directory, entry);
     const bytes = TYPE_BYTES[short(directory, entry + 2)];
     const length = long(directory, entry + 4);
@@ -176,7 +186,7 @@ function readEntries(file: Buffer, { short, long }: Integers): Map<number, numbe
       Array.from({ length }, (_, index) => read(values, index * bytes)),
     );
   }
-  return entries;
+  return { values: entries, next: at + end + 4 <= file.length ? long(file, at + end) : 0 };
 }
 
 /**
