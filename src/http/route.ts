@@ -62,7 +62,7 @@ interface Declaration<Query, Params, Body> {
   readonly evenBlocked?: true;
   /** Returns how to answer a request from a client of another service; `null` for any other. */
   readonly dialect?: (request: Request) => Dialect | null;
-  /** Unknown names are ignored, except misspellings, unless the schema forbids them. Texts become numbers, booleans and choices. */
+  /** Unknown names are ignored, except misspelt and shortened ones, unless the schema forbids them. Texts become numbers, booleans and choices. */
   readonly query?: Query;
   /** Default: all variable parts of the path, as text. */
   readonly params?: Params;

@@ -12,7 +12,7 @@ import {
   TypeRegistry,
 } from '@sinclair/typebox';
 import { inEnglish, invalidParameter, message } from '../errors.ts';
-import { misspelt } from './nearest.ts';
+import { nearest } from './nearest.ts';
 
 /** Key of a function in a schema that guesses what an invalid text was meant to be. */
 export const HINT = 'x-hint';
@@ -27,15 +27,15 @@ type Raw = Record<string, unknown>;
  * value counts as missing, numbers and booleans are converted if they are well formed (otherwise the text stays and
  * validation reports it), and choices match in any letter case. Unknown names, which others append to links, are removed
  * unless the schema forbids them; those that begin with `_`, with which clients avoid caches, always.
- * @throws {AppError} `invalid_parameter` if a hint says what was meant, for a misspelling of a known name, and for a
- * forbidden one, because ignoring it would answer another question.
+ * @throws {AppError} `invalid_parameter` if a hint says what was meant, for a misspelt or shortened known name, and for a
+ * forbidden one, because ignoring it would answer another question, or leave a picture without its password.
  * @param url where a parameter with several values may also be repeated. Default: nowhere.
  */
 export function coerce(schema: TObject, raw: Raw, url = ''): void {
   const known = Object.keys(schema.properties);
   for (const name of Object.keys(raw)) {
     if (known.includes(name)) continue;
-    const meant = misspelt(name, known);
+    const meant = nearest(name, known);
     if (meant !== undefined)
       throw invalidParameter(
         name,

@@ -250,16 +250,18 @@ describe('GET /api/export', () => {
     });
   });
 
-  test.each(['/api/export?protcol=http', '/api/v1/proxies?protcol=http', '/api/sources?ofset=1'])(
-    'a misspelt name is refused with what was meant: %s',
-    async (path) => {
-      const answer = await server.send(path);
-      expect(answer.status).toBe(400);
-      expect((await json<Body>(answer)).error).toMatch(
-        /^There is no parameter (protcol|ofset); did you mean/,
-      );
-    },
-  );
+  test.each([
+    '/api/export?protcol=http',
+    '/api/v1/proxies?protcol=http',
+    '/api/sources?ofset=1',
+    '/api/v1/proxies?proto=http',
+  ])('a misspelt or shortened name is refused with what was meant: %s', async (path) => {
+    const answer = await server.send(path);
+    expect(answer.status).toBe(400);
+    expect((await json<Body>(answer)).error).toMatch(
+      /^There is no parameter (protcol|ofset|proto); did you mean/,
+    );
+  });
 
   test.each(['exit_ip=192.0.2.1', 'asn=64496', 'continent=EU', 'page=2'])(
     'an unknown filter is refused by name, with those that there are: %s',
