@@ -87,7 +87,7 @@ export const pictures = {
 export const gallery = {
   summary: 'Public pictures on this server, newest first.',
   shareOf: (name: string) => `Share ${name}`,
-  search: 'Search by words of the title or name',
+  search: 'Search titles and names',
   show: 'Search',
   pictures: (count: number) => formats.plural(count, { one: '# public picture', other: '# public pictures' }),
   foundFor: (count: number, text: string) =>
