@@ -18,7 +18,6 @@ import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
 import type { Log } from './lib/logger.ts';
 import { lowFileLimit } from './lib/open-files.ts';
-import type { RateLimiter } from './lib/rate-limiter.ts';
 import { removeMarks } from './lib/state.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
@@ -128,14 +127,14 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
-    const holders = holdersOf(config, opened.limiter, operations);
+    const holders = holdersOf(config, operations);
     const admin = openAdmin({ config, operations, holders, features, health, web });
     const app: App = createApp({
       version: VERSION,
       web,
       features,
       contexts,
-      ...restraint(config, opened.limiter, operations),
+      ...restraint(config, operations),
       health,
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,
@@ -174,14 +173,13 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
 }
 
 /** Creates the recognition of tokens. */
-function holdersOf(config: Config, limiter: RateLimiter, { tokens, usage, onRefused, now }: Operations) {
+function holdersOf(config: Config, { tokens, usage, stores: { limiter }, now }: Operations) {
   return createHolders({
     tokens,
     onUse: (id) => usage.note(id, { requests: 1 }),
     limiter,
     mostBytes: config.IMAGE_MAX_UPLOAD,
     now,
-    onWrong: () => onRefused('wrong_token'),
     uploader: config.MCP_WRITE_TOKEN,
   });
 }
@@ -189,12 +187,11 @@ function holdersOf(config: Config, limiter: RateLimiter, { tokens, usage, onRefu
 /** Creates the limits that keep one client from using up the server. */
 function restraint(
   { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes }: Config,
-  limiter: RateLimiter,
-  { onRefused, now }: Operations,
+  { stores: { limiter }, now }: Operations,
 ): Pick<AppOptions, 'limits' | 'inFlight' | 'patience'> {
   if (!rates) return { limits: null };
   return {
-    limits: createLimits({ limiter, rates, maxUploadBytes, onRefused }),
+    limits: createLimits({ limiter, rates, maxUploadBytes }),
     inFlight: createInFlight(),
     patience: createPatience({ sleep: systemClock.sleep, now, random: Math.random }),
   };

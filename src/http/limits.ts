@@ -26,15 +26,13 @@ interface LimitOptions {
   rates: Rates;
   /** What a body of unknown length counts, and the maximum that any body counts, in bytes. */
   maxUploadBytes: number;
-  /** Called for each refused request. */
-  onRefused?: (name: RateName) => void;
 }
 
 /** Number of clients, for each limit, whose bucket names are remembered. */
 const MAX_CLIENTS = 10_000;
 
 /** Creates limits for each client address. */
-export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
+export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions): Limits {
   const buckets = bucketsOf(rates, maxUploadBytes);
   const takers = new Map<RateName, Take>();
 
@@ -55,7 +53,6 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
 
   function judge(name: RateName, { capacity }: Bucket, verdict: Verdict): Limited {
     const { allowed, remaining, resetMs, retryAfterMs } = verdict;
-    if (!allowed) onRefused?.(name);
     const refusal = allowed ? null : tooMany(name, retryAfterMs);
     return { limit: capacity, remaining, reset: Math.ceil(resetMs / 1000), refusal };
   }
@@ -86,7 +83,7 @@ function bucketsOf(rates: Rates, maxUploadBytes: number): Rates {
  * `cost`: default one. At most what a full limit has left after that one, or some requests would never be possible.
  */
 export function createRecount(
-  { limiter, rates, maxUploadBytes, onRefused }: LimitOptions,
+  { limiter, rates, maxUploadBytes }: LimitOptions,
   name: RateName,
 ): (peer: string, cost?: number) => Promise<void> {
   const bucket = bucketsOf(rates, maxUploadBytes)[name];
@@ -97,9 +94,7 @@ export function createRecount(
       bucket,
       Math.min(cost, most),
     );
-    if (allowed) return;
-    onRefused?.(name);
-    throw tooMany(name, retryAfterMs);
+    if (!allowed) throw tooMany(name, retryAfterMs);
   };
 }
 

@@ -5,11 +5,13 @@ import { createTokens, type Tokens } from '../access/tokens.ts';
 import { createUsage, type UsageMeter } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
+import { createRecount, type Recount } from '../http/limits.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { createMetrics, type Histogram, type Metrics } from '../lib/metrics.ts';
 import { describeProcess } from '../lib/process-metrics.ts';
-import type { RateLimiter } from '../lib/rate-limiter.ts';
+import type { RateLimiter, Verdict } from '../lib/rate-limiter.ts';
+import type { RateName } from '../lib/rates.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
@@ -27,8 +29,8 @@ export interface Operations {
   webhooks: Webhooks | null;
   /** The stores, with metrics. */
   stores: Stores;
-  /** Counts a refusal by a limit. */
-  onRefused: (name: string) => void;
+  /** Creates the count of what a request turned out to cost; `undefined` if nobody is limited. */
+  recount: (name: RateName) => Recount | undefined;
   /** A monotonic clock in ms. */
   now: () => number;
 }
@@ -45,17 +47,18 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   });
   describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
-  const onRefused = (name: string) => refusals(name).inc();
   const { state, locks } = stores;
+  const limiter = instrumentLimiter(stores.limiter, (name) => refusals(name).inc());
+  const { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes } = config;
   const tokens = createTokens({ state, random: randomBytes, now: Date.now });
   const observe = instrumentStores(metrics, now);
   return {
     metrics,
     now,
-    onRefused,
     blocks: createBlocks({ ...stores, now: Date.now, log }),
     audit: openAudit(config, stores, log),
     tokens,
+    recount: (name) => (rates ? createRecount({ limiter, rates, maxUploadBytes }, name) : undefined),
     usage: createUsage({
       ...{ state, locks, tokens },
       now: Date.now,
@@ -70,7 +73,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
       audit: observe('audit', stores.audit),
       state: observe('state', stores.state),
       blobs: observe('blobs', stores.blobs),
-      limiter: instrumentLimiter(stores.limiter, onRefused),
+      limiter,
     },
   };
 }
@@ -140,11 +143,14 @@ export function instrumentStores(metrics: Metrics, now: () => number): Instrumen
 
 /** Reports each refusal by the first word of its key, which names the limit. */
 function instrumentLimiter(limiter: RateLimiter, onRefused: (name: string) => void): RateLimiter {
+  const noted = (key: string, verdict: Verdict) => {
+    if (!verdict.allowed) onRefused(key.slice(0, key.indexOf(' ')));
+    return verdict;
+  };
   return {
-    async take(key, bucket, cost) {
-      const verdict = await limiter.take(key, bucket, cost);
-      if (!verdict.allowed) onRefused(key.slice(0, key.indexOf(' ')));
-      return verdict;
+    take(key, bucket, cost) {
+      const verdict = limiter.take(key, bucket, cost);
+      return verdict instanceof Promise ? verdict.then((later) => noted(key, later)) : noted(key, verdict);
     },
   };
 }
