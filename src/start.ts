@@ -88,6 +88,10 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
   });
   const stopping = new AbortController();
   const features: RunningFeature[] = [];
+  const abandon = async () => {
+    await Promise.all(features.map((feature) => feature.stop()));
+    await opened.close();
+  };
   const shutdown = createShutdown({ delayMs: config.SHUTDOWN_DELAY, graceMs: config.SHUTDOWN_GRACE });
   try {
     const sharedPeers = await findSharedPeers(config.HOST, env);
@@ -124,6 +128,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
         ? [answering('LIMITS_URL does not answer: each copy limits on its own.', opened.askLimits)]
         : []),
       ...features.flatMap(({ health }) => health),
+      answering('Acts are not finished, or AUDIT_LOG does not take them.', audit.demandFinished),
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
@@ -160,14 +165,10 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
         stopping.abort();
         return shutdown.run(server, features, operations);
       },
-      async abandon() {
-        await Promise.all(features.map((feature) => feature.stop()));
-        await opened.close();
-      },
+      abandon,
     };
   } catch (error) {
-    await Promise.all(features.map((feature) => feature.stop()));
-    await opened.close();
+    await abandon();
     throw error;
   }
 }
