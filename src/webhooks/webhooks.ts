@@ -49,7 +49,7 @@ const MAX_WAITING = 1000;
 const TIMEOUT_MS = 10_000;
 /** Maximum size of the answer, which nobody reads. */
 const MAX_BYTES = 64 * 1024;
-/** Pauses before the second and later attempts: 13 minutes in all. */
+/** Pauses before the second and later attempts: about 13 minutes in all. */
 const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];
 
 interface Message {
