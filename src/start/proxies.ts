@@ -47,7 +47,7 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
     name: 'Proxy pool',
     basePath: config.PROXY_BASE_PATH,
     routes: [
-      ...proxyRoutes({ service, targets, countReads, judgeSecret: keys.signing }),
+      ...proxyRoutes({ service, targets, countReads, basePath, judgeSecret: keys.signing }),
       ...targetRoutes(targets),
       ...proxyPageRoutes(pages),
       ...gatewayRoutes(gateway),
