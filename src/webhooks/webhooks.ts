@@ -112,7 +112,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     try {
       const headers = signedHeaders(secret, { id, timeMs: clock.now(), body });
       const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
-      const { status, discard } = await fetch(url, { method: 'POST', headers, body, ...limits });
+      const { status, discard } = await fetch(url, { headers, body, ...limits });
       discard();
       if (status >= 200 && status < 300) return null;
       const final = status >= 400 && status < 500 && status !== 408 && status !== 429;
