@@ -36,7 +36,7 @@ export interface AppOptions {
   web: Omit<WebRoutesOptions, 'sections'>;
   contexts: Contexts;
   /** `null` if nobody is limited. */
-  limits: Limits | null;
+  limits: Pick<Limits, 'of'> | null;
   /** Limits how many bytes of a client are being answered at once. Default: unlimited. */
   inFlight?: InFlight | undefined;
   /** Delays refusals to clients that ignore them. Default: no delay. */
@@ -175,7 +175,7 @@ function createPlanner(options: AppOptions, rights: Rights, router: Router): (ro
     const { found, reading, method } = route;
     /** In order, from the match to the logging of the answer. A request without a host matches no route. */
     const steps = [
-      limits && countAgainst(limits(route)),
+      limits && countAgainst(limits.of(route)),
       !found && gates.demandHost,
       method === 'OPTIONS' && gates.answerPreflight,
       !reading && gates.refuseForeignPages,

@@ -12,7 +12,7 @@ import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
-import { createInFlight, createLimits, createPatience } from './http/limits.ts';
+import { createInFlight, createPatience } from './http/limits.ts';
 import { describeFindings } from './http/system-routes.ts';
 import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
@@ -139,7 +139,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
       web,
       features,
       contexts,
-      ...restraint(config, operations),
+      ...restraint(operations),
       health,
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,
@@ -186,13 +186,10 @@ function holdersOf(config: Config, { tokens, usage, stores: { limiter }, now }: 
 }
 
 /** Creates the limits that keep one client from using up the server. */
-function restraint(
-  { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes }: Config,
-  { stores: { limiter }, now }: Operations,
-): Pick<AppOptions, 'limits' | 'inFlight' | 'patience'> {
-  if (!rates) return { limits: null };
+function restraint({ limits, now }: Operations): Pick<AppOptions, 'limits' | 'inFlight' | 'patience'> {
+  if (!limits) return { limits };
   return {
-    limits: createLimits({ limiter, rates, maxUploadBytes }),
+    limits,
     inFlight: createInFlight(),
     patience: createPatience({ sleep: systemClock.sleep, now, random: Math.random }),
   };

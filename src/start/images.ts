@@ -25,7 +25,7 @@ import { lazySafeFetch } from './lazy-fetch.ts';
 /** Assembles the image host. */
 export async function startImages(parts: Parts): Promise<RunningFeature> {
   const { config, stores, web, operations } = parts;
-  const { recount, now } = operations;
+  const { limits: counted, now } = operations;
   const basePath = web.path + config.IMAGE_BASE_PATH;
   const host = await openImageHost(parts, basePath);
   const { service, albums, reviews, limits, folder, sandbox } = host;
@@ -46,8 +46,8 @@ export async function startImages(parts: Parts): Promise<RunningFeature> {
         ...(fromUrl && { fromUrl }),
         clients: config.IMAGE_CLIENTS,
         mayWrite: operations.blocks.mayWrite,
-        countUpload: recount('upload'),
-        countReads: recount('read'),
+        countUpload: counted?.recount('upload'),
+        countReads: counted?.recount('read'),
       }),
       ...handoverRoutes({ state: stores.state, clock: systemClock, random: randomBytes }),
       galleryRoute({ service, basePath, siteOf: web.siteOf, open: config.UPLOAD !== 'token' }),
@@ -106,6 +106,6 @@ function openUrlUploads({ config, operations }: Parts, folder: string): FromUrl 
   return {
     ...fetcher,
     needsToken: config.IMAGE_FROM_URL === 'token',
-    countBytes: operations.recount('upload_bytes'),
+    countBytes: operations.limits?.recount('upload_bytes'),
   };
 }

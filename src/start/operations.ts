@@ -5,13 +5,12 @@ import { createTokens, type Tokens } from '../access/tokens.ts';
 import { createUsage, type UsageMeter } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
-import { createRecount, type Recount } from '../http/limits.ts';
+import { createLimits, type Limits } from '../http/limits.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { createMetrics, type Histogram, type Metrics } from '../lib/metrics.ts';
 import { describeProcess } from '../lib/process-metrics.ts';
 import type { RateLimiter, Verdict } from '../lib/rate-limiter.ts';
-import type { RateName } from '../lib/rates.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
@@ -29,8 +28,8 @@ export interface Operations {
   webhooks: Webhooks | null;
   /** The stores, with metrics. */
   stores: Stores;
-  /** Creates the count of what a request turned out to cost; `undefined` if nobody is limited. */
-  recount: (name: RateName) => Recount | undefined;
+  /** `null` if nobody is limited. */
+  limits: Limits | null;
   /** A monotonic clock in ms. */
   now: () => number;
 }
@@ -58,7 +57,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     blocks: createBlocks({ ...stores, now: Date.now, log }),
     audit: openAudit(config, stores, log),
     tokens,
-    recount: (name) => (rates ? createRecount({ limiter, rates, maxUploadBytes }, name) : undefined),
+    limits: rates && createLimits({ limiter, rates, maxUploadBytes }),
     usage: createUsage({
       ...{ state, locks, tokens },
       now: Date.now,

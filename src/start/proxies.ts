@@ -32,7 +32,7 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
       ? null
       : await (await import('./gateway.ts')).startServerGateway(parts, pool, { port, testimony });
   let followingKeys: Repetition | null = null;
-  const countReads = operations.recount('read');
+  const countReads = operations.limits?.recount('read');
   const pages = {
     countReads,
     service,

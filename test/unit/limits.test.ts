@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { createLimits, createRecount } from '../../src/http/limits.ts';
+import { createLimits } from '../../src/http/limits.ts';
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 
@@ -19,7 +19,7 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
       return local.take(...asked);
     },
   };
-  const options = {
+  const limits = createLimits({
     limiter,
     rates: {
       ...DEFAULT_RATES,
@@ -28,8 +28,7 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
       upload_bytes: { capacity: bytes, perSecond: 100 },
     },
     maxUploadBytes,
-  };
-  const limits = createLimits(options);
+  });
   const post = (length: string | null) =>
     new Request('http://host/', {
       method: 'POST',
@@ -37,9 +36,9 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
     });
   return {
     taken,
-    countReads: createRecount(options, 'read'),
-    read: (peer = CLIENT) => limits(READ)(new Request('http://host/'), peer),
-    upload: async (length: string | null, peer = CLIENT) => limits(UPLOAD)(post(length), peer),
+    countReads: limits.recount('read'),
+    read: (peer = CLIENT) => limits.of(READ)(new Request('http://host/'), peer),
+    upload: async (length: string | null, peer = CLIENT) => limits.of(UPLOAD)(post(length), peer),
     pass(ms: number) {
       now += ms;
     },
@@ -126,7 +125,7 @@ test('an asynchronous limiter is awaited', async () => {
     rates: DEFAULT_RATES,
     maxUploadBytes: 1,
   });
-  const answer = limits(READ)(new Request('http://host/'), CLIENT);
+  const answer = limits.of(READ)(new Request('http://host/'), CLIENT);
   expect(answer).toBeInstanceOf(Promise);
   expect(await answer).toMatchObject({ reset: 2, refusal: { code: 'rate_limited' } });
 });
