@@ -1,6 +1,5 @@
 import { openStores, requireStoreUrls } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
-import { createHolders } from './access/holders.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
@@ -111,7 +110,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
     const web = await openWeb(config);
     await removeMarks(opened.state, log).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
-    const { stores, blocks, audit, metrics, now } = operations;
+    const { stores, blocks, audit, metrics, holders, now } = operations;
     const parts = { web, runtime, config, env, stores, log, operations };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
@@ -132,8 +131,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
-    const holders = holdersOf(config, operations);
-    const admin = openAdmin({ config, operations, holders, features, health, web });
+    const admin = openAdmin({ config, operations, features, health, web });
     const app: App = createApp({
       version: VERSION,
       web,
@@ -171,18 +169,6 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
     await abandon();
     throw error;
   }
-}
-
-/** Creates the recognition of tokens. */
-function holdersOf(config: Config, { tokens, usage, stores: { limiter }, now }: Operations) {
-  return createHolders({
-    tokens,
-    onUse: (id) => usage.note(id, { requests: 1 }),
-    limiter,
-    mostBytes: config.IMAGE_MAX_UPLOAD,
-    now,
-    uploader: config.MCP_WRITE_TOKEN,
-  });
 }
 
 /** Creates the limits that keep one client from using up the server. */

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Stores } from '../../adapters/open.ts';
+import { createHolders, type Holders } from '../access/holders.ts';
 import { createTokens, type Tokens } from '../access/tokens.ts';
 import { createUsage, type UsageMeter } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -23,6 +24,7 @@ export interface Operations {
   blocks: Blocks;
   audit: Audit;
   tokens: Tokens;
+  holders: Holders;
   usage: UsageMeter;
   /** `null` if none are configured. */
   webhooks: Webhooks | null;
@@ -50,6 +52,17 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   const limiter = instrumentLimiter(stores.limiter, (name) => refusals(name).inc());
   const { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes } = config;
   const tokens = createTokens({ state, random: randomBytes, now: Date.now });
+  const usage = createUsage({
+    ...{ state, locks, tokens },
+    now: Date.now,
+    onError: (error) => log('warn', 'usage of tokens not stored', { error }),
+  });
+  const holders = createHolders({
+    ...{ tokens, limiter, now },
+    mostBytes: maxUploadBytes,
+    onUse: (id) => usage.note(id, { requests: 1 }),
+    uploader: config.MCP_WRITE_TOKEN,
+  });
   const observe = instrumentStores(metrics, now);
   return {
     metrics,
@@ -58,11 +71,8 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
     audit: openAudit(config, stores, log),
     tokens,
     limits: rates && createLimits({ limiter, rates, maxUploadBytes }),
-    usage: createUsage({
-      ...{ state, locks, tokens },
-      now: Date.now,
-      onError: (error) => log('warn', 'usage of tokens not stored', { error }),
-    }),
+    usage,
+    holders,
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,
