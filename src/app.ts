@@ -11,6 +11,8 @@ import { errorResponse, toAppError } from './http/errors.ts';
 import { Exchange, type Plan, type Step } from './http/exchange.ts';
 import { KeptHeaders } from './http/kept-headers.ts';
 import type { Count, InFlight, Limited, Limits, Patience } from './http/limits.ts';
+import { describeApi } from './http/openapi.ts';
+import { toOpenApi30 } from './http/openapi-3-0.ts';
 import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter, RequestFacts } from './http/request-facts.ts';
 import { below, type Route, route } from './http/route.ts';
@@ -34,7 +36,7 @@ export interface AppOptions {
   web: Omit<WebRoutesOptions, 'sections'>;
   contexts: Contexts;
   /** `null` if nobody is limited. */
-  limits: Limits | null;
+  limits: Pick<Limits, 'of'> | null;
   /** Limits how many bytes of a client are being answered at once. Default: unlimited. */
   inFlight?: InFlight | undefined;
   /** Delays refusals to clients that ignore them. Default: no delay. */
@@ -173,7 +175,7 @@ function createPlanner(options: AppOptions, rights: Rights, router: Router): (ro
     const { found, reading, method } = route;
     /** In order, from the match to the logging of the answer. A request without a host matches no route. */
     const steps = [
-      limits && countAgainst(limits(route)),
+      limits && countAgainst(limits.of(route)),
       !found && gates.demandHost,
       method === 'OPTIONS' && gates.answerPreflight,
       !reading && gates.refuseForeignPages,
@@ -266,15 +268,10 @@ function createDispatch({ inFlight, metrics }: AppOptions, router: Router): Step
 function allRoutes(options: AppOptions, { neededBy }: Pick<Rights, 'neededBy'>) {
   const { web, features, version, publicUrl } = options;
   const described = describedRoutes(options);
-  // The API description needs 2 MB of script, for which the start does not wait.
-  const describe = once(async () => {
-    const { describeApi } = await import('./http/openapi.ts');
-    return describeApi(described, { version, serverUrl: publicUrl ?? '/', neededBy });
-  });
-  const describeOlder = once(async () => {
-    const { toOpenApi30 } = await import('./http/openapi-3-0.ts');
-    return toOpenApi30(await describe());
-  });
+  const describe = once(async () =>
+    describeApi(described, { version, serverUrl: publicUrl ?? '/', neededBy }),
+  );
+  const describeOlder = once(async () => toOpenApi30(await describe()));
   // Pictures come first, because most visitors request them.
   const sections = features.toReversed().flatMap(({ home }) => home ?? []);
   const routes = [

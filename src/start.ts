@@ -1,6 +1,5 @@
 import { openStores, requireStoreUrls } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
-import { createHolders } from './access/holders.ts';
 import { type App, type AppOptions, createApp } from './app.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Config, Environment } from './config.ts';
@@ -12,13 +11,12 @@ import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
-import { createInFlight, createLimits, createPatience } from './http/limits.ts';
+import { createInFlight, createPatience } from './http/limits.ts';
 import { describeFindings } from './http/system-routes.ts';
 import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
 import type { Log } from './lib/logger.ts';
 import { lowFileLimit } from './lib/open-files.ts';
-import type { RateLimiter } from './lib/rate-limiter.ts';
 import { removeMarks } from './lib/state.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
@@ -89,6 +87,10 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
   });
   const stopping = new AbortController();
   const features: RunningFeature[] = [];
+  const abandon = async () => {
+    await Promise.all(features.map((feature) => feature.stop()));
+    await opened.close();
+  };
   const shutdown = createShutdown({ delayMs: config.SHUTDOWN_DELAY, graceMs: config.SHUTDOWN_GRACE });
   try {
     const sharedPeers = await findSharedPeers(config.HOST, env);
@@ -108,7 +110,7 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
     const web = await openWeb(config);
     await removeMarks(opened.state, log).catch((cause) => log('warn', 'marks of commands remain', { cause }));
     const operations = await startOperations(config, opened, log);
-    const { stores, blocks, audit, metrics, now } = operations;
+    const { stores, blocks, audit, metrics, holders, now } = operations;
     const parts = { web, runtime, config, env, stores, log, operations };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
@@ -125,17 +127,17 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
         ? [answering('LIMITS_URL does not answer: each copy limits on its own.', opened.askLimits)]
         : []),
       ...features.flatMap(({ health }) => health),
+      answering('Acts are not finished, or AUDIT_LOG does not take them.', audit.demandFinished),
       { silence: warn('How requests arrive is not known.'), look: clients.findings },
     ];
     describeFindings(metrics, health);
-    const holders = holdersOf(config, opened.limiter, operations);
-    const admin = openAdmin({ config, operations, holders, features, health, web });
+    const admin = openAdmin({ config, operations, features, health, web });
     const app: App = createApp({
       version: VERSION,
       web,
       features,
       contexts,
-      ...restraint(config, opened.limiter, operations),
+      ...restraint(operations),
       health,
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,
@@ -161,40 +163,19 @@ async function openHouse({ runtime, config, log, env }: Foundation): Promise<Hou
         stopping.abort();
         return shutdown.run(server, features, operations);
       },
-      async abandon() {
-        await Promise.all(features.map((feature) => feature.stop()));
-        await opened.close();
-      },
+      abandon,
     };
   } catch (error) {
-    await Promise.all(features.map((feature) => feature.stop()));
-    await opened.close();
+    await abandon();
     throw error;
   }
 }
 
-/** Creates the recognition of tokens. */
-function holdersOf(config: Config, limiter: RateLimiter, { tokens, usage, onRefused, now }: Operations) {
-  return createHolders({
-    tokens,
-    onUse: (id) => usage.note(id, { requests: 1 }),
-    limiter,
-    mostBytes: config.IMAGE_MAX_UPLOAD,
-    now,
-    onWrong: () => onRefused('wrong_token'),
-    uploader: config.MCP_WRITE_TOKEN,
-  });
-}
-
 /** Creates the limits that keep one client from using up the server. */
-function restraint(
-  { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes }: Config,
-  limiter: RateLimiter,
-  { onRefused, now }: Operations,
-): Pick<AppOptions, 'limits' | 'inFlight' | 'patience'> {
-  if (!rates) return { limits: null };
+function restraint({ limits, now }: Operations): Pick<AppOptions, 'limits' | 'inFlight' | 'patience'> {
+  if (!limits) return { limits };
   return {
-    limits: createLimits({ limiter, rates, maxUploadBytes, onRefused }),
+    limits,
     inFlight: createInFlight(),
     patience: createPatience({ sleep: systemClock.sleep, now, random: Math.random }),
   };

@@ -34,8 +34,6 @@ interface HoldersOptions {
   mostBytes: number;
   /** Called for each use of a token. */
   onUse?: (id: string) => void;
-  /** Called for each wrong token. */
-  onWrong?: () => void;
   /** A token from the settings that also allows uploads. */
   uploader?: string | undefined;
 }
@@ -60,7 +58,7 @@ const UPLOADER: Token = {
 };
 
 export function createHolders(options: HoldersOptions): Holders {
-  const { tokens, limiter, mostBytes, now, onWrong, onUse } = options;
+  const { tokens, limiter, mostBytes, now, onUse } = options;
   const isUploader = isSecret(options.uploader);
   /** Until when a client network is blocked, in the order of blocking. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
@@ -105,7 +103,6 @@ export function createHolders(options: HoldersOptions): Holders {
     },
 
     async countWrong(peer) {
-      onWrong?.();
       const network = clientNetwork(peer);
       const { allowed, retryAfterMs } = await limiter.take(`wrong-token ${network}`, WRONG);
       if (allowed) return;

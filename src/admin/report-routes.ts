@@ -117,11 +117,6 @@ const about = {
   },
   report: {
     ...{ id: 'reportImage', tag, summary: 'Report an image or album' },
-    requestBody: {
-      content: {
-        'application/json': { schema: reportBody, example: { image: 'b7Qm2KxP9sLd', reason: 'illegal' } },
-      },
-    },
     answers: { 201: { description: 'The receipt.', schema: made } },
     errors: [400, 404, 413],
   },

@@ -55,6 +55,8 @@ export interface Audit {
   finish(): Promise<void>;
   /** Does so from time to time, for what has been open for a minute. */
   start(): void;
+  /** Rejects if acts have waited for two minutes to be finished, or told outside. */
+  demandFinished(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -287,6 +289,10 @@ export function createAudit(options: AuditOptions): Audit {
     about: async (subject) => (await store.list({ subject, limit: MOST_READ })).map(readEntry),
     lineOf,
     finish,
+    async demandFinished() {
+      if (performance.now() - Math.min(...openSince.values()) > 2 * ABANDONED_MS)
+        throw new Error('acts are not finished');
+    },
     start() {
       const isAbandoned = (id: string) => performance.now() - (openSince.get(id) ?? Infinity) >= ABANDONED_MS;
       turns = every(TURN_MS, () => finish(isAbandoned), onError);

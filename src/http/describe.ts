@@ -1,5 +1,4 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { OpenAPIV3 } from 'openapi-types';
 import { text } from '../lib/schema.ts';
 
 /** The body of every error answer. */
@@ -106,7 +105,7 @@ export function operationOf(
   { id, tag = 'Server', answers, errors = [], ...rest }: Description,
   { names, optional }: NeededTokens,
 ) {
-  const responses: OpenAPIV3.ResponsesObject = {};
+  const responses: Record<string, object> = {};
   for (const [status, { schema, example, content, ...answer }] of Object.entries(answers)) {
     responses[status] = {
       ...answer,

@@ -7,8 +7,18 @@ import { createShares } from '../lib/shares.ts';
 import type { Rate } from './kept-headers.ts';
 import type { Matched } from './route-table.ts';
 
-/** Returns how to count the requests of a route. */
-export type Limits = (route: Pick<Matched, 'limit' | 'bytes'>) => Count;
+export interface Limits {
+  /** Returns how to count the requests of a route. */
+  of(route: Pick<Matched, 'limit' | 'bytes'>): Count;
+  /** Creates the count of what requests turn out to cost beyond the one that each is counted as. */
+  recount(name: RateName): Recount;
+}
+
+/**
+ * Counts more of a limit for an address. Rejects with `rate_limited`. `cost`: default one. At most what a full limit has
+ * left after a request, or some requests would never be possible.
+ */
+export type Recount = (peer: string, cost?: number) => Promise<void>;
 
 /** Counts a request of a client. Waits only if the limiter does. */
 export type Count = (request: Request, peer: string) => Limited | Promise<Limited>;
@@ -26,23 +36,24 @@ interface LimitOptions {
   rates: Rates;
   /** What a body of unknown length counts, and the maximum that any body counts, in bytes. */
   maxUploadBytes: number;
-  /** Called for each refused request. */
-  onRefused?: (name: RateName) => void;
 }
 
 /** Number of clients, for each limit, whose bucket names are remembered. */
 const MAX_CLIENTS = 10_000;
 
 /** Creates limits for each client address. */
-export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
-  const buckets = bucketsOf(rates, maxUploadBytes);
+export function createLimits({ limiter, rates, maxUploadBytes }: LimitOptions): Limits {
+  const { upload_bytes } = rates;
+  // Room for one upload of the maximum size, even if that exceeds the limit.
+  const capacity = Math.max(upload_bytes.capacity, maxUploadBytes);
+  const buckets: Rates = { ...rates, upload_bytes: { ...upload_bytes, capacity } };
   const takers = new Map<RateName, Take>();
 
   function takerOf(name: RateName): Take {
     const known = takers.get(name);
     if (known) return known;
     const bucket = buckets[name];
-    const keyFor = remember(MAX_CLIENTS, (peer) => keyOf(name, clientNetwork(peer)));
+    const keyFor = remember(MAX_CLIENTS, (peer) => `${name} ${clientNetwork(peer)}`);
     const take: Take = (peer, cost) => {
       const verdict = limiter.take(keyFor(peer), bucket, cost);
       return verdict instanceof Promise
@@ -55,59 +66,33 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
 
   function judge(name: RateName, { capacity }: Bucket, verdict: Verdict): Limited {
     const { allowed, remaining, resetMs, retryAfterMs } = verdict;
-    if (!allowed) onRefused?.(name);
     const refusal = allowed ? null : tooMany(name, retryAfterMs);
     return { limit: capacity, remaining, reset: Math.ceil(resetMs / 1000), refusal };
   }
 
-  return ({ limit, bytes }) => {
-    const take = takerOf(limit);
-    if (bytes === null) return (_request, peer) => take(peer);
-    const takeBytes = takerOf(bytes);
-    return async (request, peer) => {
-      const counted = await take(peer);
-      if (counted.refusal) return counted;
-      const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
-      const weighed = await takeBytes(peer, cost);
-      return weighed.refusal ? weighed : counted;
-    };
+  return {
+    of({ limit, bytes }) {
+      const take = takerOf(limit);
+      if (bytes === null) return (_request, peer) => take(peer);
+      const takeBytes = takerOf(bytes);
+      return async (request, peer) => {
+        const counted = await take(peer);
+        if (counted.refusal) return counted;
+        const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
+        const weighed = await takeBytes(peer, cost);
+        return weighed.refusal ? weighed : counted;
+      };
+    },
+
+    recount(name) {
+      const take = takerOf(name);
+      const most = Math.max(1, buckets[name].capacity - 1);
+      return async (peer, cost = 1) => {
+        const { refusal } = await take(peer, Math.min(cost, most));
+        if (refusal) throw refusal;
+      };
+    },
   };
-}
-
-/** Makes room for one upload of the maximum size, even if that exceeds the limit. */
-function bucketsOf(rates: Rates, maxUploadBytes: number): Rates {
-  const { upload_bytes } = rates;
-  const capacity = Math.max(upload_bytes.capacity, maxUploadBytes);
-  return { ...rates, upload_bytes: { ...upload_bytes, capacity } };
-}
-
-/**
- * Counts what a request turned out to cost beyond the one that it was already counted as. Rejects with `rate_limited`.
- * `cost`: default one. At most what a full limit has left after that one, or some requests would never be possible.
- */
-export function createRecount(
-  { limiter, rates, maxUploadBytes, onRefused }: LimitOptions,
-  name: RateName,
-): (peer: string, cost?: number) => Promise<void> {
-  const bucket = bucketsOf(rates, maxUploadBytes)[name];
-  const most = Math.max(1, bucket.capacity - 1);
-  return async (peer, cost = 1) => {
-    const { allowed, retryAfterMs } = await limiter.take(
-      keyOf(name, clientNetwork(peer)),
-      bucket,
-      Math.min(cost, most),
-    );
-    if (allowed) return;
-    onRefused?.(name);
-    throw tooMany(name, retryAfterMs);
-  };
-}
-
-/** Counts more of a limit for an address. */
-export type Recount = ReturnType<typeof createRecount>;
-
-function keyOf(name: RateName, client: string): string {
-  return `${name} ${client}`;
 }
 
 function tooMany(name: RateName, retryAfterMs: number): AppError {

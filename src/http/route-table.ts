@@ -28,21 +28,11 @@ export interface Matched {
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
-/** A path, with what was made for its routes. */
-export class Place<T> {
-  readonly path: string;
-  readonly #methods: Methods<T>;
-
-  constructor(path: string, methods: Methods<T>) {
-    this.path = path;
-    this.#methods = methods;
-  }
-
-  /** There is a route for every method. */
-  of(method: string): T {
-    return this.#methods.get(method) ?? this.#methods.get('other') ?? fail(this.path);
-  }
-}
+/** A path, with what was made for its routes: there is one for every method. */
+const placeAt = <T>(path: string, methods: Methods<T>) => ({
+  path,
+  of: (method: string) => (methods.get(method) ?? methods.get('other')) as T,
+});
 
 /** Places are remembered by URL, because matching a path costs more than looking it up. */
 const MAX_PLACES = 2000;
@@ -83,16 +73,16 @@ export function createRouteTable<T>(declared: readonly Route[], make: (route: Ma
     segment.methods = methods;
   }
 
-  function place(url: string): Place<T> {
+  function place(url: string) {
     const path = pathOf(url);
-    return new Place(path, plain.get(path) ?? find(root, path, 1) ?? unknown);
+    return placeAt(path, plain.get(path) ?? find(root, path, 1) ?? unknown);
   }
 
   return {
     /** Finds the place of an absolute URL. */
     at: remember(MAX_PLACES, place, MAX_URL_LENGTH),
     /** For requests without a valid host: a place without routes. */
-    nowhere: new Place('', unknown),
+    nowhere: placeAt('', unknown),
   };
 }
 
@@ -165,8 +155,4 @@ function childOf<T>(segment: Segment<T>, name: string): Segment<T> {
 
 function trimmed(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
-}
-
-function fail(path: string): never {
-  throw new Error(`no route for ${path}`);
 }

@@ -14,8 +14,6 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 interface Received<Query, Params, Body> {
   readonly request: Request;
   readonly context: RequestContext;
-  /** The path as the client wrote it. */
-  readonly path: string;
   readonly query: Query;
   readonly params: Params;
   readonly body: Body;

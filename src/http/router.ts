@@ -26,10 +26,10 @@ export function createRouter(routes: readonly Route[], failed: Failed): Router {
       method,
       pattern,
       // Elysia prepares what this code mentions.
-      async ({ request, path, query, params, body, set }) => {
+      async ({ request, query, params, body, set }) => {
         const input = { query, params, body } as Input;
         const headers = set.headers as Call['headers'];
-        return handle({ ...input, request, path, headers, context: contextOf(request) });
+        return handle({ ...input, request, headers, context: contextOf(request) });
       },
       hooksOf(declared),
     );

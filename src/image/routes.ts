@@ -51,11 +51,11 @@ interface ImageRoutesOptions {
   /** Names of the services whose clients are supported. Default: all. */
   clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
-  countUpload?: (peer: string) => Promise<void>;
+  countUpload?: ((peer: string) => Promise<void>) | undefined;
   /** Rejects for a client whose network is blocked. Default: none is. */
   mayWrite?: (peer: string) => Promise<void>;
   /** Counts what albums cost beyond the request, as reads of the client. */
-  countReads?: CountReads;
+  countReads?: CountReads | undefined;
   /** How pictures are uploaded by URL. Default: not at all. */
   fromUrl?: FromUrl;
   /** Whether scripts of every site may read the files of public images. Default: true. */

@@ -45,21 +45,22 @@ export interface NetworkList {
  * @throws {RangeError} with the first invalid entry.
  */
 export function createNetworkList(networks: readonly string[]): NetworkList {
-  const list = new BlockList();
+  // In one list, Bun would also find IPv4 addresses in a network of IPv6 that is large enough, such as `::/0`.
+  const [four, six] = [new BlockList(), new BlockList()];
   for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
-    const family = isIP(address);
-    const bits = family === 4 ? 32 : 128;
-    const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1;
-    if (family === 0 || length < 0 || length > bits) {
+    const [written = '', prefix = '0'] = network.split('/');
+    if (isIP(written) === 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > (isIPv4(written) ? 32 : 128)) {
       throw new RangeError(`"${network}" is neither an IP address nor a network such as 10.0.0.0/8`);
     }
-    list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6');
+    const [address = '', length] = canonicalNetwork(network).split('/');
+    if (isIPv4(address)) four.addSubnet(address, Number(length ?? 32), 'ipv4');
+    else six.addSubnet(address, Number(length ?? 128), 'ipv6');
   }
   return {
     has(address) {
-      if (isIPv4(address)) return list.check(address, 'ipv4');
-      return isIPv6(address) && !address.includes('%') && list.check(address, 'ipv6');
+      if (isIPv4(address)) return four.check(address, 'ipv4');
+      const isWhole = isIPv6(address) && !address.includes('%');
+      return isWhole && [four, six].some((list) => list.check(address, 'ipv6'));
     },
   };
 }

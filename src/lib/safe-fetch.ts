@@ -9,10 +9,9 @@ import { lookupHost } from './resolve-host.ts';
 import { type Deadline, explain, SafeFetchError, startDeadline } from './safe-fetch-errors.ts';
 
 export interface SafeFetchOptions {
-  /** Default: `GET`. Redirects are followed only for `GET` and `HEAD`; for others the 3xx is the answer. */
-  method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
   /** Sent to the first host, but not after a redirect to another origin. */
   headers?: Readonly<Record<string, string>>;
+  /** Makes it a POST, which follows no redirect: the 3xx is the answer. Default: a GET. */
   body?: string | Uint8Array;
   /** From the call to the last byte of the body, including redirects and name lookups. */
   timeoutMs: number;
@@ -86,7 +85,7 @@ export function createSafeFetch({
   function send(url: URL, options: SafeFetchOptions, headers: Record<string, string>, signal: AbortSignal) {
     return new Promise<IncomingMessage>((resolve, reject) => {
       const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-        method: options.method ?? 'GET',
+        method: options.body === undefined ? 'GET' : 'POST',
         headers: { 'user-agent': 'picpool', accept: '*/*', ...headers, 'accept-encoding': 'gzip, identity' },
         lookup: checkedLookup,
         // A new connection, because one that is kept alive may have been opened under other rules.
@@ -104,7 +103,6 @@ export function createSafeFetch({
     const { timeoutMs, signal } = options;
     signal?.throwIfAborted();
     const deadline = startDeadline(timeoutMs, signal);
-    const follows = options.method === undefined || options.method === 'GET' || options.method === 'HEAD';
     try {
       let url = parseUrl(target);
       let headers = options.headers ?? {};
@@ -115,7 +113,7 @@ export function createSafeFetch({
         const message = await send(url, options, headers, deadline.signal);
         const status = message.statusCode ?? 0;
         const location = message.headers.location;
-        if (!follows || !location || ![301, 302, 303, 307, 308].includes(status)) {
+        if (options.body !== undefined || !location || ![301, 302, 303, 307, 308].includes(status)) {
           return answer(message, url, options, deadline);
         }
         message.destroy();

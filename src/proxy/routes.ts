@@ -29,6 +29,8 @@ import {
 interface ProxyRoutesOptions {
   service: ProxyService;
   targets: Pick<Targets, 'list' | 'all' | 'reported'>;
+  /** Path under which browsers reach the pool. Default: none. */
+  basePath?: string;
   /** The secret with which our own judge proves its answers. Default: no proof. */
   judgeSecret?: () => string | undefined;
   /** Counts reads of a client beyond the one that each request is. Default: they are not counted. */
@@ -87,6 +89,7 @@ interface Shared extends Required<ProxyRoutesOptions> {
 
 /** The HTTP interface of the proxy pool, except `GET /api/stats`, which both services share. */
 export function proxyRoutes({
+  basePath = '',
   judgeSecret = NO_PROOF,
   countReads,
   now = Date.now,
@@ -96,7 +99,7 @@ export function proxyRoutes({
   const cached = createResponseCache({ version: service.version });
   const listeners = createShares(LISTENERS);
   const exports = createShares(EXPORTS);
-  const shared: Shared = { ...options, judgeSecret, countReads, now, listeners, exports };
+  const shared: Shared = { ...options, basePath, judgeSecret, countReads, now, listeners, exports };
   return [
     route('GET /api/v1/proxies', (call) => list(shared, call), {
       query: listQuery,
@@ -219,10 +222,13 @@ async function showProxy({ service }: Shared, { params, context }: Call<OfProxy>
 }
 
 /** Starts a test without waiting for its result. */
-async function startTest({ service }: Shared, { params: { id }, path }: Call<OfProxy>): Promise<Response> {
+async function startTest(
+  { service, basePath }: Shared,
+  { params: { id } }: Call<OfProxy>,
+): Promise<Response> {
   await service.startTest(id);
   const message = 'The test has started; its result shows on the proxy within seconds.';
-  const headers = { ...NO_STORE, location: path.replace(/\/test\/?$/, '') };
+  const headers = { ...NO_STORE, location: `${basePath}/api/proxy/${id}` };
   return json({ success: true, id, message }, headers, 202);
 }
 
@@ -251,10 +257,10 @@ async function report(
   return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
 }
 
-async function startRefresh({ service }: Shared, { context, path }: Call): Promise<Response> {
+async function startRefresh({ service, basePath }: Shared, { context }: Call): Promise<Response> {
   const job = jobView(await (context.admin ? service.refresh() : service.refreshUnlessFresh()));
   const status = job.state === 'done' ? 200 : 202;
-  return json({ success: true, job }, { ...NO_STORE, location: path }, status);
+  return json({ success: true, job }, { ...NO_STORE, location: `${basePath}/api/refresh` }, status);
 }
 
 async function showRefresh({ service }: Shared): Promise<Response> {

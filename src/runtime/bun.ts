@@ -29,15 +29,13 @@ export const bunRuntime: Runtime = {
 
   async serve(handler, where) {
     const peerOf = (request: Request): string => server.requestIP(request)?.address ?? '';
-    const common = {
+    const server: Bun.Server<undefined> = Bun.serve({
       maxRequestBodySize: NO_BODY_LIMIT,
+      // Also for a socket, although its type has none: the default of 10 s is less than a conversion may take.
+      idleTimeout: IDLE_TIMEOUT_S,
       fetch: (request: Request) => handler(request, peerOf),
-    };
-    const server: Bun.Server<undefined> = Bun.serve(
-      'path' in where
-        ? { ...common, unix: where.path }
-        : { ...common, ...where, idleTimeout: IDLE_TIMEOUT_S },
-    );
+      ...('path' in where ? { unix: where.path } : where),
+    } as Bun.Serve.Options<undefined, never>);
     return {
       hostname: server.hostname ?? '',
       port: server.port ?? 0,

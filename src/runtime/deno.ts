@@ -68,17 +68,17 @@ export const denoRuntime: Runtime = {
     const server = Deno.serve({ ...where, signal: abort.signal, onListen() {} }, (request, info) =>
       handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
     );
-    let finished = false;
-    server.finished.then(() => {
-      finished = true;
-    });
+    let ended = false;
     return {
       hostname: server.addr.hostname ?? '',
       port: server.addr.port ?? 0,
-      drain: () => server.shutdown(),
+      async drain() {
+        await server.shutdown();
+        ended = true;
+      },
       async close() {
         // Aborting a server that has already ended throws.
-        if (!finished) abort.abort();
+        if (!ended) abort.abort();
         await server.finished;
       },
     };

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Holders } from '../access/holders.ts';
 import { createSessions } from '../access/sessions.ts';
 import { readUsage } from '../access/usage.ts';
 import { createCases } from '../admin/cases.ts';
@@ -25,15 +24,14 @@ const AT_ONCE = 8;
 interface AdminParts {
   config: Pick<Config, 'ADMIN_TOKEN'>;
   operations: Operations;
-  holders: Holders;
   features: readonly RunningFeature[];
   health: readonly FindingSource[];
   web: Pick<Web, 'siteOf' | 'path' | 'openFindings'>;
 }
 
 /** Opens the pages of administrators and moderators. */
-export function openAdmin({ config, operations, holders, features, health, web }: AdminParts): Route[] {
-  const { stores, tokens, audit } = operations;
+export function openAdmin({ config, operations, features, health, web }: AdminParts): Route[] {
+  const { stores, tokens, holders, audit } = operations;
   const sessions = createSessions({
     ...{ state: stores.state, tokens, holders },
     adminToken: config.ADMIN_TOKEN,

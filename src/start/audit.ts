@@ -50,7 +50,6 @@ function posting(url: string) {
   const fetch = lazySafeFetch(true);
   return async (line: string): Promise<void> => {
     const { status, discard } = await fetch(url, {
-      method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: line,
       timeoutMs: TELL_MS,

@@ -1,4 +1,3 @@
-import { createHolders } from '../access/holders.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { createAdmit } from '../gateway/admission.ts';
@@ -85,7 +84,7 @@ export async function startServerGateway(
       isOpen: () => !closed,
       asks: config.GATEWAY_ASK,
       verify: (token) => tokens.verify(token, 'gateway'),
-      calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
+      calm: operations.holders,
       limiter,
       connections: config.GATEWAY_CONNECTIONS,
       onBytes: (id, bytes) => closed && usage.note(id, { bytes }),

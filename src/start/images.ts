@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { Stores } from '../../adapters/open.ts';
 import { type FindingSource, warn } from '../findings/finding.ts';
 import { answering, conditionFindings, fileSources, recordSources } from '../findings/readiness.ts';
-import { createRecount } from '../http/limits.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { handoverRoutes } from '../image/handover.ts';
 import type { Upkeep } from '../image/maintenance/upkeep.ts';
@@ -17,7 +16,6 @@ import { createUrlFetcher, type FromUrl } from '../image/upload/from-url.ts';
 import { statsView } from '../image/views.ts';
 import { isGloballyRoutable } from '../lib/address.ts';
 import { systemClock } from '../lib/clock.ts';
-import type { Rates } from '../lib/rates.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
 import { ownAddresses } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
@@ -27,14 +25,12 @@ import { lazySafeFetch } from './lazy-fetch.ts';
 /** Assembles the image host. */
 export async function startImages(parts: Parts): Promise<RunningFeature> {
   const { config, stores, web, operations } = parts;
-  const { onRefused, now } = operations;
+  const { limits: counted, now } = operations;
   const basePath = web.path + config.IMAGE_BASE_PATH;
   const host = await openImageHost(parts, basePath);
   const { service, albums, reviews, limits, folder, sandbox } = host;
-  const { limiter } = stores;
   const looks = createLookIndex(stores.images, now);
   const fromUrl = openUrlUploads(parts, folder);
-  const recounted = (rates: Rates) => ({ limiter, rates, maxUploadBytes: limits.maxUploadBytes, onRefused });
   return {
     name: 'Image host',
     basePath: config.IMAGE_BASE_PATH,
@@ -50,10 +46,8 @@ export async function startImages(parts: Parts): Promise<RunningFeature> {
         ...(fromUrl && { fromUrl }),
         clients: config.IMAGE_CLIENTS,
         mayWrite: operations.blocks.mayWrite,
-        ...(config.RATE_LIMITS && {
-          countUpload: createRecount(recounted(config.RATE_LIMITS), 'upload'),
-          countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),
-        }),
+        countUpload: counted?.recount('upload'),
+        countReads: counted?.recount('read'),
       }),
       ...handoverRoutes({ state: stores.state, clock: systemClock, random: randomBytes }),
       galleryRoute({ service, basePath, siteOf: web.siteOf, open: config.UPLOAD !== 'token' }),
@@ -99,25 +93,19 @@ function comparison({ images, condition }: Stores, { doubts }: Pick<Upkeep, 'dou
 }
 
 /** Opens uploads by URL as `IMAGE_FROM_URL` allows. Never requests anything from this machine or its networks. */
-function openUrlUploads({ config, stores, operations }: Parts, folder: string): FromUrl | null {
+function openUrlUploads({ config, operations }: Parts, folder: string): FromUrl | null {
   if (config.IMAGE_FROM_URL === 'off') return null;
-  const maxUploadBytes = config.IMAGE_MAX_UPLOAD;
   const own = new Set(ownAddresses());
   const permits = (address: string) => isGloballyRoutable(address) && !own.has(address);
   const permitsPort = (port: number) => !REFUSED_PORTS.has(port);
   const fetcher = createUrlFetcher({
     fetch: lazySafeFetch(config.PROXY_ALLOW_PRIVATE, { permits, permitsPort }),
     folder,
-    maxBytes: maxUploadBytes,
+    maxBytes: config.IMAGE_MAX_UPLOAD,
   });
-  const rates = config.RATE_LIMITS;
-  const { limiter } = stores;
-  const { onRefused } = operations;
   return {
     ...fetcher,
     needsToken: config.IMAGE_FROM_URL === 'token',
-    ...(rates && {
-      countBytes: createRecount({ limiter, rates, maxUploadBytes, onRefused }, 'upload_bytes'),
-    }),
+    countBytes: operations.limits?.recount('upload_bytes'),
   };
 }

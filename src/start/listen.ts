@@ -27,27 +27,20 @@ export async function listen(
   { HOST, PORT }: Pick<Config, 'HOST' | 'PORT'>,
 ): Promise<Listening> {
   const path = socketPath(HOST);
-  if (path === null) {
-    const serveAt = (hostname: string) => runtime.serve(handler, { hostname, port: PORT });
-    // A system may have no IPv6 at all. Any other reason against `::` holds for all addresses of IPv4 as well.
-    const said = inEnglish(`The server cannot listen with HOST=${HOST} and PORT=${PORT}.`);
-    const server = await serveAt(HOST)
-      .catch((error) => (HOST === '::' ? serveAt('0.0.0.0') : Promise.reject(error)))
-      .catch((cause) => Promise.reject(new AppError('unavailable', said, { cause })));
-    const address = { host: ownAddress(server.hostname), port: server.port };
-    return {
-      server: { ...server, drain: () => acceptWaiting(address).then(server.drain) },
-      url: urlOf(server),
-    };
-  }
-  await removeStale(path);
-  const server = await runtime.serve(handler, { path });
-  await chmod(path, SOCKET_MODE);
-  const close = async () => {
-    await server.close();
-    await rm(path, { force: true });
+  if (path !== null) await removeStale(path);
+  const serveAt = (hostname: string) => runtime.serve(handler, path ? { path } : { hostname, port: PORT });
+  const said = inEnglish(`The server cannot listen with HOST=${HOST}${path ? '' : ` and PORT=${PORT}`}.`);
+  // A system may have no IPv6 at all. Any other reason against `::` holds for all addresses of IPv4 as well.
+  const server = await serveAt(HOST)
+    .catch((error) => (HOST === '::' ? serveAt('0.0.0.0') : Promise.reject(error)))
+    .catch((cause) => Promise.reject(new AppError('unavailable', said, { cause })));
+  // The runtimes remove the socket when they stop to accept. Later, it may be that of another server.
+  if (path !== null) await chmod(path, SOCKET_MODE);
+  const address = path ? { path } : { host: ownAddress(server.hostname), port: server.port };
+  return {
+    server: { ...server, drain: () => acceptWaiting(address).then(server.drain) },
+    url: path ? HOST : urlOf(server),
   };
-  return { server: { ...server, drain: () => acceptWaiting({ path }).then(server.drain), close }, url: HOST };
 }
 
 /** A server that was killed leaves its socket behind, on which nobody can listen again. */

@@ -1,15 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Stores } from '../../adapters/open.ts';
+import { createHolders, type Holders } from '../access/holders.ts';
 import { createTokens, type Tokens } from '../access/tokens.ts';
 import { createUsage, type UsageMeter } from '../access/usage.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
+import { createLimits, type Limits } from '../http/limits.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { createMetrics, type Histogram, type Metrics } from '../lib/metrics.ts';
 import { describeProcess } from '../lib/process-metrics.ts';
-import type { RateLimiter } from '../lib/rate-limiter.ts';
+import type { RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import { VERSION } from '../version.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
@@ -22,13 +24,14 @@ export interface Operations {
   blocks: Blocks;
   audit: Audit;
   tokens: Tokens;
+  holders: Holders;
   usage: UsageMeter;
   /** `null` if none are configured. */
   webhooks: Webhooks | null;
   /** The stores, with metrics. */
   stores: Stores;
-  /** Counts a refusal by a limit. */
-  onRefused: (name: string) => void;
+  /** `null` if nobody is limited. */
+  limits: Limits | null;
   /** A monotonic clock in ms. */
   now: () => number;
 }
@@ -45,22 +48,31 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   });
   describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
-  const onRefused = (name: string) => refusals(name).inc();
   const { state, locks } = stores;
+  const limiter = instrumentLimiter(stores.limiter, (name) => refusals(name).inc());
+  const { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes } = config;
   const tokens = createTokens({ state, random: randomBytes, now: Date.now });
+  const usage = createUsage({
+    ...{ state, locks, tokens },
+    now: Date.now,
+    onError: (error) => log('warn', 'usage of tokens not stored', { error }),
+  });
+  const holders = createHolders({
+    ...{ tokens, limiter, now },
+    mostBytes: maxUploadBytes,
+    onUse: (id) => usage.note(id, { requests: 1 }),
+    uploader: config.MCP_WRITE_TOKEN,
+  });
   const observe = instrumentStores(metrics, now);
   return {
     metrics,
     now,
-    onRefused,
     blocks: createBlocks({ ...stores, now: Date.now, log }),
     audit: openAudit(config, stores, log),
     tokens,
-    usage: createUsage({
-      ...{ state, locks, tokens },
-      now: Date.now,
-      onError: (error) => log('warn', 'usage of tokens not stored', { error }),
-    }),
+    limits: rates && createLimits({ limiter, rates, maxUploadBytes }),
+    usage,
+    holders,
     webhooks: await openWebhooks(config, metrics, log),
     stores: {
       ...stores,
@@ -70,7 +82,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
       audit: observe('audit', stores.audit),
       state: observe('state', stores.state),
       blobs: observe('blobs', stores.blobs),
-      limiter: instrumentLimiter(stores.limiter, onRefused),
+      limiter,
     },
   };
 }
@@ -140,11 +152,14 @@ export function instrumentStores(metrics: Metrics, now: () => number): Instrumen
 
 /** Reports each refusal by the first word of its key, which names the limit. */
 function instrumentLimiter(limiter: RateLimiter, onRefused: (name: string) => void): RateLimiter {
+  const noted = (key: string, verdict: Verdict) => {
+    if (!verdict.allowed) onRefused(key.slice(0, key.indexOf(' ')));
+    return verdict;
+  };
   return {
-    async take(key, bucket, cost) {
-      const verdict = await limiter.take(key, bucket, cost);
-      if (!verdict.allowed) onRefused(key.slice(0, key.indexOf(' ')));
-      return verdict;
+    take(key, bucket, cost) {
+      const verdict = limiter.take(key, bucket, cost);
+      return verdict instanceof Promise ? verdict.then((later) => noted(key, later)) : noted(key, verdict);
     },
   };
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { conditionFindings, recordSources } from '../findings/readiness.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
-import { createRecount } from '../http/limits.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
 import { once } from '../lib/once.ts';
 import type { Repetition } from '../lib/schedule.ts';
@@ -33,9 +32,7 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
       ? null
       : await (await import('./gateway.ts')).startServerGateway(parts, pool, { port, testimony });
   let followingKeys: Repetition | null = null;
-  const { RATE_LIMITS: rates } = config;
-  const counting = { limiter: stores.limiter, maxUploadBytes: 0, onRefused: operations.onRefused };
-  const countReads = rates ? createRecount({ ...counting, rates }, 'read') : undefined;
+  const countReads = operations.limits?.recount('read');
   const pages = {
     countReads,
     service,
@@ -50,7 +47,7 @@ export async function startProxies(parts: Parts): Promise<RunningFeature> {
     name: 'Proxy pool',
     basePath: config.PROXY_BASE_PATH,
     routes: [
-      ...proxyRoutes({ service, targets, countReads, judgeSecret: keys.signing }),
+      ...proxyRoutes({ service, targets, countReads, basePath, judgeSecret: keys.signing }),
       ...targetRoutes(targets),
       ...proxyPageRoutes(pages),
       ...gatewayRoutes(gateway),

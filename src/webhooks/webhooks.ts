@@ -49,7 +49,7 @@ const MAX_WAITING = 1000;
 const TIMEOUT_MS = 10_000;
 /** Maximum size of the answer, which nobody reads. */
 const MAX_BYTES = 64 * 1024;
-/** Pauses before the second and later attempts: 13 minutes in all. */
+/** Pauses before the second and later attempts: about 13 minutes in all. */
 const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];
 
 interface Message {
@@ -112,7 +112,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     try {
       const headers = signedHeaders(secret, { id, timeMs: clock.now(), body });
       const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
-      const { status, discard } = await fetch(url, { method: 'POST', headers, body, ...limits });
+      const { status, discard } = await fetch(url, { headers, body, ...limits });
       discard();
       if (status >= 200 && status < 300) return null;
       const final = status >= 400 && status < 500 && status !== 408 && status !== 429;

@@ -8,7 +8,7 @@ import { Overloaded } from '../../src/http/admission-queue.ts';
 import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
-import { createLimits } from '../../src/http/limits.ts';
+import { type Count, createLimits } from '../../src/http/limits.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 import { json as jsonBody, route } from '../../src/http/route.ts';
 import { createMetrics } from '../../src/lib/metrics.ts';
@@ -185,15 +185,13 @@ describe('a refusal', () => {
       held.push(client);
       return promise;
     };
-    const limits: AppOptions['limits'] =
-      () =>
-      ({ url }) => ({
-        refusal: url.endsWith('/echo') ? new AppError('rate_limited', inEnglish('Too many.')) : null,
-        limit: 1,
-        remaining: 0,
-        reset: 1,
-      });
-    const { send } = createTestApp({}, { patience: { holdBack }, limits });
+    const count: Count = ({ url }) => ({
+      refusal: url.endsWith('/echo') ? new AppError('rate_limited', inEnglish('Too many.')) : null,
+      limit: 1,
+      remaining: 0,
+      reset: 1,
+    });
+    const { send } = createTestApp({}, { patience: { holdBack }, limits: { of: () => count } });
     expect((await send('/nowhere')).status).toBe(404);
     expect(held).toEqual([]);
     const refused = Promise.resolve(send('/echo', post('{}')));

@@ -15,6 +15,7 @@ interface Operation {
   operationId: string;
   security?: Record<string, string[]>[];
   tags: string[];
+  parameters: { in: string; name: string }[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, { content?: Record<string, Media> }>;
 }
@@ -46,6 +47,21 @@ describe.each([
     expect(new Set(ids).size).toBe(ids.length);
     const declared = new Set(description.tags.map(({ name }) => name));
     expect(operations.filter(({ tags }) => !tags.every((tag) => declared.has(tag)))).toEqual([]);
+  });
+
+  test('names what is in a path and a query, and says that a body has no other fields', async () => {
+    const { paths } = await read(path);
+    const named = ({ parameters }: Operation, place: string) =>
+      parameters.filter((one) => one.in === place).map(({ name }) => name);
+    for (const [at, operations] of Object.entries(paths)) {
+      const parts = [...at.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+      for (const operation of Object.values(operations)) expect(named(operation, 'path')).toEqual(parts);
+    }
+    const remove = (at: string) => paths[at]?.delete ?? expect.unreachable();
+    expect(named(remove('/api/albums/{id}'), 'query')).toEqual(['images']);
+    expect(named(remove('/api/albums/{id}/images/{image}'), 'query')).toEqual(['image']);
+    const [body] = Object.values(paths['/api/reports']?.post?.requestBody?.content ?? {});
+    expect(body?.schema).toMatchObject({ additionalProperties: false });
   });
 
   test('has only patterns whose time grows in proportion to the text', async () => {

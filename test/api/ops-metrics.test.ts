@@ -9,7 +9,7 @@ let server: RunningServer;
 let output: string;
 beforeAll(async () => {
   server = await runServer({
-    RATE_LIMITS: 'report=1/1h',
+    RATE_LIMITS: 'report=1/1h,upload=3/1h',
     ADMIN_TOKEN: ADMIN_TOKEN,
     PROXY_ALLOW_PRIVATE: 'true',
     WEBHOOK_URLS: 'http://127.0.0.1:9/',
@@ -20,6 +20,10 @@ beforeAll(async () => {
   const { send, post, upload } = server;
   await upload();
   await send('/api/upload', { method: 'POST', body: PNG.subarray(0, 60) });
+  // Of two files, the first is counted with the request, and the second is refused.
+  const form = new FormData();
+  for (const name of ['a.png', 'b.png']) form.append('image', new File([PNG], name));
+  await send('/api/upload', { method: 'POST', body: form });
   await send('/api/v1/proxies');
   await send('/api/v1/proxies');
   await send('/api/proxy/77');
@@ -57,10 +61,11 @@ describe('the numbers', () => {
   });
 
   test('count what each part did', () => {
-    expect(numberOf('picpool_conversion_duration_seconds_count{format="webp"}')).toBe(1);
+    expect(numberOf('picpool_conversion_duration_seconds_count{format="webp"}')).toBe(2);
     expect(numberOf('picpool_conversion_failures_total{code="undecodable_image"}')).toBe(1);
-    expect(numberOf('picpool_images{format="webp"}')).toBe(1);
+    expect(numberOf('picpool_images{format="webp"}')).toBe(2);
     expect(numberOf('picpool_limited_total{limit="report"}')).toBe(1);
+    expect(numberOf('picpool_limited_total{limit="upload"}')).toBe(1);
     expect(numberOf('picpool_checks_total{protocol="http",result="unknown"}')).toBe(1);
     expect(numberOf('picpool_refreshes_total{result="judge_down"}')).toBe(1);
     expect(numberOf('picpool_judge_up{judge="http://127.0.0.1:9"}')).toBe(0);
@@ -68,7 +73,7 @@ describe('the numbers', () => {
     expect(numberOf('picpool_disk_free_bytes')).toBeGreaterThan(0);
     expect(
       numberOf('picpool_store_call_duration_seconds_count{store="images",call="insert",outcome="ok"}'),
-    ).toBe(1);
+    ).toBe(2);
     expect(numberOf('process_resident_memory_bytes')).toBeGreaterThan(1e6);
   });
 

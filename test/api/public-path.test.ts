@@ -82,6 +82,8 @@ test.skipIf(absent('nginx'))('below a path, links, oEmbed and the API descriptio
   expect((await fetch(stored.raw_url ?? '')).headers.get('content-type')).toBe('image/webp');
   const embed = await visit(`/img/oembed?url=${encodeURIComponent(stored.url ?? '')}`);
   expect(await embed.json()).toMatchObject({ url: stored.raw_url, provider_url: `${base}/` });
+  const refreshed = await visit('/api/refresh', { method: 'POST' });
+  expect(new URL(refreshed.headers.get('location') ?? '', refreshed.url).href).toBe(`${base}/api/refresh`);
   const described = (await (await visit('/openapi.json')).json()) as { servers: unknown };
   expect(described.servers).toEqual([{ url: base }]);
   const sharex = (await (await visit('/img/sharex.sxcu')).json()) as { RequestURL: string };

@@ -65,6 +65,10 @@ test('a network list may hold everything, and single addresses', () => {
   const everything = createNetworkList(['0.0.0.0/0', '::/0']);
   expect(everything.has('8.8.8.8')).toBe(true);
   expect(everything.has('2606:4700::1')).toBe(true);
+  const six = createNetworkList(['::/0']);
+  expect([six.has('8.8.8.8'), six.has('2606:4700::1')]).toEqual([false, true]);
+  const mapped = createNetworkList(['::ffff:10.0.0.0/104']);
+  expect([mapped.has('10.1.2.3'), mapped.has('11.1.2.3')]).toEqual([true, false]);
   const one = createNetworkList(['10.0.0.1', '2001:db8::1']);
   expect(one.has('10.0.0.1')).toBe(true);
   expect(one.has('10.0.0.2')).toBe(false);

@@ -1,4 +1,4 @@
-import { afterEach, expect, jest, test } from 'bun:test';
+import { afterEach, expect, jest, spyOn, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createSqliteAudit } from '../../adapters/sqlite/audit.ts';
@@ -304,6 +304,30 @@ test('an act that never ends holds up no other', async () => {
     jest.useRealTimers();
   }
   expect(done).toEqual(['image b']);
+});
+
+test('acts that wait for minutes are a finding, until they are finished', async () => {
+  const { start } = await open();
+  let isAway = true;
+  const audit = start({
+    async tell() {
+      if (isAway) throw new Error('no such folder');
+    },
+  });
+  await audit.act(act('image a'));
+  await expect(audit.finish()).rejects.toThrow('no such folder');
+  await audit.demandFinished();
+  const later = performance.now() + 121_000;
+  const clock = spyOn(performance, 'now').mockImplementation(() => later);
+  try {
+    await expect(audit.demandFinished()).rejects.toThrow();
+    isAway = false;
+    await audit.finish();
+    await audit.finish();
+    await audit.demandFinished();
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 test('a place outside that never answers holds up one act, and not each', async () => {

@@ -159,6 +159,8 @@ describe('copies', () => {
     expect(await copy('?as=text&id=1,2')).toBe('192.0.2.1:80\n192.0.2.2:80\n');
     expect(await copy('?as=standard&protocol=socks4')).toBe('socks4://192.0.2.4:80\n');
     expect(JSON.parse(await copy('?as=json&id=2'))).toMatchObject([{ ip: '192.0.2.2', protocol: 'https' }]);
+    const hundred = [...Array.from({ length: 99 }, (_, at) => 900_000 + at), 2];
+    expect(await copy(`?as=text&id=${hundred.join()}`)).toBe('192.0.2.2:80\n');
     expect(await copy('?as=csv&id=4')).toContain('socks4,192.0.2.4,80');
     expect((await read('?country=DE&uptime=40')).words).toContain(
       'http://pool.example/api/v1/proxies?country=DE&amp;min_uptime=0.4&amp;protocol=https,socks4,socks5&amp;format=url&amp;remote_dns=true&amp;limit=20',

@@ -299,7 +299,7 @@ describe('a redirect', () => {
   test('of a POST is returned as the response', async () => {
     seen.length = 0;
     const headers = { 'content-type': 'application/json' };
-    const response = await open(`${base}/next`, { ...LIMITS, method: 'POST', headers, body: '{"a":1}' });
+    const response = await open(`${base}/next`, { ...LIMITS, headers, body: '{"a":1}' });
     expect(response.status).toBe(302);
     response.discard();
     expect(seen).toMatchObject([{ method: 'POST', body: '{"a":1}' }]);

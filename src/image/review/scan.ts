@@ -89,7 +89,7 @@ export function createScanner(options: ScannerOptions) {
     const limits = { timeoutMs, maxBytes: MAX_JSON_LENGTH };
     const sentAt = performance.now();
     const exchange = async () => {
-      const answer = await fetch(url, { method: 'POST', headers, body, ...limits });
+      const answer = await fetch(url, { headers, body, ...limits });
       const text = Buffer.concat(await Array.fromAsync(answer.body)).toString('utf8');
       return { status: answer.status, text };
     };

@@ -56,6 +56,8 @@ export interface Listing {
 
 export const PER_PAGE = 50;
 const MINUTE_S = 60;
+/** A hundred IDs, as many as can be named, of 15 digits. */
+const MAX_LENGTH = 1600;
 
 const {
   limit: _l,
@@ -141,7 +143,7 @@ function inPageUnits(params: URLSearchParams): Map<string, string> {
       .map((one) => one.trim())
       .filter((one) => one !== '')
       .join(',')
-      .slice(0, 500);
+      .slice(0, MAX_LENGTH);
     if (value !== '') given.set(name, value);
   }
   const move = (from: string, to: string, factor: number) => {
