@@ -62,13 +62,14 @@ async function load(isAsked = false) {
     below()?.scrollIntoView({ block: 'nearest' });
     announce(say('added', { count: added.length }));
     if (isAsked) added[0]?.querySelector('a')?.focus();
-    watch();
   } catch {
     // The link still leads to the next page.
     link.textContent = say('notLoaded');
     announce(say('unreachable'));
   } finally {
     loading = false;
+    // One that came meanwhile was seen, but not followed.
+    if (moreLink() !== link) watch();
   }
 }
 
