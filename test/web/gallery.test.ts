@@ -101,6 +101,24 @@ describe('the gallery', () => {
     });
   });
 
+  test('comes back to what was searched, also if it was left before that had come', async () => {
+    await visit('/gallery', async (page) => {
+      await page.route(
+        '**/gallery?q=*',
+        (route) => route.request().isNavigationRequest() && route.continue(),
+      );
+      await page.getByRole('searchbox').fill('jpeg');
+      await page.waitForURL('**/gallery?q=jpeg');
+      await shots(page).last().click();
+      await page.waitForURL('**/i/*');
+      await page.goBack();
+      await page
+        .locator('[data-summary]')
+        .getByText(`${PICTURES - 1} pictures`)
+        .waitFor();
+    });
+  });
+
   test('has a link to more pictures without scripts', async () => {
     await visit(
       '/gallery?q=jpeg',
