@@ -219,7 +219,9 @@ describe('a picture of this browser', () => {
       const ids = (await mineOf(page)).map(({ id }) => id);
       const other = await page.context().newPage();
       let asked = 0;
-      other.on('request', (request) => void (asked += Number(request.method() === 'HEAD')));
+      other.on('request', (request) => {
+        asked += Number(request.method() === 'HEAD');
+      });
       await other.goto(server.url);
       while (asked < ids.length) await Bun.sleep(20);
       await page.getByRole('button', { name: 'Delete p0.png' }).click();

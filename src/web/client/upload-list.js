@@ -90,14 +90,13 @@ function uploadOf(form, file) {
       void card.sides.then((sides) => {
         if (!isWanted) return;
         keepReadable(form, body, sides);
-        upload.stop = sendFile(form, body, { ...progress, done, failed });
+        upload.stop = sendFile(form, body, {
+          sent: (share) => card.sent(share),
+          lost: () => card.lost(),
+          ...{ done, failed },
+        });
       });
     },
-  };
-  const progress = {
-    /** @param {number} share */
-    sent: (share) => card.sent(share),
-    lost: () => card.lost(),
   };
 
   /** @param {import('./upload-card.js').Uploaded} image */
