@@ -107,6 +107,7 @@ function neighbours(
 
 function share(site: Site, shared: ImagePage): Html {
   const { image } = shared;
+  const { id, width, frames, expiresAt } = image;
   const links = linksTo(shared);
   const { pictures } = site.words;
   const page = snippet(site, 'copy-page', pictures.page, links.url);
@@ -116,11 +117,9 @@ function share(site: Site, shared: ImagePage): Html {
     snippet(site, 'copy-html', pictures.html, links.html),
     snippet(site, 'copy-bbcode', pictures.bbcode, links.bbcode),
   ];
-  const { expiresAt } = image;
   const expiring =
     expiresAt !== null && expiresAt !== NEVER && html`<p class="small muted">${pictures.embedExpires}</p>`;
   const isProtected = visibilityOf(image) === 'protected';
-  const { id, width, frames } = image;
   const shown = { id, filename: nameOf(image), ...links, width, frames, visibility: visibilityOf(image) };
   return html`<section id="picture-share" aria-labelledby="share">
 <h2 id="share">${pictures.share}</h2>
