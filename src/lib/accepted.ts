@@ -1,5 +1,5 @@
 /**
- * Returns the values that `Accept` or `Accept-Encoding` names and does not refuse by `q=0`, in lower case, those with the
+ * Returns the values that `Accept`, `Accept-Encoding` or `Accept-Language` names and does not refuse by `q=0`, in lower case, those with the
  * highest `q` first. Wildcards are not expanded: `image/*` does not show what a client can really read.
  */
 export function acceptedIn(header: string | null): Set<string> {

@@ -102,8 +102,11 @@ function manifest({ siteOf, path, assets, shareTo }: WebRoutesOptions, { request
   });
 }
 
-/** Where pages are that only answer a form; a deletion has the path of its question. */
-const ANSWERS = /\/(api\/.*|share|proxies\/test|answer|view|act|login|logout|preview|revoke)$/;
+/**
+ * Where pages are that only answer a form; a deletion has the path of its question. A path with two slashes, which has an
+ * error page, would lead to another host.
+ */
+const ANSWERS = /^\/\/|\/(api\/.*|share|proxies\/test|answer|view|act|login|logout|preview|revoke)$/;
 
 /** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
 function pageBefore(request: Request, origin: string): string | null {

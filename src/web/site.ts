@@ -52,15 +52,8 @@ interface SiteOptions {
   abuseContact?: string | undefined;
 }
 
-/** Creates one site for each language, on first use. */
 export function createSites(options: SiteOptions): SiteOf {
-  const sites = new Map<Language, Site>();
-  return (request) => {
-    const language = languageOf(request);
-    const known = sites.get(language) ?? createSite(options, language);
-    sites.set(language, known);
-    return known;
-  };
+  return (request) => createSite(options, languageOf(request));
 }
 
 export function createSite(
@@ -75,7 +68,6 @@ export function createSite(
         html`<li><a href="${href}"${href === current && html` aria-current="page"`}>${frame.nav[name]}</a></li>`,
     );
   const fileUrl = (file: string) => path + assets.url(file);
-  const languages = languageForm(`${path}/preferences`, words, language);
 
   return {
     version,
@@ -114,7 +106,7 @@ ${content}
 <p><a href="${path}/openapi.json">${frame.openapi}</a></p>
 ${integrations !== undefined && html`<p><a href="${integrations}">${frame.integrations}</a></p>`}
 ${abuseContact !== undefined && html`<p><a href="${path}/contact">${frame.reportAbuse}</a></p>`}
-${languages}
+${languageForm(`${path}/preferences`, words, language)}
 </footer>
 <p id="announcer" class="visually-hidden" role="status"></p>
 </body>

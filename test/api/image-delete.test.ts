@@ -174,7 +174,9 @@ test('an address can delete only for as long as the operator allows, and the but
   const offers = async () =>
     !/data-delete="\w+" hidden/.test(await (await bounded.send(`/i/${image.id}`)).text());
   expect(await offers()).toBe(true);
-  bounded.clock.ms += 3_600_000;
+  bounded.clock.ms -= 86_400_000;
+  expect(await offers()).toBe(false);
+  bounded.clock.ms += 86_400_000 + 3_600_000;
   expect(await offers()).toBe(false);
   expect((await remove()).status).toBe(403);
   expect((await bounded.send(`/i/${image.id}/delete`)).status).toBe(403);

@@ -304,6 +304,7 @@ describe('the words of a page', () => {
 
   test.each([
     ['https://evil.example/page', '/'],
+    [`${ORIGIN}//evil.example/page`, '/'],
     [`${ORIGIN}/api/upload`, '/'],
     [`${ORIGIN}/share`, '/'],
     [`${ORIGIN}/i/aaaaaaaaaaaa/delete?token=x`, '/i/aaaaaaaaaaaa/delete?token=x'],

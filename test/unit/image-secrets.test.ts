@@ -83,7 +83,7 @@ describe('the cookie of a protected image', () => {
     return createCookieSigner({ signing: () => verifying()[0] ?? '', verifying }, () => ms);
   };
   const pairOf = (cookie = '') => cookie.split(';')[0] ?? '';
-  const [pageCookie = '', fileCookie = ''] = at(0).issue(image, {
+  const [[, pageCookie = ''] = [], [, fileCookie = ''] = []] = at(0).issue(image, {
     origin: 'https://img.example',
     basePath: '/pictures',
   });
@@ -92,7 +92,9 @@ describe('the cookie of a protected image', () => {
     const attributes = 'Max-Age=86400; HttpOnly; SameSite=Lax; Secure';
     expect(pageCookie).toEndWith(`; Path=/pictures/i/abcDEF123456; ${attributes}`);
     expect(fileCookie).toEndWith(`; Path=/pictures/i/abcDEF123456.jpg; ${attributes}`);
-    expect(at(0).issue(image, { origin: 'http://img.example', basePath: '' })[0]).not.toContain('Secure');
+    expect(at(0).issue(image, { origin: 'http://img.example', basePath: '' })[0]?.[1]).not.toContain(
+      'Secure',
+    );
   });
 
   test('opens its image for a day, also among other cookies', () => {
@@ -113,7 +115,7 @@ describe('the cookie of a protected image', () => {
   test('is valid with older keys, and signed with the newest', () => {
     const header = pairOf(pageCookie);
     expect(at(1, 'new', 'key').opener(header)(image)).toBe(true);
-    const newest = at(1, 'new', 'key').issue(image, { origin: 'https://img.example', basePath: '' })[0];
+    const newest = at(1, 'new', 'key').issue(image, { origin: 'https://img.example', basePath: '' })[0]?.[1];
     expect(at(1, 'new').opener(pairOf(newest))(image)).toBe(true);
     expect(at(1, 'key').opener(pairOf(newest))(image)).toBe(false);
   });

@@ -114,8 +114,6 @@ test.each([
   ['zh;q=0, en', 'en'],
   ['fr, *;q=0.1', 'en'],
   ['ZH-cn', 'zh-CN'],
-  ['zh;q=nonsense', 'en'],
-  [`zh,${'x'.repeat(2000)}`, 'en'],
 ] as const)('of the languages %p the pages are in %p', (header, language) => {
   expect(preferredLanguage(header)).toBe(language);
 });

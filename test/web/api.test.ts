@@ -28,7 +28,7 @@ test('a call that is open has nothing serious against it', async () => {
 test('calls are folded, and a link to one opens it, with a script and without', async () => {
   for (const javaScriptEnabled of [true, false]) {
     await visit(
-      '/docs',
+      '/docs#100%',
       async (page) => {
         const height = await page.locator('main').evaluate((main) => main.scrollHeight);
         expect(height).toBeLessThan(3000);

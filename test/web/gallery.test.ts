@@ -83,13 +83,39 @@ describe('the gallery', () => {
     });
   });
 
-  test('is searched in place, also by format, and says where nothing fits', async () => {
+  test('is searched in place, also by format and before its script has come, and says where nothing fits', async () => {
     await visit('/gallery', async (page) => {
-      await page.getByRole('searchbox').fill('png');
-      await page.locator('#results').getByText('1 picture for “png”').waitFor();
-      expect(new URL(page.url()).search).toBe('?q=png');
+      const { promise: isTyped, resolve: letGo } = Promise.withResolvers<void>();
+      await page.route('**/results.js', (route) => isTyped.then(() => route.continue()));
+      await page.reload({ waitUntil: 'commit' });
+      // Shorter words are part of too many IDs, which are random.
+      await page.getByRole('searchbox').fill('jpeg');
+      letGo();
+      await page
+        .locator('#results')
+        .getByText(`${PICTURES - 1} pictures for “jpeg”`)
+        .waitFor();
+      expect(new URL(page.url()).search).toBe('?q=jpeg');
       await page.getByRole('searchbox').fill('no such thing');
       await page.locator('#results').getByText('No pictures match.').waitFor();
+    });
+  });
+
+  test('comes back to what was searched, also if it was left before that had come', async () => {
+    await visit('/gallery', async (page) => {
+      await page.route(
+        '**/gallery?q=*',
+        (route) => route.request().isNavigationRequest() && route.continue(),
+      );
+      await page.getByRole('searchbox').fill('jpeg');
+      await page.waitForURL('**/gallery?q=jpeg');
+      await shots(page).last().click();
+      await page.waitForURL('**/i/*');
+      await page.goBack();
+      await page
+        .locator('[data-summary]')
+        .getByText(`${PICTURES - 1} pictures`)
+        .waitFor();
     });
   });
 
@@ -190,6 +216,21 @@ describe('a gallery of 10,000 pictures', () => {
       },
       { expected: /net::ERR_/ },
     );
+  });
+
+  test('goes on in what was found while more of everything was on its way', async () => {
+    const work = async (page: Page) => {
+      const { promise: isFound, resolve: letGo } = Promise.withResolvers<void>();
+      await page.route(/gallery\?cursor=/, (route) => isFound.then(() => route.continue()));
+      await page.reload();
+      await page.getByRole('link', { name: 'Loading…' }).waitFor();
+      await page.getByRole('searchbox').fill('jpg');
+      await page.locator('[data-summary]').filter({ hasText: 'for “jpg”' }).waitFor();
+      letGo();
+      await page.waitForFunction(() => document.querySelectorAll('.shot').length > 40);
+    };
+    // So high that more is asked for at once, as where all pictures are narrow.
+    await visitLarge('/gallery', work, { viewport: { width: 1280, height: 4000 } });
   });
 
   test('is searched and left by keys alone, and paints with no more than a small one', async () => {

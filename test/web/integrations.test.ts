@@ -25,7 +25,13 @@ test('the page for other programs has this address and the token of this browser
     await visit(
       '/',
       async (page) => {
-        await page.evaluate((kept) => localStorage.setItem('picpool-token', kept), token);
+        // It is kept, also if it was entered before the script of the page had come.
+        const { promise: isEntered, resolve: letGo } = Promise.withResolvers<void>();
+        await page.route('**/upload.js', (route) => isEntered.then(() => route.continue()));
+        await page.reload({ waitUntil: 'commit' });
+        await page.getByLabel('Token').fill(token);
+        letGo();
+        await page.waitForLoadState();
         await page.getByRole('link', { name: 'Other programs' }).click();
         await page.waitForURL('**/integrations');
         await checkLooks(page, { painted: false });

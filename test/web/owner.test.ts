@@ -218,7 +218,12 @@ describe('a picture of this browser', () => {
       await upload(page, ...named(2));
       const ids = (await mineOf(page)).map(({ id }) => id);
       const other = await page.context().newPage();
+      let asked = 0;
+      other.on('request', (request) => {
+        asked += Number(request.method() === 'HEAD');
+      });
       await other.goto(server.url);
+      while (asked < ids.length) await Bun.sleep(20);
       await page.getByRole('button', { name: 'Delete p0.png' }).click();
       await page.clock.fastForward(0.6 * UNDO_MS);
       await page.getByRole('button', { name: 'Delete p1.png' }).click();
@@ -227,6 +232,8 @@ describe('a picture of this browser', () => {
       // Answered after what was asked before.
       await other.evaluate(() => fetch('/robots.txt').then(({ ok }) => ok));
       expect(await areThere(ids)).toBe(2);
+      // Of what changes here, the other page asks the server nothing.
+      expect(asked).toBe(ids.length);
     });
   });
 

@@ -381,6 +381,21 @@ describe('a pool of 20,000 proxies', () => {
     });
   });
 
+  test('keeps the filters when it shows another time, also if the list has not arrived yet', async () => {
+    await visitLarge('/proxies', async (page) => {
+      const { promise: isAsked, resolve: letGo } = Promise.withResolvers<void>();
+      await page.route(/protocol=socks5$/, (route) => isAsked.then(() => route.continue().catch(() => {})));
+      await toggle(page, 'socks5');
+      await page.waitForURL(/protocol=socks5$/);
+      await page.getByRole('link', { name: '30 days' }).click();
+      letGo();
+      await page.getByRole('link', { name: '30 days' }).and(page.locator('[aria-current]')).waitFor();
+      expect(new URL(page.url()).search).toBe('?protocol=socks5&range=30d');
+      expect(await page.locator('.chip :checked').count()).toBe(1);
+      await page.locator('#results [data-summary]').filter({ hasNotText: '5,000' }).waitFor();
+    });
+  });
+
   test('asks for the token of the administrator before a refresh, if there is a token', async () => {
     const work = async (page: Page) => {
       const sent: (string | null)[] = [];

@@ -19,8 +19,8 @@ interface Place {
 
 /** Signs and checks proofs that a browser has given an image's password. */
 export interface CookieSigner {
-  /** Returns the `Set-Cookie` headers that unlock an image. */
-  issue(image: Protected, place: Place): string[];
+  /** Returns the `Set-Cookie` headers that unlock an image, none if it needs no password. */
+  issue(image: Protected, place: Place): [name: 'set-cookie', cookie: string][];
   /** Parses a `Cookie` header, and returns whether it carries a proof for an image that has not expired. */
   opener(cookieHeader: string | null): (image: Protected) => boolean;
 }
@@ -46,6 +46,7 @@ export function createCookieSigner(
 
   return {
     issue(image, { origin, basePath }) {
+      if (image.passwordHash === null) return [];
       const expires = String(now() + COOKIE_LIFE_MS);
       const value = `${expires}.${sign(image, expires, keys.signing()).toString('base64url')}`;
       const secure = origin.startsWith('https:') ? '; Secure' : '';
@@ -56,10 +57,10 @@ export function createCookieSigner(
         [NAME, page],
         [NAME, `${page}.${EXTENSIONS[image.format]}`],
         [`${NAME}_${image.id}`, `${basePath}/a`],
-      ].map(
-        ([name, path]) =>
-          `${name}=${value}; Path=${path}; Max-Age=${COOKIE_LIFE_MS / 1000}; HttpOnly; SameSite=Lax${secure}`,
-      );
+      ].map(([name, path]) => [
+        'set-cookie',
+        `${name}=${value}; Path=${path}; Max-Age=${COOKIE_LIFE_MS / 1000}; HttpOnly; SameSite=Lax${secure}`,
+      ]);
     },
 
     opener(cookieHeader) {

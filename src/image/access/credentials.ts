@@ -1,3 +1,5 @@
+import { Buffer, isUtf8 } from 'node:buffer';
+
 /** The credentials of a request for a protected image. */
 export interface Credentials {
   password: string | null;
@@ -13,16 +15,8 @@ export function credentialsOf(request: Request): Credentials {
   return { password: (header && decodeHeader(header)) || query || null, cookie: headers.get('cookie') };
 }
 
-/** Headers arrive with one character per byte, but what people type into `curl -H` is UTF-8. */
+/** Headers arrive with one character per byte, but what people type into `curl -H` is UTF-8, or else Latin-1. */
 function decodeHeader(value: string): string {
-  return /^[\u0000-\u00ff]*$/.test(value) ? decodeUtf8(Buffer.from(value, 'latin1')) : value;
-}
-
-/** Decodes bytes as UTF-8, or as Latin-1 if they are not valid UTF-8. */
-function decodeUtf8(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return bytes.toString('latin1');
-  }
+  const bytes = Buffer.from(value, 'latin1');
+  return /^[\u0000-\u00ff]*$/.test(value) && isUtf8(bytes) ? bytes.toString() : value;
 }

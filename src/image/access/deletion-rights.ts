@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { RequestContext } from '../../http/request-context.ts';
 import { sha256 } from '../../lib/secret.ts';
+import { elapsedSince } from '../../lib/stored-time.ts';
 import { type Conversion, conversionOf, type ImageRecord } from '../image.ts';
 import { cutText } from '../upload/filename.ts';
 
@@ -41,8 +42,8 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
 
     mayRemove(image, { peer, token, admin }) {
       if (admin || (token !== null && sameHash(sha256(token), image.deleteTokenHash))) return true;
-      const isUploader = peer !== null && peer !== '' && peer === image.uploader;
-      return isUploader && now() - image.createdAt < byAddressMs;
+      if (peer === null || peer === '' || peer !== image.uploader) return false;
+      return elapsedSince(image.createdAt, now()) < byAddressMs || byAddressMs === Number.POSITIVE_INFINITY;
     },
   };
 }

@@ -126,17 +126,7 @@ export function zipName(
     .normalize('NFC')
     .replace(/[<>:"/\\|?*\p{Cc}]/gu, '_');
   const number = String(place).padStart(digits, '0');
-  return `${number} ${cut(stem, MAX_NAME_BYTES).trim()}.${extension}`;
-}
-
-/** Returns as many whole characters as fit. */
-function cut(text: string, bytes: number): string {
-  let length = 0;
-  let kept = '';
-  for (const character of text) {
-    length += Buffer.byteLength(character);
-    if (length > bytes) break;
-    kept += character;
-  }
-  return kept;
+  // As a stream, which leaves out half a character at the end.
+  const short = new TextDecoder().decode(Buffer.from(stem).subarray(0, MAX_NAME_BYTES), { stream: true });
+  return `${number} ${short.trim()}.${extension}`;
 }

@@ -48,23 +48,12 @@ const shownQuery = Type.Object({ page: listQuery.properties.page });
 /** `<id>` is the page, `<id>.zip` the file. */
 const FILE = /^([0-9A-Za-z]{12})(\.zip)?$/;
 
+const fate = (description: string) =>
+  Type.Optional(oneOf(['keep', 'delete'], { default: 'keep', description }));
 const removeQuery = Type.Object({
-  images: Type.Optional(
-    oneOf(['keep', 'delete'], {
-      default: 'keep',
-      description: '`delete`: also delete those of its images that the caller may delete.',
-    }),
-  ),
+  images: fate('`delete`: also delete those of its images that the caller may delete.'),
 });
-
-const takeOutQuery = Type.Object({
-  image: Type.Optional(
-    oneOf(['keep', 'delete'], {
-      default: 'keep',
-      description: '`delete`: also delete what a guest has added.',
-    }),
-  ),
-});
+const takeOutQuery = Type.Object({ image: fate('`delete`: also delete what a guest has added.') });
 
 interface AlbumRoutesOptions {
   albums: Albums;

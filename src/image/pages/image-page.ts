@@ -107,6 +107,7 @@ function neighbours(
 
 function share(site: Site, shared: ImagePage): Html {
   const { image } = shared;
+  const { id, width, frames, expiresAt } = image;
   const links = linksTo(shared);
   const { pictures } = site.words;
   const page = snippet(site, 'copy-page', pictures.page, links.url);
@@ -116,9 +117,9 @@ function share(site: Site, shared: ImagePage): Html {
     snippet(site, 'copy-html', pictures.html, links.html),
     snippet(site, 'copy-bbcode', pictures.bbcode, links.bbcode),
   ];
-  const expiring = expiresOf(image) !== null && html`<p class="small muted">${pictures.embedExpires}</p>`;
+  const expiring =
+    expiresAt !== null && expiresAt !== NEVER && html`<p class="small muted">${pictures.embedExpires}</p>`;
   const isProtected = visibilityOf(image) === 'protected';
-  const { id, width, frames } = image;
   const shown = { id, filename: nameOf(image), ...links, width, frames, visibility: visibilityOf(image) };
   return html`<section id="picture-share" aria-labelledby="share">
 <h2 id="share">${pictures.share}</h2>
@@ -245,25 +246,4 @@ ${field('title', pictures.title, title ?? '', filename)}${field('alt', pictures.
 ${maxViews !== null && html`<p class="small">${pictures.viewsOf(viewsLeft ?? 0, maxViews)}</p>`}
 <p class="small muted" role="status"></p>
 </form></details></template>`;
-}
-
-/** Returns what a script keeps about a picture of this browser, as JSON. */
-export function mineOf(base: string, image: ImageRecord, token: string, inReview = false): string {
-  const { url, raw_url } = linksOf(base, image);
-  const expires = expiresOf(image);
-  return JSON.stringify({
-    id: image.id,
-    filename: image.filename,
-    url,
-    raw_url,
-    protected: visibilityOf(image) === 'protected' || image.maxViews !== null,
-    delete_token: token,
-    expires_at: expires === null ? null : new Date(expires).toISOString(),
-    ...(inReview && { review: true }),
-  });
-}
-
-/** Returns when it expires, in ms since 1970; `null` if nobody has said when, or never. */
-function expiresOf({ expiresAt }: ImageRecord): number | null {
-  return expiresAt === NEVER ? null : expiresAt;
 }

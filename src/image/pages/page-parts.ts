@@ -12,10 +12,6 @@ export interface PagesOptions {
   basePath: string;
 }
 
-export function asCookie(cookie: string): [string, string] {
-  return ['set-cookie', cookie];
-}
-
 const EXPIRIES = ['1h', '1d', '1w', '30d', '1y'];
 
 /** Returns how long a picture may stay, first as long as somebody views it, which has the value `unlimited`. */

@@ -10,13 +10,14 @@ import { snippet } from '../../web/snippet.ts';
 import { credentialsOf } from '../access/credentials.ts';
 import { deleterOf } from '../access/deletion-rights.ts';
 import { type ImageRecord, visibilityOf } from '../image.ts';
-import { deleteUrl, linksOf } from '../records/links.ts';
+import { pageUrl } from '../records/links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { Outcome } from '../upload/storing.ts';
+import { uploadView } from '../views.ts';
 import { createDeletePages } from './delete-pages.ts';
-import { imagePage, limitedPage, mineOf, type Neighbours } from './image-page.ts';
-import { asCookie, type PagesOptions } from './page-parts.ts';
+import { imagePage, limitedPage, type Neighbours } from './image-page.ts';
+import type { PagesOptions } from './page-parts.ts';
 import { createPasswordPages, formAgain } from './password-pages.ts';
 
 /** The pages of single images. */
@@ -35,7 +36,7 @@ export interface Pages extends ReturnType<typeof createPasswordPages>, ReturnTyp
 
 export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
-    service.cookies.issue(image, { origin, basePath }).map(asCookie);
+    service.cookies.issue(image, { origin, basePath });
 
   /** Returns the neighbours of the picture. If the store does not answer, the page works without them. */
   async function beside(image: ImageRecord): ReturnType<ImageService['beside']> {
@@ -52,24 +53,16 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     uploaded({ request, context }, outcomes, back) {
       const site = siteOf(request);
       const base = context.origin + basePath;
-      const items = outcomes.map((outcome) => {
-        if (!('uploaded' in outcome))
-          return { filename: outcome.filename, fault: reasonOf(site, outcome.fault) };
-        const { image, deleteToken, warnings, inReview = false } = outcome.uploaded;
-        return {
-          filename: image.filename,
-          url: linksOf(base, image).url,
-          deleteLink: deleteUrl(base, image.id, deleteToken),
-          inReview,
-          notes: warnings.map(({ code }) => site.words.pictures.losses[code]),
-          mine: mineOf(base, image, deleteToken, inReview),
-        };
-      });
+      const items = outcomes.map((outcome) =>
+        'uploaded' in outcome
+          ? uploadView(base, outcome.uploaded)
+          : { filename: outcome.filename, fault: reasonOf(site, outcome.fault) },
+      );
       const stored = outcomes.flatMap((outcome) => ('uploaded' in outcome ? [outcome.uploaded] : []));
       const [one] = outcomes.length === 1 ? stored : [];
-      const headers: [string, string][] = one ? [['location', linksOf(base, one.image).url]] : [];
+      const headers: [string, string][] = one ? [['location', pageUrl(base, one.image.id)]] : [];
       // Who has set a password need not type it again.
-      if (one && one.image.passwordHash !== null) headers.push(...cookiesFor(one.image, context));
+      if (one) headers.push(...cookiesFor(one.image, context));
       return pageResponse(site, uploadedPage(site, items, back ?? `${site.path}/`), {
         status: stored.every(({ inReview }) => inReview) ? 202 : 201,
         cache: PRIVATE_CACHE,
@@ -110,10 +103,8 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
   };
 }
 
-/** The result of one of several files: its links, or what was wrong. */
-type UploadedItem =
-  | { filename: string; url: string; deleteLink: string; inReview: boolean; notes: string[]; mine: string }
-  | { filename: string | null; fault: string };
+/** The result of one of several files: the answer of the API, or what was wrong. */
+type UploadedItem = ReturnType<typeof uploadView> | { filename: string | null; fault: string };
 
 /** Renders the answer to a form with several files. A script adds them to the browser's list. */
 function uploadedPage(site: Site, items: readonly UploadedItem[], back: string): string {
@@ -136,11 +127,11 @@ function itemOf(site: Site, item: UploadedItem, index: number): Html {
     return html`<section class="banner bad"><h2>${icon('warning')}${name}</h2><p>${item.fault}</p></section>
 `;
   }
-  return html`<section class="banner good" data-mine="${item.mine}"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
-${item.inReview && html`<p>${words.inReview}</p>`}
-${item.notes.map((note) => html`<p>${note}</p>`)}
+  return html`<section class="banner good" data-mine="${JSON.stringify(item)}"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
+${item.review && html`<p>${words.inReview}</p>`}
+${item.warnings.map(({ code }) => html`<p>${site.words.pictures.losses[code]}</p>`)}
 ${snippet(site, `page-${index}`, words.page, item.url)}
-${snippet(site, `delete-${index}`, words.deleteLink, item.deleteLink)}
+${snippet(site, `delete-${index}`, words.deleteLink, item.delete_url)}
 </section>
 `;
 }

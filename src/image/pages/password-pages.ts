@@ -8,7 +8,7 @@ import { acceptsHtml, seeOther } from '../../web/page-response.ts';
 import type { Site } from '../../web/site.ts';
 import { ID_PATTERN } from '../records/ids.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
-import { asCookie, type PagesOptions } from './page-parts.ts';
+import type { PagesOptions } from './page-parts.ts';
 
 /** How a browser gets the cookie that opens a protected image. */
 export function createPasswordPages({ service, siteOf, basePath }: PagesOptions) {
@@ -32,10 +32,7 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
       } catch (error) {
         return formAgain(error, siteOf(request), basePath, id, context.id, album);
       }
-      const cookies =
-        image.passwordHash === null
-          ? []
-          : service.cookies.issue(image, { origin: context.origin, basePath }).map(asCookie);
+      const cookies = service.cookies.issue(image, { origin: context.origin, basePath });
       if (acceptsHtml(request)) {
         const page = ID_PATTERN.test(album) ? `a/${album}` : 'i';
         return seeOther(`${basePath}/${page}/${id}`, cookies);

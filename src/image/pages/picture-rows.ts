@@ -51,12 +51,6 @@ function ratioOf({ width, height }: ImageRecord): number {
   return Math.min(RATIOS.most, Math.max(RATIOS.least, width / height));
 }
 
-/** Renders thumbnails of equal size. `fold`: where the grid begins on the screen. */
-export function tileGrid(tiles: readonly ImageRecord[], basePath: string, fold: 'above' | 'below'): Html {
-  return html`<ul class="tiles">
-${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < EAGER))}</ul>`;
-}
-
 /** Renders a small picture that links to its page, or to `page`. `eager`: it is visible at once. */
 export function pictureTile(tile: ImageRecord, basePath: string, eager: boolean, page?: string): Html {
   const { id, format, width, height, frames } = tile;

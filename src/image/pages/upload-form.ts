@@ -16,7 +16,7 @@ import type { ImageService } from '../service.ts';
 import type { ImageLimits } from '../upload/quota.ts';
 import { DEFAULT_SIDE, MAX_SIDE } from '../upload/upload-options.ts';
 import { expiryOptions } from './page-parts.ts';
-import { tileGrid } from './picture-rows.ts';
+import { pictureTile } from './picture-rows.ts';
 
 /** Number of public pictures that the home page shows. */
 const LATEST = 6;
@@ -153,7 +153,8 @@ ${
   latest.length > 0 &&
   html`<section aria-labelledby="latest">
 <header class="section-head"><h2 id="latest">${words.latest}</h2><a href="${basePath}/gallery">${words.allPublic}</a></header>
-${tileGrid(latest, basePath, 'below')}</section>`
+<ul class="tiles">
+${latest.map((tile) => pictureTile(tile, basePath, false))}</ul></section>`
 }`;
 }
 

@@ -14,11 +14,6 @@ export function originalKey({ id, format }: Keyed): string {
   return `${id}.${EXTENSIONS[format]}`;
 }
 
-/** Returns the key of the version of an image in that width. */
-export function thumbnailKey({ id, format }: Keyed, width: number): string {
-  return `${id}-${width}.${EXTENSIONS[format]}`;
-}
-
 /** Formats that every viewer reads, whatever it claims to accept. */
 export const READ_EVERYWHERE: readonly Format[] = ['jpeg', 'png', 'gif'];
 
@@ -58,7 +53,7 @@ export function shapeKey(image: Keyed, { width, format }: Shape): string {
   if (width === null)
     return format === image.format ? originalKey(image) : `${image.id}-auto.${EXTENSIONS[format]}`;
   const isOffered = THUMBNAIL_WIDTHS.some((one) => one === width) && format === image.format;
-  return isOffered ? thumbnailKey(image, width) : `${image.id}-preview.${EXTENSIONS[format]}`;
+  return `${image.id}-${isOffered ? width : 'preview'}.${EXTENSIONS[format]}`;
 }
 
 /** Returns every key that can hold a file of the image, its original first. */
@@ -66,7 +61,7 @@ export function keysOf(image: Sized): string[] {
   const widths = THUMBNAIL_WIDTHS.filter((width) => width < image.width);
   const keys = new Set([
     originalKey(image),
-    ...widths.map((width) => thumbnailKey(image, width)),
+    ...widths.map((width) => shapeKey(image, { width, format: image.format })),
     ...otherFormats(image).map((format) => shapeKey(image, { width: null, format })),
     shapeKey(image, previewOf(image)),
   ]);

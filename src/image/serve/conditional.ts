@@ -40,14 +40,13 @@ export interface Validators {
 export function isNotModified(headers: Headers, { etag, modified }: Validators): boolean {
   const known = headers.get('if-none-match');
   // The common case first, because parsing a list costs more than everything else.
-  if (known !== null) return known === etag || known.trim() === '*' || tagsIn(known).includes(etag);
+  if (known !== null) {
+    if (known === etag || known.trim() === '*') return true;
+    // The comparison is weak.
+    return [...known.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag);
+  }
   const since = headers.get('if-modified-since');
   return since !== null && Math.floor(modified / 1000) * 1000 <= Date.parse(since);
-}
-
-/** Returns the tags of a list, including weak ones, because the comparison is weak. */
-function tagsIn(list: string): string[] {
-  return list.match(/"[^"]*"/g) ?? [];
 }
 
 /**

@@ -90,12 +90,9 @@ export function createLimitedViews(options: LimitedViewsOptions) {
         });
         return work;
       },
-      timedOut: afterMs(VIEW_LIFE_MS - SPARE_MS, ended.signal),
+      timedOut: setTimeout(VIEW_LIFE_MS - SPARE_MS, true, { signal: ended.signal, ref: false }).catch(
+        () => false,
+      ),
     };
   };
-}
-
-/** Resolves with true after the time, or with false when the signal aborts. Keeps no process alive. */
-function afterMs(ms: number, signal: AbortSignal): Promise<boolean> {
-  return setTimeout(ms, true, { signal, ref: false }).catch(() => false);
 }

@@ -2,7 +2,7 @@
 import { faultIn, language, readableBytes, say } from './dom.js';
 
 /** Statuses after which a retry may succeed; 0: the connection was lost. */
-const PASSING = [0, 401, 408, 429, 500, 502, 503, 504, 507];
+export const PASSING = [0, 401, 408, 429, 500, 502, 503, 504, 507];
 
 /**
  * The page's texts for errors, by the server's code.
@@ -60,14 +60,8 @@ export function faultOfForm(form) {
  * @param {number} status
  * @param {any} body
  * @param {HTMLFormElement} form
- * @returns {{ words: string, mayWorkLater: boolean }}
  */
 export function faultOfAnswer(status, body, form) {
-  return { words: wordsFor(status, body, form), mayWorkLater: PASSING.includes(status) };
-}
-
-/** @type {(...answer: Parameters<typeof faultOfAnswer>) => string} */
-function wordsFor(status, body, form) {
   if (status === 0) return say('connectionLost');
   if (status === 413) return say('tooLargeForServer', { most: readableBytes(Number(form.dataset.maxBytes)) });
   const known = WORDS[body?.code];

@@ -62,13 +62,14 @@ async function load(isAsked = false) {
     below()?.scrollIntoView({ block: 'nearest' });
     announce(say('added', { count: added.length }));
     if (isAsked) added[0]?.querySelector('a')?.focus();
-    watch();
   } catch {
     // The link still leads to the next page.
     link.textContent = say('notLoaded');
     announce(say('unreachable'));
   } finally {
     loading = false;
+    // One that came meanwhile was seen, but not followed.
+    if (moreLink() !== link) watch();
   }
 }
 
@@ -130,9 +131,9 @@ document.addEventListener(REPLACED, () => {
 });
 
 addEventListener('pagehide', () => {
-  // If it is too much to keep, a returning visitor starts with the first pictures.
   const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
-  keep(KEPT, state, 'sessionStorage');
+  // If they are not those of the URL yet, or too much to keep, a returning visitor starts with the first pictures.
+  if (results.ariaBusy || !keep(KEPT, state, 'sessionStorage')) keep(KEPT, null, 'sessionStorage');
 });
 
 const [entry] = performance.getEntriesByType('navigation');

@@ -118,7 +118,7 @@ function parsed(text) {
 
 /**
  * @param {string} prefix
- * @param {{ id: string }} one
+ * @param {Mine | MyAlbum} one
  */
 function keepEntry(prefix, one) {
   return keep(prefix + one.id, JSON.stringify(one));
@@ -144,20 +144,13 @@ export function isOver({ expires_at }) {
  */
 export function addMine(uploaded) {
   const { id, filename, url, raw_url, delete_token, expires_at = null, max_views = null, review } = uploaded;
-  // A picture with limited views has no thumbnail either.
-  const isHidden = uploaded.protected || max_views !== null;
-  const kept = {
-    id,
-    filename,
-    url,
-    raw_url,
-    protected: isHidden,
-    delete_token,
+  return keepEntry(PICTURES, {
+    ...{ id, filename, url, raw_url, delete_token, expires_at },
+    // A picture with limited views has no thumbnail either.
+    protected: uploaded.protected || max_views !== null,
     made: Date.now(),
-    expires_at,
-  };
-  const one = { ...kept, ...(review && { review }) };
-  return keepEntry(PICTURES, one);
+    ...(review && { review }),
+  });
 }
 
 /** @param {string} id */

@@ -8,7 +8,6 @@ import { showMine } from './mine-list.js';
 const MOST_SEALED = 256 * 1024;
 /** Of a list that is read. */
 const MOST_FILE = 8e6;
-const FILE_TYPE = 'application/json';
 const ID = /^[0-9A-Za-z]{12}$/;
 const TOKEN = /^[0-9A-Za-z]{32}$/;
 /** End of a link for guests: its key. */
@@ -184,7 +183,7 @@ function offer() {
 }
 
 byId('list-save', HTMLButtonElement).addEventListener('click', () => {
-  const href = URL.createObjectURL(new Blob([wholeList()], { type: FILE_TYPE }));
+  const href = URL.createObjectURL(new Blob([wholeList()], { type: 'application/json' }));
   make('a', { href, download: 'picpool-pictures.json' }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 });

@@ -57,10 +57,12 @@ export function replaceFrom(page, ids, isUnasked = false) {
 
 /** @type {AbortController | null} */
 let asking = null;
+/** Parts that are yet to be shown. @type {Set<string>} */
+const missing = new Set();
 
 /**
  * Shows another state of the page in place, with its results marked as busy meanwhile. Of concurrent calls only the
- * latest counts: the others never resolve. Resolves with what went wrong, or `null`.
+ * latest counts, and replaces the parts of all: the others never resolve. Resolves with what went wrong, or `null`.
  * @param {string} url
  * @param {readonly string[]} ids
  * @returns {Promise<string | null>}
@@ -69,11 +71,13 @@ export async function showInPlace(url, ids) {
   asking?.abort();
   asking = new AbortController();
   const { signal } = asking;
+  for (const id of ids) missing.add(id);
   const results = byId('results', HTMLElement);
   results.setAttribute('aria-busy', 'true');
   let fault = null;
   try {
-    replaceFrom(await fetchPage(url, { signal }), ids);
+    replaceFrom(await fetchPage(url, { signal }), [...missing]);
+    missing.clear();
   } catch (error) {
     if (signal.aborted) return new Promise(() => {});
     fault = error instanceof Error ? error.message : String(error);

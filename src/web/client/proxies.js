@@ -45,11 +45,14 @@ function follow(event, link) {
   event.preventDefault();
   const range = 'range' in link.dataset;
   const parts = range ? ['overview', 'flags'] : LIST_PARTS;
+  const { remove = range ? 'range' : undefined } = link.dataset;
   // Changes made since this part of the page was loaded are kept.
-  if (link.dataset.remove !== undefined) {
+  if (remove !== undefined) {
+    const value = url.searchParams.get(remove);
     url = new URL(location.href);
-    url.searchParams.delete(link.dataset.remove);
-    url.searchParams.delete('page');
+    url.searchParams.delete(remove);
+    if (value !== null) url.searchParams.set(remove, value);
+    if (!range) url.searchParams.delete('page');
   }
   url.hash = '';
   history.pushState(null, '', url);

@@ -51,4 +51,8 @@ if (form instanceof HTMLFormElement) {
     event.preventDefault();
     apply();
   });
+  const asLoaded = /** @type {HTMLFormElement} */ (form.cloneNode(true));
+  asLoaded.reset();
+  // Entered before this script was loaded.
+  if (urlOf(form) !== urlOf(asLoaded)) apply();
 }

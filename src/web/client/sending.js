@@ -1,6 +1,6 @@
 // @ts-check
 import { say } from './dom.js';
-import { faultOfAnswer } from './faults.js';
+import { faultOfAnswer, PASSING } from './faults.js';
 import { findAlbum } from './mine.js';
 
 /** The album of this browser that the page's URL names: uploads go there. */
@@ -89,8 +89,7 @@ export function sendFile(form, body, course) {
     // A file that is no longer there breaks the connection off, or seems to be empty.
     if (status === 0 && !(await isReadable(body.get('image'))))
       return course.failed(say('unreadableFile'), false);
-    const { words, mayWorkLater } = faultOfAnswer(status, answer, form);
-    course.failed(words, mayWorkLater);
+    course.failed(faultOfAnswer(status, answer, form), PASSING.includes(status));
   }
 
   return () => {

@@ -170,13 +170,9 @@ function factsOf({ size, removed, width, height, format }, before) {
   const parts = [size < before * SMALLER ? say('becameSmaller', sizes) : sizes.after];
   if (removed.includes('location')) parts.push(say('locationRemoved'));
   else if (removed.includes('metadata')) parts.push(say('metadataRemoved'));
-  return [parts.join(say('comma')), `${width}\u00a0×\u00a0${height}`, FORMAT_NAMES[format] ?? format].join(
-    ' · ',
-  );
+  const name = format === 'webp' ? 'WebP' : format.toUpperCase();
+  return [parts.join(say('comma')), extentOf({ width, height }), name].join(' · ');
 }
-
-/** @type {Record<string, string>} */
-const FORMAT_NAMES = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
 
 /** @param {Uploaded} image */
 function audienceOf({ visibility, expires_at, max_views, now }) {

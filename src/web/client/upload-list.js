@@ -4,7 +4,7 @@ import { copyBy, copyLater } from './copy.js';
 import { announce, button, byId, make, say } from './dom.js';
 import { faultOfFile } from './faults.js';
 import { chosenForm, formMenu, textOf } from './link-forms.js';
-import { addMine, onOthersChange, readMine } from './mine.js';
+import { addMine, findMine, onOthersChange, readMine } from './mine.js';
 import { checkMine, showMine } from './mine-list.js';
 import { bodyOf, keepReadable, LinkedFile, sendFile } from './sending.js';
 import { chooseIn } from './ticks.js';
@@ -90,14 +90,13 @@ function uploadOf(form, file) {
       void card.sides.then((sides) => {
         if (!isWanted) return;
         keepReadable(form, body, sides);
-        upload.stop = sendFile(form, body, { ...progress, done, failed });
+        upload.stop = sendFile(form, body, {
+          sent: (share) => card.sent(share),
+          lost: () => card.lost(),
+          ...{ done, failed },
+        });
       });
     },
-  };
-  const progress = {
-    /** @param {number} share */
-    sent: (share) => card.sent(share),
-    lost: () => card.lost(),
   };
 
   /** @param {import('./upload-card.js').Uploaded} image */
@@ -343,18 +342,22 @@ function showOthers() {
   showMine([...uploads, ...aside].flatMap(({ card }) => card.image?.id ?? []));
 }
 
-/** Checks whether another page has deleted pictures, or will. */
-function checkAll() {
+/**
+ * Follows another page that has deleted pictures, or will.
+ * @param {boolean} isAsked whether the server is asked about each picture. Default: only about those no longer known here
+ */
+function follow(isAsked = false) {
   showOthers();
-  void checkMine();
+  if (isAsked) void checkMine();
   for (const { id, deleting } of readMine()) putAside({ id, aside: deleting !== undefined, fault: null });
-  for (const { card } of uploads) if (card.image) void checkPicture(card.image);
+  for (const { image } of uploads.map(({ card }) => card))
+    if (image && (isAsked || findMine(image.id) === null)) void checkPicture(image);
 }
 addEventListener('online', () => {
   for (const { why, retry } of inState('failed')) if (why === say('connectionLost')) retry?.();
 });
-addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
-onOthersChange(checkAll);
+addEventListener('pageshow', ({ persisted }) => persisted && follow(true));
+onOthersChange(follow);
 /** Not for guests: their page has no links to what is not of their album. */
 const lists = document.getElementById('lists');
 /** Most visits do without it. */

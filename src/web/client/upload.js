@@ -15,8 +15,11 @@ const token = form.querySelector('#token');
 if (token instanceof HTMLInputElement) {
   // Without a script, nothing can send it.
   token.required = true;
-  token.value = recall(TOKEN_KEY) ?? '';
-  token.addEventListener('change', () => keep(TOKEN_KEY, token.value.trim()));
+  // It may have been entered before this script was loaded.
+  token.value ||= recall(TOKEN_KEY) ?? '';
+  const remember = () => keep(TOKEN_KEY, token.value.trim() || null);
+  token.addEventListener('change', remember);
+  remember();
 }
 
 /** Guests choose nothing. */
@@ -35,8 +38,7 @@ if (album) {
   form.prepend(make('p', { class: 'banner bad' }, say('albumUnknown')));
 }
 
-/** Files that wait until the form is valid. */
-/** @type {File[]} */
+/** Files that wait until the form is valid. @type {File[]} */
 let waiting = [];
 
 /**

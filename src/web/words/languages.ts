@@ -1,3 +1,4 @@
+import { acceptedIn } from '../../lib/accepted.ts';
 import { en, type Words } from './en.ts';
 import { zhCn } from './zh-cn.ts';
 
@@ -14,8 +15,6 @@ export type Language = keyof typeof LANGUAGES;
 
 export const LANGUAGE_TAGS = Object.keys(LANGUAGES) as Language[];
 const DEFAULT: Language = 'en';
-/** Longer than any browser sends. */
-const MAX_HEADER_LENGTH = 1000;
 
 export function isLanguage(text: string | undefined): text is Language {
   return text !== undefined && Object.hasOwn(LANGUAGES, text);
@@ -26,18 +25,9 @@ export function isLanguage(text: string | undefined): text is Language {
  * another language.
  */
 export function preferredLanguage(header: string | null): Language {
-  if (header === null || header.length > MAX_HEADER_LENGTH) return DEFAULT;
-  const ranges = header.split(',').map((part) => {
-    const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim().toLowerCase());
-    const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    return { range, quality: quality === undefined ? 1 : Number(quality) || 0 };
-  });
-  const wanted = ranges
-    .filter(({ quality }) => quality > 0)
-    .sort((one, other) => other.quality - one.quality);
-  for (const { range } of wanted) {
-    const primary = range.split('-')[0];
-    const found = LANGUAGE_TAGS.find((tag) => tag.toLowerCase().split('-')[0] === primary);
+  const primaryOf = (range: string) => range.toLowerCase().split('-')[0];
+  for (const range of acceptedIn(header)) {
+    const found = LANGUAGE_TAGS.find((tag) => primaryOf(tag) === primaryOf(range));
     if (found) return found;
   }
   return DEFAULT;

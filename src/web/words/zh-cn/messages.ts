@@ -97,7 +97,6 @@ export const messages = {
   'must be a string': '必须是文本',
   'must be a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y, or never where the server allows it':
     '必须是 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y，或在服务器允许时为 never',
-  'must be the next of another answer': '必须是上一页给出的 next 值',
 
   // Waiting
   'Too many requests of the kind "{kind}" from your address.': '你的地址发出的此类请求（{kind}）过多。',
