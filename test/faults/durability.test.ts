@@ -80,7 +80,6 @@ test.skipIf(absent('versitygw'))('a file over S3 is there after the S3 server wa
     await s3.start();
     const blobs = createS3Blobs(s3.url, S3_CREDENTIALS);
     const files = (await Array.fromAsync(blobs.list())).flat().map(({ key }) => key);
-    blobs.close();
     expect(files.filter((key) => key.includes(id))).toHaveLength(1);
     expect(rows.get(WITH_S3)?.[1]).toBe('kept');
   } finally {
