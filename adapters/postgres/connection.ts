@@ -52,6 +52,8 @@ const OPEN_TIMEOUT_MS = 4500;
 const COMMAND_TIMEOUT_MS = 3000;
 /** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
+/** A longer pause within a transaction is that of a copy that is suspended, or has lost its machine or network. */
+const MOST_IDLE_MS = 5000;
 interface OpenOptions {
   /** 0 <= random() < 1; for pauses. */
   random?: () => number;
@@ -182,12 +184,14 @@ function createConnection(
    */
   const transact = <T>(limitMs: number, work: (ask: Ask) => Promise<T>): Promise<T> =>
     limited(limitMs, async (sql, note) => {
-      const result = await sql.begin((own) =>
-        work(asker(own, note)).catch((error: unknown) => {
+      const result = await sql.begin((own) => {
+        // Otherwise what it has locked stays locked for all copies while the server keeps its connection, which may be for hours.
+        own.unsafe(`SET LOCAL idle_in_transaction_session_timeout = ${MOST_IDLE_MS}`).catch(() => {});
+        return work(asker(own, note)).catch((error: unknown) => {
           if (!isDisconnected(error)) throw error;
           return new Promise<never>(() => {});
-        }),
-      );
+        });
+      });
       return result as T;
     });
 
