@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { storable } from '../../src/lib/storable.ts';
-import { createRetry, type Repeat } from '../retry.ts';
+import { createRetry, type Repeat } from '../server-errors.ts';
 import type { Server } from '../servers.ts';
 import {
   classify,

@@ -4,8 +4,14 @@ import { Cluster, Redis } from 'ioredis';
 import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
-import { createRetry, type Repeat } from '../retry.ts';
-import { type Failure, isUntrusted, refused, unavailable } from '../server-errors.ts';
+import {
+  createRetry,
+  type Failure,
+  isUntrusted,
+  type Repeat,
+  refused,
+  unavailable,
+} from '../server-errors.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type Arg = string | number;
