@@ -2,10 +2,9 @@ import { tmpdir } from 'node:os';
 import { ConfigError } from '../src/errors.ts';
 import type { Finding } from '../src/findings/finding.ts';
 import type { BlobStore } from '../src/image/store.ts';
-import type { Log } from '../src/lib/logger.ts';
 import { masked } from '../src/lib/masked.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
-import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
+import type { OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
 
 /** Everything that is stored outside the process, and shared through it. */
@@ -15,18 +14,11 @@ export interface Stores extends RecordStores {
   askLimits?: () => Promise<unknown>;
 }
 
-export interface OpenOptions {
+/** By default, `folder` is that of the system for temporary files, and nothing is logged. */
+export interface OpenOptions extends Partial<OpenContext> {
   runtime: Runtime;
-  /** Default: the adapter uses those of its environment. */
-  credentials?: Credentials | undefined;
-  /** A replica that may answer lists and searches. */
-  readUrl?: string | undefined;
   /** Where copies count requests together. Default: with the records. */
   limitsUrl?: string | undefined;
-  /** Folder for temporary files. Default: that of the system. */
-  folder?: string;
-  /** Reports what an operator should know. Default: nothing is reported. */
-  log?: Log;
 }
 
 /**
@@ -67,14 +59,8 @@ export async function findingsOf(url: string, options: OpenOptions): Promise<Fin
   return adapterOf(url).findings(url, contextOf(options));
 }
 
-function contextOf({
-  runtime,
-  credentials,
-  readUrl,
-  folder = tmpdir(),
-  log = () => {},
-}: OpenOptions): OpenContext {
-  return { runtime, credentials, readUrl, folder, log };
+function contextOf(options: OpenOptions): OpenContext {
+  return { credentials: undefined, folder: tmpdir(), log: () => {}, ...options };
 }
 
 /**

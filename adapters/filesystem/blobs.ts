@@ -122,8 +122,8 @@ async function moveInto(source: string, { folder, path }: Place): Promise<void> 
     await rename(source, path);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
-    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined)
-      await sync(dirname(folder), 'r');
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const parent of made === undefined ? [] : [dirname(folder), dirname(made)]) await sync(parent, 'r');
     await rename(source, path);
   }
 }

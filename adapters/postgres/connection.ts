@@ -1,8 +1,8 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { storable } from '../../src/lib/storable.ts';
+import { createRetry, type Repeat } from '../server-errors.ts';
 import type { Server } from '../servers.ts';
 import {
   classify,
@@ -52,12 +52,8 @@ const OPEN_TIMEOUT_MS = 4500;
 const COMMAND_TIMEOUT_MS = 3000;
 /** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
-interface OpenOptions {
-  /** 0 <= random() < 1; for pauses. */
-  random?: () => number;
-  /** Time limit of one statement or transaction. */
-  limitMs?: number;
-}
+/** A longer pause within a transaction is that of a copy that is suspended, or has lost its machine or network. */
+const MOST_IDLE_MS = 5000;
 
 /**
  * Connects to the database that the URL names (see `parsePostgresUrl`), and reconnects when necessary.
@@ -65,9 +61,9 @@ interface OpenOptions {
  */
 export async function openPostgres(
   url: string,
-  { random = Math.random, limitMs = COMMAND_TIMEOUT_MS }: OpenOptions = {},
+  { limitMs = COMMAND_TIMEOUT_MS }: { limitMs?: number } = {},
 ): Promise<PostgresConnection> {
-  const connection = createConnection(parsePostgresUrl(url), random, limitMs);
+  const connection = createConnection(parsePostgresUrl(url), limitMs);
   try {
     await within(OPEN_TIMEOUT_MS, connection.ask('safe', 'SELECT 1 AS one WHERE $1', [true]));
     return connection;
@@ -80,25 +76,22 @@ export async function openPostgres(
 /** Creates a connection to a read-only server that may be unavailable. It is made on first use. */
 export function createReplicaConnection(url: string): PostgresConnection {
   const { servers, ...address } = parsePostgresUrl(url);
-  return createConnection({ ...address, servers: [servers[0]] }, Math.random, COMMAND_TIMEOUT_MS);
+  return createConnection({ ...address, servers: [servers[0]] }, COMMAND_TIMEOUT_MS);
 }
 
 interface Statement {
   cancel(): unknown;
 }
 
-function createConnection(
-  address: PostgresAddress,
-  random: () => number,
-  usualMs: number,
-): PostgresConnection {
+function createConnection(address: PostgresAddress, usualMs: number): PostgresConnection {
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
   let closed = false;
   /** Results and errors from the server so far. */
   let answers = 0;
   const persist = createRetry({
-    random,
+    classify,
+    failure,
     onFailure(error) {
       if (!isUnprepared(error)) return;
       prepare = false;
@@ -165,8 +158,7 @@ function createConnection(
       return await within(limitMs, work);
     } catch (error) {
       if (error instanceof LateError) void abandon(last, work, used, heard);
-      else if (isMoved(error) && address.servers.length > 1) leave(used);
-      else if (classify(error) === 'refused' && isMoved(error)) leave(used);
+      else if (isMoved(error) && (address.servers.length > 1 || classify(error) === 'refused')) leave(used);
       throw error;
     }
   }
@@ -182,12 +174,14 @@ function createConnection(
    */
   const transact = <T>(limitMs: number, work: (ask: Ask) => Promise<T>): Promise<T> =>
     limited(limitMs, async (sql, note) => {
-      const result = await sql.begin((own) =>
-        work(asker(own, note)).catch((error: unknown) => {
+      const result = await sql.begin((own) => {
+        // Otherwise what it has locked stays locked for all copies while the server keeps its connection, which may be for hours.
+        own.unsafe(`SET LOCAL idle_in_transaction_session_timeout = ${MOST_IDLE_MS}`).catch(() => {});
+        return work(asker(own, note)).catch((error: unknown) => {
           if (!isDisconnected(error)) throw error;
           return new Promise<never>(() => {});
-        }),
-      );
+        });
+      });
       return result as T;
     });
 
@@ -242,47 +236,6 @@ function createAsker(
     } catch (error) {
       if (isFromServer(error)) noteAnswer();
       throw error;
-    }
-  };
-}
-
-/** `safe`: the statement is idempotent, so it may be sent again if its answer was lost. */
-export type Repeat = 'safe' | 'never';
-
-/**
- * No attempt begins later: a call ends within this, the time limit of a statement and one pause, which together are
- * less than 5 s.
- */
-const RETRY_FOR_MS = 1500;
-const MAX_TRIES = 8;
-const FIRST_PAUSE_MS = 20;
-
-interface RetryOptions {
-  /** 0 <= random() < 1; for pauses. */
-  random: () => number;
-  /** Called with each failure before the next attempt. */
-  onFailure: (error: unknown) => void;
-}
-
-/** Creates a function that retries temporary failures. */
-function createRetry({
-  random,
-  onFailure,
-}: RetryOptions): <T>(repeat: Repeat, attempt: () => Promise<T>) => Promise<T> {
-  return async (repeat, attempt) => {
-    const startedAt = performance.now();
-    for (let tries = 1; ; tries++) {
-      try {
-        return await attempt();
-      } catch (error) {
-        onFailure(error);
-        const kind = classify(error);
-        if (kind === 'fault') throw error;
-        const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
-        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS)
-          throw failure(error);
-      }
-      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + random()));
     }
   };
 }

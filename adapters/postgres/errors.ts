@@ -6,7 +6,8 @@ import { codeOf, type Failure, isUntrusted, refused, unavailable } from '../serv
  * Classes and codes (postgresql.org/docs/current/errcodes-appendix.html) with which a server reports that nothing was
  * done, and that a retry may succeed soon.
  */
-const REFUSALS = /^(40001|40003|40P01|25006|26000|42P05|53\w{3}|55P03|57P0[1-5]|08P01|08001|08004|XX000R)$/;
+const REFUSALS =
+  /^(40001|40003|40P01|25006|25P03|26000|42P05|53\w{3}|55P03|57P0[1-5]|08P01|08001|08004|XX000R)$/;
 /** Permanent refusals: a wrong password, a role without the right, a server that does not know the password. */
 const LASTING = /^(28\w{3}|3D000|42501|0A000|SASL_SIGNATURE_MISMATCH)$/;
 /** No connection was made, so the statement was never sent. */

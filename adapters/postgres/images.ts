@@ -10,7 +10,7 @@ import { createImageRepair } from './image-repair.ts';
 import { createImageRows, type ImageRows, RECORD } from './image-rows.ts';
 import { createFences } from './locks.ts';
 
-/** Ids in one statement. */
+/** Accesses in one statement. */
 const BATCH = 5000;
 
 /** Number of hashes read at once. */
@@ -38,14 +38,6 @@ export function createPostgresImages(
   const removeIdle = rows.remove('id = $1 AND ends_at IS NULL AND last_access < $2', false);
   const select = (rest: string) => `SELECT ${RECORD} FROM ${images} i ${rest}`;
 
-  async function idsOf(text: string, ids: readonly string[]): Promise<Set<string>> {
-    const found = new Set<string>();
-    for (const batch of slices(ids, BATCH)) {
-      for (const { id } of await ask<{ id: string }>('safe', text, [arrayOf(batch)])) found.add(id);
-    }
-    return found;
-  }
-
   return {
     ...createImageRepair(connection, rows),
     ...createImageExpiry(connection, rows),
@@ -66,13 +58,9 @@ export function createPostgresImages(
     newer: createNewer(connection),
 
     async getMany(ids) {
-      const found = new Map<string, ImageRecord>();
       const text = select('WHERE i.id = ANY($1::text[])');
-      for (const batch of slices(ids, BATCH)) {
-        for (const image of await ask<ImageRecord>('safe', text, [arrayOf(batch)]))
-          found.set(image.id, image);
-      }
-      return found;
+      const found = await ask<ImageRecord>('safe', text, [arrayOf(ids)]);
+      return new Map(found.map((image) => [image.id, image]));
     },
 
     list,
@@ -123,7 +111,10 @@ export function createPostgresImages(
       }
     },
 
-    existing: (ids) => idsOf(`SELECT id FROM ${images} WHERE id = ANY($1::text[])`, ids),
+    async existing(ids) {
+      const text = `SELECT id FROM ${images} WHERE id = ANY($1::text[])`;
+      return new Set((await ask<{ id: string }>('safe', text, [arrayOf(ids)])).map(({ id }) => id));
+    },
 
     async summary() {
       const groups = await ask<ImageGroup>(

@@ -3,7 +3,7 @@ import { ALBUM_FIELDS, type AlbumRecord, type AlbumStore } from '../../src/image
 import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import { type RedisConnection, script } from './connection.ts';
-import { pairs } from './log.ts';
+import { type Change, pairs, scan } from './log.ts';
 import { parseRecord } from './schema.ts';
 import { createUnreadable } from './unreadable.ts';
 
@@ -57,7 +57,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   const [records = ''] = keys;
   const encode = (album: AlbumRecord) => JSON.stringify(FIELDS.map((field) => album[field]));
   const decode = (id: string, text: string) => unreadable.read(id, () => ({ id, ...decodeFacts(text) }));
-  const readable = (flat: string[]) => pairs(flat).flatMap(([id, text]) => decode(id, text ?? '') ?? []);
+  const readable = (found: readonly Change[]) => found.flatMap(([id, text]) => decode(id, text ?? '') ?? []);
 
   return {
     async insert(album) {
@@ -79,17 +79,11 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
 
     remove: async (id, revision) => (await redis.run('safe', REMOVE, keys, [id, revision ?? ''])) === 1,
 
-    dueBy: async (time, limit) => readable((await redis.run('safe', DUE, keys, [time, limit])) as string[]),
+    dueBy: async (time, limit) =>
+      readable(pairs((await redis.run('safe', DUE, keys, [time, limit])) as string[])),
 
     async *all() {
-      for (let cursor = '0'; ; ) {
-        const answer = await redis.call('safe', 'HSCAN', records, cursor, 'COUNT', BATCH);
-        const [next, flat] = answer as [string, string[]];
-        const batch = readable(flat);
-        if (batch.length > 0) yield batch;
-        if (next === '0') return;
-        cursor = next;
-      }
+      for await (const found of scan(redis, 'HSCAN', records, BATCH)) yield readable(found);
     },
   };
 }

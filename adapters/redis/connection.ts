@@ -4,13 +4,17 @@ import { Cluster, Redis } from 'ioredis';
 import { AppError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
-import { type Failure, isUntrusted, refused, unavailable } from '../server-errors.ts';
+import {
+  createRetry,
+  type Failure,
+  isUntrusted,
+  type Repeat,
+  refused,
+  unavailable,
+} from '../server-errors.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type Arg = string | number;
-
-/** `safe`: the command is idempotent, so it may be sent again if its reply was lost. */
-export type Repeat = 'safe' | 'never';
 
 /** A script that the server runs atomically. */
 export interface Script {
@@ -37,9 +41,6 @@ const OPEN_MS = 2000;
 /** The limit of opening if nothing listens: a restarting server is back by then, or down for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
-/** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which together are less than 5 s. */
-const RETRY_FOR_MS = 1500;
-const MAX_TRIES = 5;
 
 export function script(lua: string): Script {
   return { lua, sha: createHash('sha1').update(lua).digest('hex') };
@@ -82,24 +83,9 @@ function isReady(client: Redis | Cluster): boolean {
 
 function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number): RedisConnection {
   const send = (command: string, args: Arg[]) => client.call(command, args);
-
-  async function persist<T>(repeat: Repeat, attempt: () => Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    for (let tries = 1; ; tries++) {
-      try {
-        return await within(limitMs, attempt());
-      } catch (error) {
-        const failure = classify(error);
-        if (failure === 'fault') throw error;
-        const mayRepeat = failure === 'refused' || (failure === 'unclear' && repeat === 'safe');
-        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS) {
-          const full = fullness(error);
-          throw full === null ? unavailable(error) : new AppError('storage_full', full, { cause: error });
-        }
-      }
-      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * jitter());
-    }
-  }
+  const retry = createRetry({ classify, failure });
+  const persist = <T>(repeat: Repeat, attempt: () => Promise<T>) =>
+    retry(repeat, () => within(limitMs, attempt()));
 
   return {
     key: (group, name) => `{${prefix}:${group}}:${name}`,
@@ -133,11 +119,13 @@ const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
 /** What the server says. Before Redis 7, what it says within a script is wrapped. */
 const saidBy = ({ message }: Error) => message.replace(/^ERR Error running script .*?: -(?=[A-Z]+ )/, '');
 
-/** Returns what of the server is full, as a sentence; `null` if nothing is. At its limit of memory, deletions still work. */
-export function fullness(error: unknown) {
-  const said = error instanceof Error ? saidBy(error) : '';
-  if (said.startsWith('OOM ')) return 'The memory of the database is full.';
-  return /^MISCONF .*No space left/.test(said) ? 'The disk of the database is full.' : null;
+/** Returns the error for a caller if the command itself is not at fault. At its limit of memory, deletions still work. */
+export function failure(cause: unknown): AppError {
+  const said = cause instanceof Error ? saidBy(cause) : '';
+  const isFull = said.startsWith('OOM ');
+  if (!isFull && !/^MISCONF .*No space left/.test(said)) return unavailable(cause);
+  const full = isFull ? 'The memory of the database is full.' : 'The disk of the database is full.';
+  return new AppError('storage_full', full, { cause });
 }
 
 /** The error of ioredis for a command that it did not send. */

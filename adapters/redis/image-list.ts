@@ -7,7 +7,7 @@ import { unavailable } from '../server-errors.ts';
 import type { RedisConnection } from './connection.ts';
 import { decodeImage } from './image-codec.ts';
 import { type ImageReader, type Read, rowsOf } from './image-reader.ts';
-import { AFTER, PAGE, READ } from './image-scripts.ts';
+import { PAGE, READ } from './image-scripts.ts';
 import { type Change, createChangeLog } from './log.ts';
 import type { Unreadable } from './unreadable.ts';
 
@@ -72,10 +72,10 @@ export function createImageList({
 
   /** Returns up to `most` public images of the list, and the number of all. */
   async function slice(after: Place | undefined, offset: number, most: number): Promise<[number, unknown]> {
-    const answer = after
-      ? await read(AFTER, after.createdAt, after.id, offset, most)
-      : await read(PAGE, offset, offset + most - 1);
-    return answer as [number, unknown];
+    return (await read(PAGE, offset, most, ...(after ? [after.createdAt, after.id] : []))) as [
+      number,
+      unknown,
+    ];
   }
 
   /** Yields all public images. Concurrent additions and removals never hide others. */

@@ -6,7 +6,7 @@ import { slices } from '../../src/lib/batches.ts';
 import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
 import { DECODE, decodeFacts, imageField as field } from './image-codec.ts';
 import { COUNT } from './image-scripts.ts';
-import { pairs } from './log.ts';
+import { scan } from './log.ts';
 
 /** Records or IDs in one command, which take about a millisecond on the server. */
 const BATCH = 1000;
@@ -61,20 +61,6 @@ export function createImageRepair(
   const [records = '', listed = '', idle = '', totals = '', , tombstones = '', , , , ended = ''] = keys;
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 
-  /**
-   * Yields the members of a hash or sorted set with their values, in batches. Members that are there throughout
-   * appear at least once.
-   */
-  async function* scan(command: 'HSCAN' | 'ZSCAN', key: string): AsyncGenerator<[string, string][]> {
-    let cursor = '0';
-    do {
-      const answer = await redis.call('safe', command, key, cursor, 'COUNT', BATCH);
-      const [next, found] = answer as [string, string[]];
-      yield pairs(found).map(([name, value]) => [name, value ?? '']);
-      cursor = next;
-    } while (cursor !== '0');
-  }
-
   async function faults(): Promise<Finding[]> {
     const [held = 0, ...others] = ((await run(COUNTS)) as (string | number)[]).map(Number);
     const [publicOnes = 0, accessed = 0, counted = 0, hidden = 0] = others;
@@ -95,7 +81,7 @@ export function createImageRepair(
     const sums = new Map<string, number>([['images', 0]]);
     const add = (name: string, by: number) => sums.set(name, (sums.get(name) ?? 0) + by);
     const seen = new Set<string>();
-    for await (const batch of scan('HSCAN', records)) {
+    for await (const batch of scan(redis, 'HSCAN', records, BATCH)) {
       for (const [id, text] of batch) {
         if (seen.has(id)) continue;
         seen.add(id);
@@ -119,7 +105,7 @@ export function createImageRepair(
     async *looks() {
       // A record may be repeated.
       const seen = new Set<string>();
-      for await (const batch of scan('HSCAN', records)) {
+      for await (const batch of scan(redis, 'HSCAN', records, BATCH)) {
         yield batch.flatMap(([id, text]): [string, string][] => {
           const phash = seen.has(id) ? null : readable(text)?.phash;
           seen.add(id);
@@ -151,12 +137,12 @@ export function createImageRepair(
     knownFaults: faults,
 
     async repair() {
-      for await (const batch of scan('HSCAN', records)) {
-        if (batch.length > 0) await run(INDEX, ...batch.map(([id]) => id));
+      for await (const batch of scan(redis, 'HSCAN', records, BATCH)) {
+        await run(INDEX, ...batch.map(([id]) => id));
       }
       for (const index of [listed, idle]) {
-        for await (const batch of scan('ZSCAN', index)) {
-          if (batch.length > 0) await run(DISCARD, ...batch.map(([id]) => id));
+        for await (const batch of scan(redis, 'ZSCAN', index, BATCH)) {
+          await run(DISCARD, ...batch.map(([id]) => id));
         }
       }
       for (let tries = 0; tries < COUNT_TRIES && !(await recount()); tries++);

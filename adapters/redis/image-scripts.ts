@@ -105,10 +105,6 @@ for i = 1, #ARGV do
 end
 return found`);
 
-/** ARGV: first and last place in the list of public images. Returns their number and the records. */
-export const PAGE = script(`${LOAD}
-return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);
-
 /** ARGV: id. Returns the record before it in the list of public images. */
 export const NEWER = script(`${LOAD}
 local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
@@ -152,16 +148,18 @@ end
 return load(redis.call('ZRANGE', KEYS[3], rank + ARGV[1], rank + ARGV[2], 'REV'))`);
 
 /**
- * ARGV: creation time and ID of a position, number to skip after it, limit. Returns the number of all public images
- * and the records, newest first.
+ * ARGV: number to skip, limit; then, to start after a position, its creation time and ID. Returns the number of all
+ * public images and the records, newest first.
  */
-export const AFTER = script(`${LOAD}${IS_BEHIND}
-local rank = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. -ARGV[1])
-for _, id in ipairs(redis.call('ZRANGE', KEYS[2], -ARGV[1], -ARGV[1], 'BYSCORE')) do
-  if not isBehind(id, ARGV[2]) then rank = rank + 1 end
+export const PAGE = script(`${LOAD}${IS_BEHIND}
+local first = tonumber(ARGV[1])
+if ARGV[3] then
+  first = first + redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. -ARGV[3])
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[2], -ARGV[3], -ARGV[3], 'BYSCORE')) do
+    if not isBehind(id, ARGV[4]) then first = first + 1 end
+  end
 end
-local first = rank + ARGV[3]
-return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, first + ARGV[4] - 1))}`);
+return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, first + ARGV[2] - 1))}`);
 
 /**
  * KEYS: idle. ARGV: time and ID of each access. An entry is removed first, so that a Redis whose memory is full takes it:

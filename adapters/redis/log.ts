@@ -77,3 +77,22 @@ export function pairs(flat: readonly (string | null)[]): Change[] {
   }
   return changes;
 }
+
+/**
+ * Yields the members of a hash or sorted set with their values, in batches that are not empty. Members that are there
+ * throughout appear at least once.
+ */
+export async function* scan(
+  redis: RedisConnection,
+  command: 'HSCAN' | 'ZSCAN',
+  key: string,
+  batch: number,
+): AsyncGenerator<[string, string][]> {
+  let cursor = '0';
+  do {
+    const answer = await redis.call('safe', command, key, cursor, 'COUNT', batch);
+    const [next, found] = answer as [string, string[]];
+    if (found.length > 0) yield pairs(found).map(([name, value]) => [name, value ?? '']);
+    cursor = next;
+  } while (cursor !== '0');
+}

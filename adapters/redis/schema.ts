@@ -18,12 +18,13 @@ interface Writer {
 
 /**
  * KEYS: a hash. ARGV: version, least reader. Returns the newest version written and the oldest one that may read.
- * Both are raised for this program, unless others have written something it cannot read.
+ * Both are raised for this program, unless others have written something it cannot read. Otherwise nothing is written, which
+ * a Redis whose memory is full would refuse.
  */
 const AGREE = script(`
 local known = redis.call('HMGET', KEYS[1], 'version', 'reader')
 local version, reader = tonumber(known[1] or 0), tonumber(known[2] or 0)
-if reader > tonumber(ARGV[1]) then return {version, reader} end
+if reader > tonumber(ARGV[1]) or (version >= tonumber(ARGV[1]) and reader >= tonumber(ARGV[2])) then return {version, reader} end
 version, reader = math.max(version, ARGV[1]), math.max(reader, ARGV[2])
 redis.call('HSET', KEYS[1], 'version', version, 'reader', reader)
 return {version, reader}`);

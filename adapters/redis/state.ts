@@ -1,9 +1,11 @@
 import type { StateStore } from '../../src/lib/state.ts';
 import { type RedisConnection, script } from './connection.ts';
 
+/** A Redis whose memory is full returns the value, but takes none. */
 const GET_OR_SET = script(`
-redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
-return redis.call('HGET', KEYS[1], ARGV[1])`);
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if not known then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+return known or ARGV[2]`);
 
 /** The value before is deleted first, so that a Redis whose memory is full takes the few notes that a removal needs. */
 const SET = script(`

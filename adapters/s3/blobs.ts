@@ -15,7 +15,7 @@ import {
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { within } from '../../src/lib/deadline.ts';
 import type { Credentials } from '../adapter.ts';
-import { createClient, limited } from './client.ts';
+import { createClient, type Limits, limited } from './client.ts';
 import { isMissing, translate } from './errors.ts';
 import { parseS3Url } from './url.ts';
 
@@ -25,10 +25,7 @@ import { parseS3Url } from './url.ts';
  * store both `a` and `a/b`. `credentials`: see `createClient`.
  * @throws {RangeError} if the URL is invalid.
  */
-export function createS3Blobs(
-  url: string,
-  credentials: Credentials | undefined,
-): BlobStore & { close(): void } {
+export function createS3Blobs(url: string, credentials: Credentials | undefined): BlobStore {
   const address = parseS3Url(url);
   const client = createClient(address, credentials);
   const { bucket, prefix } = address;
@@ -39,6 +36,7 @@ export function createS3Blobs(
     const command = new HeadObjectCommand({ Bucket, Key });
     const head = await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
     if (head === null) return null;
+    demand(head.ETag ?? head.LastModified);
     const modified = head.LastModified?.getTime() ?? 0;
     if (head.ContentLength !== undefined) return { key, size: head.ContentLength, modified };
     // Something in between may have removed the length. Of all names that begin with this one, it is the first.
@@ -58,6 +56,7 @@ export function createS3Blobs(
     });
     const answer = await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
     if (!answer) return null;
+    demand(answer.ETag ?? answer.LastModified);
     // With the fetch handler a body is a stream, or an empty Blob.
     const body = answer.Body as unknown;
     const stream = body instanceof ReadableStream ? body : new Blob([]).stream();
@@ -104,8 +103,10 @@ export function createS3Blobs(
       const source = target(key);
       const CopySource = encodeURIComponent(`${bucket}/${source.Key}`);
       const copy = new CopyObjectCommand({ ...target(to), CopySource });
-      const copied = await limited(0, (limits) => client.send(copy, limits).catch(nullIfMissing));
+      const send = (limits: Limits) => client.send(copy, limits).catch(nullIfMissing);
+      const copied = await limited(0, send, ASSEMBLY_MS);
       if (!copied) return false;
+      demand(copied.CopyObjectResult?.ETag);
       await limited(0, (limits) => client.send(new DeleteObjectCommand(source), limits).catch(nullIfMissing));
       return true;
     },
@@ -125,17 +126,23 @@ export function createS3Blobs(
           modified: LastModified?.getTime() ?? 0,
         }));
         if (infos.length > 0) yield infos;
-        // A server that does not know the token sends the first page again, without end.
+        // A server that does not know the token sends the first page again, without end; another one says nothing of an end.
         const more = page.NextContinuationToken;
-        if (page.IsTruncated && (!more || more === ContinuationToken)) {
+        if (page.IsTruncated !== false && (!more || more === ContinuationToken)) {
           throw translate(new Error('the S3 server broke off its list'));
         }
         ContinuationToken = more;
       } while (ContinuationToken);
     },
-
-    close: () => client.destroy(),
   };
+}
+
+/**
+ * Rejects an answer without a part that every S3 server sends. Something in between may answer 200 itself, such as with a
+ * page that says to come back later: a file would count as stored, and be removed as copied.
+ */
+function demand(part: unknown): void {
+  if (part === undefined) throw translate(new Error('the answer is not that of an S3 server'));
 }
 
 function nullIfMissing(error: unknown): null {
@@ -146,7 +153,7 @@ function nullIfMissing(error: unknown): null {
 /** Larger files are sent in parts of this size, one at a time, so that only one part is in memory. */
 const PART_BYTES = 8 * 1024 * 1024;
 
-/** Servers that copy the parts into one file need time for it. */
+/** Servers need time to copy an object, or its parts into one. */
 const ASSEMBLY_MS = 30_000;
 
 interface Target {
@@ -162,7 +169,7 @@ async function putFile(client: S3Client, target: Target, path: string, mediaType
     if (size > PART_BYTES) return await putParts(client, target, file, size, mediaType);
     const Body = await readPart(file, 0, size);
     const command = new PutObjectCommand({ ...target, Body, ContentType: mediaType });
-    await limited(size, (limits) => client.send(command, limits));
+    demand((await limited(size, (limits) => client.send(command, limits))).ETag);
   } finally {
     await file.close();
   }
@@ -177,6 +184,7 @@ async function putParts(
 ): Promise<void> {
   const create = new CreateMultipartUploadCommand({ ...target, ContentType: mediaType });
   const { UploadId } = await limited(0, (limits) => client.send(create, limits));
+  demand(UploadId);
   const upload = { ...target, UploadId };
   try {
     const Parts: { PartNumber: number; ETag: string | undefined }[] = [];
@@ -188,7 +196,7 @@ async function putParts(
       Parts.push({ PartNumber, ETag });
     }
     const complete = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
-    await limited(0, (limits) => client.send(complete, limits), ASSEMBLY_MS);
+    demand((await limited(0, (limits) => client.send(complete, limits), ASSEMBLY_MS)).ETag);
   } catch (error) {
     // The server may have assembled it, although its answer was lost or late.
     const head = new HeadObjectCommand(target);

@@ -33,7 +33,7 @@ export function createClient(address: S3Address, credentials: Credentials | unde
 }
 
 /** Limits of one attempt, for the second argument of `client.send`. */
-interface Limits {
+export interface Limits {
   abortSignal: AbortSignal;
   requestTimeout: number;
 }

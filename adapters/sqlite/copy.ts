@@ -49,7 +49,6 @@ export async function openCopy(
   };
   const copy: Copy = {
     ...own,
-    openReader: async () => ({ ...copy, close() {} }),
     async close() {
       await own.close();
       await hide(path);
@@ -95,7 +94,6 @@ export async function openSearchedCopy(
   const aside = createAside(openFirst, path, READ_ASIDE_SETTINGS);
   const copy: Database = {
     ...own,
-    openReader: async () => ({ ...copy, close() {} }),
     readAside: <Row>(sql: string, ...values: SqliteValue[]) =>
       aside.all<Row>(sql, ...values).catch(() => own.readAside<Row>(sql, ...values)),
     async close() {

@@ -125,13 +125,13 @@ export async function openDatabase(
   reserve?.renew();
   try {
     const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
-    // Only existing connections can read a file that was removed; opening it would create an empty one.
-    const openReader = async (): Promise<Reader> =>
-      path === ':memory:' || fileFault() !== null
-        ? { ...database, close() {} }
-        : connectReader(await openFile(openSqlite, path));
     const surroundings: Surroundings = { fileFault, reserve };
-    const database = { ...wrap(driver, surroundings), openReader };
+    const database = wrap(driver, surroundings);
+    // Only existing connections can read a file that was removed; opening it would create an empty one.
+    const openReader = async () =>
+      path === ':memory:' || fileFault() !== null
+        ? database.openReader()
+        : connectReader(await openFile(openSqlite, path));
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     const mode = await whenFree(() => {
       for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
@@ -142,13 +142,13 @@ export async function openDatabase(
     await whenFree(() =>
       log ? migrateFile(database, migrations, { path, log }) : migrate(database, migrations),
     );
-    if (mode !== 'wal') return database;
+    if (mode !== 'wal') return { ...database, openReader };
     surroundings.log = await openLogSync(path);
-    if (!openThread) return database;
+    if (!openThread) return { ...database, openReader };
     const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
     return {
       ...database,
-      // Only existing connections can read a file that was removed.
+      openReader,
       readAside: (sql, ...values) =>
         fileFault() === null ? aside.all(sql, ...values) : database.readAside(sql, ...values),
       async close() {
@@ -227,7 +227,7 @@ interface Surroundings {
 }
 
 /** Wraps an open, configured connection. */
-export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): Omit<Database, 'openReader'> {
+export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): Database {
   const { fileFault = inPlace, reserve } = surroundings;
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
@@ -307,14 +307,16 @@ export function wrap(driver: SqliteDatabase, surroundings: Surroundings = {}): O
     }
   }
 
+  const prepare = <Row>(sql: string) => toStatement<Row>(cached(sql));
+
   return {
-    prepare: <Row>(sql: string) => toStatement<Row>(cached(sql)),
+    prepare,
     transaction,
     freeing: (work) => withReserve(work),
     urgent: (work) => withReserve(work, FOR_DELETIONS),
     snapshot: (work) => inside(() => run('BEGIN'), work),
-    readAside: async <Row>(sql: string, ...values: SqliteValue[]) =>
-      toStatement<Row>(cached(sql)).all(...values),
+    readAside: async <Row>(sql: string, ...values: SqliteValue[]) => prepare<Row>(sql).all(...values),
+    openReader: async () => ({ prepare, close() {} }),
     onDisk: async () => surroundings.log?.done(),
     fileFault,
     async close() {

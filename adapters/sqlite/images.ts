@@ -232,8 +232,10 @@ export function createImageRepair(
     buried: async (ids) => new Set(buried.all(JSON.stringify(ids)).map(({ id }) => id)),
 
     async dropTombstones(ageMs) {
-      dropTombstones.run(ageMs);
-      dropOldEnds();
+      database.freeing(() => {
+        dropTombstones.run(ageMs);
+        dropOldEnds();
+      });
     },
 
     faults,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AppError, inEnglish } from '../../src/errors.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -67,6 +67,8 @@ function keepCopy(
   }
   const part = `${copy}.part-${randomUUID()}`;
   try {
+    // SQLite would let all users of the machine read it.
+    closeSync(openSync(part, 'wx', 0o600));
     database.prepare(`VACUUM INTO '${part.replaceAll("'", "''")}'`).run();
     if (versionOf(database) !== from) return false;
     renameSync(part, copy);

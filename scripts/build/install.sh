@@ -65,15 +65,19 @@ share/fish/vendor_completions.d/picpool.fish'
 
 install_files() {
   name="picpool-$version-$(platform)"
+  command -v sha256sum >/dev/null || command -v shasum >/dev/null || fail 'sha256sum or shasum is needed.'
   [ -n "$release" ] || fail 'Set PICPOOL_RELEASE to the URL of the folder with the files of the release.'
   mkdir -p "$prefix"
   # Beside its place, because a move within one file system is atomic, and programs may be run there.
   scratch=$(mktemp -d "$prefix/.picpool-XXXXXX")
   trap 'rm -rf "$scratch"' EXIT
+  # Not every shell does so when a signal ends it.
+  trap 'exit 1' HUP INT TERM
   for file in SHA256SUMS SHA256SUMS.sig "$name.tar.gz"; do fetch "$release/$file" "$scratch/$file"; done
   verify
   wanted=$(sed -n "s/^\([0-9a-f]\{64\}\)  $name\.tar\.gz\$/\1/p" "$scratch/SHA256SUMS")
-  [ "$(sum_of "$scratch/$name.tar.gz")" = "$wanted" ] ||
+  # The sums of another release, which are signed as well, have none for it.
+  { [ -n "$wanted" ] && [ "$(sum_of "$scratch/$name.tar.gz")" = "$wanted" ]; } ||
     fail "$name.tar.gz is not the file that was released. Nothing was installed."
   tar -xzf "$scratch/$name.tar.gz" -C "$scratch"
   said=$("$scratch/$name/bin/picpool" --version 2>&1) ||

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import process from 'node:process';
+import tty from 'node:tty';
 
 const require = createRequire(import.meta.url);
 
@@ -29,8 +30,9 @@ function binaryPath(name) {
 
 const name = `@picpool/${process.platform}${isMusl() ? 'musl' : ''}-${process.arch}`;
 const child = spawn(binaryPath(name), process.argv.slice(2), { stdio: 'inherit' });
-// A terminal sends Ctrl-C to both processes. The binary decides what it means, and must not get it twice.
-process.on('SIGINT', () => {});
+// A terminal sends Ctrl-C to both processes, and the binary must not get it twice. A process manager sends it to this one alone.
+const isInTerminal = [0, 1, 2].some((stream) => tty.isatty(stream));
+process.on('SIGINT', () => isInTerminal || child.kill('SIGINT'));
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'])
   process.on(signal, () => child.kill(signal));
 child.on('error', (error) => {

@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
 import type { Stores } from '../../adapters/open.ts';
-import { recordsAdapter } from '../../adapters/registry.ts';
 import { AppError, inEnglish } from '../errors.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
 import { readNote, writeNote } from '../image/maintenance/note.ts';
@@ -122,12 +121,6 @@ export async function conclude(
   }
   await terminal.print(`${done.join(', ')}: ${said}\n`);
   return lost.length > 0 ? EXIT.lost : EXIT.done;
-}
-
-/** Creates the folder of a database, because opening one does not. */
-export async function makeFolder(metadata: string | undefined): Promise<void> {
-  const path = metadata === undefined ? null : recordsAdapter(metadata).path(metadata);
-  if (path !== null) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
 }
 
 const WORK = 'picpool-migrate-';

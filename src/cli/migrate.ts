@@ -7,7 +7,7 @@ import { MOVED } from '../lib/state.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { holdsBackups, NOT_FOR_A_SERVER } from './backups.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { conclude, copyAll, haveSameFiles, haveSameRecords, makeFolder, withWorkFolder } from './copying.ts';
+import { conclude, copyAll, haveSameFiles, haveSameRecords, withWorkFolder } from './copying.ts';
 import { usageError } from './exit.ts';
 import { flag, value } from './options.ts';
 import { requireDatabase, requireUsed } from './stores.ts';
@@ -60,7 +60,6 @@ Other users of the machine can read the command line: give a URL with a password
     const opened: Stores[] = [];
     try {
       await requireDatabase(from.metadata);
-      await makeFolder(to.metadata);
       const source = await open(from.metadata, from.blobs);
       opened.push(source);
       const other = await open(to.metadata ?? 'sqlite::memory:', to.blobs ?? from.blobs);

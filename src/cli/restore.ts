@@ -23,7 +23,7 @@ import {
 import { defineCommand } from './command.ts';
 import { removeDeleted } from './copy-images.ts';
 import { BEGAN } from './copy-records.ts';
-import { askPatiently, claim, conclude, copyAll, makeFolder, withWorkFolder } from './copying.ts';
+import { askPatiently, claim, conclude, copyAll, withWorkFolder } from './copying.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { flag, value, values } from './options.ts';
 import { readServerLogs, replay, type Told } from './server-log.ts';
@@ -82,7 +82,6 @@ Exit code 0: everything is there; 1: something is missing, and standard error sa
         const known = Math.min(began, latest?.lastAccess ?? 0) - MARGIN_MS;
         const since = known > Date.now() ? '' : new Date(known).toISOString();
         const told = await readServerLogs(options.log, since);
-        await makeFolder(config.METADATA_URL);
         const target = await openStores(config.METADATA_URL, config.BLOBS_URL, opening);
         closing.push(target);
         if (await holdsBackups(target.blobs)) throw usageError(`BLOBS_URL ${NOT_FOR_A_SERVER}`);

@@ -101,6 +101,43 @@ test.each([
   await expect(read('ranged', { start: 100, end: 200 })).rejects.toMatchObject({ code: 'unavailable' });
 });
 
+/** In front of the S3 server, for all that is not a deletion. */
+const page = () =>
+  new Response('<html>We will be back soon.</html>', { headers: { 'content-type': 'text/html' } });
+
+test('a page that answers in place of the S3 server is not believed, and no file is removed for it', async () => {
+  change = (answer) => answer;
+  await put('placed', SMALL);
+  change = (answer, { method }) => (method === 'DELETE' ? answer : page());
+  const { move, list, stat, get } = blobs();
+  const large = new Uint8Array(9 * 1024 * 1024);
+  const attempts: [string, () => Promise<unknown>][] = [
+    ['move', () => move('placed', 'elsewhere')],
+    ['small', () => put('small', SMALL)],
+    ['large', () => put('large', large)],
+    ['list', () => Array.fromAsync(list())],
+    ['stat', () => stat('placed')],
+    ['get', () => get('placed')],
+  ];
+  for (const [name, attempt] of attempts)
+    expect([name, await attempt().catch((error) => error.code)]).toEqual([name, 'unavailable']);
+  change = (answer, { method }) => (method === 'PUT' || method === 'POST' ? page() : answer);
+  await expect(put('large', large)).rejects.toMatchObject({ code: 'unavailable' });
+  change = (answer) => answer;
+  expect(await read('placed')).toEqual(SMALL);
+});
+
+test('a file that the server copies slowly is moved', async () => {
+  change = (answer) => answer;
+  await put('slow-move', SMALL);
+  change = async (answer, { method }) => {
+    if (method === 'PUT') await Bun.sleep(4500);
+    return answer;
+  };
+  expect(await blobs().move('slow-move', 'slowly-moved')).toBe(true);
+  expect(await read('slowly-moved')).toEqual(SMALL);
+});
+
 test('a list that goes in circles ends', async () => {
   change = async (answer) => {
     const text = await answer.text();

@@ -133,6 +133,7 @@ export function sqliteUpgradeTests(
         ['info', 'copy of the records kept before the upgrade', { copy: `${path}-schema1` }],
         ['info', 'records upgraded', { from: 1, to: migrations.length }],
       ]);
+      assert.equal((await stat(`${path}-schema1`)).mode & 0o077, 0);
       await rename(`${path}-schema1`, path);
       const raw = await openSqlite(path);
       assert.deepEqual({ ...(raw.prepare('PRAGMA user_version').get() as object) }, { user_version: 1 });

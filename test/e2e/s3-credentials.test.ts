@@ -151,7 +151,6 @@ test.skipIf(withoutS3)('the policy of the handbook is all that is needed', async
     await writeFile(path, 'small');
     await blobs.put('small.png', path, 'image/png');
     expect(await blobs.move('small.png', 'stray/small.png')).toBe(true);
-    blobs.close();
   });
 });
 
@@ -172,7 +171,6 @@ test.skipIf(withoutS3)(
       (error: { code: string; cause: Error }) => [error.code, error.cause.message],
     );
     expect(asked).toEqual(['unavailable', expect.stringMatching(/s3:GetObject.* may be missing/)]);
-    blobs.close();
   },
 );
 
@@ -209,7 +207,6 @@ test('a session token is sent and signed', async () => {
   expect(await blobs.stat('none.png')).toBeNull();
   expect(seen[0]?.get('x-amz-security-token')).toBe('a-session-token');
   expect(seen[0]?.get('authorization')).toMatch(/SignedHeaders=\S*x-amz-security-token/);
-  blobs.close();
   await server.stop(true);
 });
 

@@ -80,7 +80,6 @@ test.skipIf(absent('versitygw'))('a file over S3 is there after the S3 server wa
     await s3.start();
     const blobs = createS3Blobs(s3.url, S3_CREDENTIALS);
     const files = (await Array.fromAsync(blobs.list())).flat().map(({ key }) => key);
-    blobs.close();
     expect(files.filter((key) => key.includes(id))).toHaveLength(1);
     expect(rows.get(WITH_S3)?.[1]).toBe('kept');
   } finally {
@@ -101,8 +100,13 @@ describe.skipIf(absent('strace'))('before 201 is sent', () => {
       const calls = 'trace=fsync,fdatasync,sendto,write,writev,sendmsg';
       const wrapper = ['strace', '-f', '-y', '-qq', '-s', '20', '-e', calls, '-o', trace];
       const env = { SERVICES: 'image', IMAGE_SANDBOX: 'off', IMAGE_WORKERS: '1' };
-      const server = await startServer('bun', env, join(folder, 'data'), wrapper);
+      const apart = { ...env, BLOBS_URL: `file:${folder}/images` };
+      const server = await startServer('bun', apart, join(folder, 'data'), wrapper);
       try {
+        // The name of the folder, which is made for the first file.
+        expect(
+          (await callsOf(trace)).some((call) => /fsync\(/.test(call) && call.includes(`${folder}>`)),
+        ).toBe(true);
         const from = (await callsOf(trace)).length;
         expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body: PNG })).status).toBe(201);
         const seen = (await callsOf(trace)).slice(from);

@@ -76,6 +76,9 @@ test('while Redis is at its limit of memory, uploads get 507, views are counted,
       expect(cleanup.status).toBe(200);
       return (await fetch(`${server.url}/api/info/${idle.id}`)).status === 404;
     });
+    const another = await startServer('bun', { ...QUIET, SERVICES: 'image', ...settings }, server.folder);
+    expect((await fetch(`${another.url}/api/list`)).status).toBe(200);
+    expect(await another.stop()).toBe(0);
     await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
     expect((await upload(server)).status).toBe(201);
   } finally {

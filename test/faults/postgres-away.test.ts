@@ -22,7 +22,7 @@ import { type ServerProcess, startServer } from '../support/servers/server-proce
 import { shared } from '../support/shared.ts';
 import { withSchema } from '../support/stores/postgres.ts';
 import { startPostgres, startPostgresPair } from '../support/stores/postgres-server.ts';
-import { drafts, image } from '../support/stores/records.ts';
+import { draft, drafts, image } from '../support/stores/records.ts';
 import { until } from '../support/stores/services.ts';
 
 setDefaultTimeout(180_000);
@@ -110,6 +110,29 @@ test('when the primary dies and its replica is promoted, copies follow, and noth
     for (const id of acknowledged) expect((await fetch(`${server.url}/api/info/${id}`)).status).toBe(200);
   } finally {
     await server.stop();
+  }
+});
+
+test.concurrent('a copy that stops in the middle of a transaction does not keep what it has locked from the others', async () => {
+  const postgres = await startPostgres();
+  const [stopped, other] = [await openPostgres(postgres.url), await openPostgres(postgres.url)];
+  try {
+    await migrate(stopped);
+    const proxies = createPostgresProxies(other, () => openProxyReplica(bunRuntime, tmpdir()));
+    const begun = Promise.withResolvers<void>();
+    const work: Parameters<typeof stopped.transaction<never>>[1] = async (ask) => {
+      await ask(`SELECT version FROM ${stopped.table('proxy_head')} FOR UPDATE`);
+      begun.resolve();
+      return new Promise(() => {});
+    };
+    const held = stopped.transaction('never', work, 60_000).catch((error) => error.code);
+    await begun.promise;
+    await until(() => saved(proxies, draft({})), 20_000);
+    expect(await held).toBe('unavailable');
+    await stopped.ask('safe', 'SELECT 1');
+  } finally {
+    await Promise.all([stopped.close(), other.close()]);
+    await postgres.stop();
   }
 });
 

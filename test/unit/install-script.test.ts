@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pack, put, releaseName } from '../../scripts/build/archive.ts';
 import { installScript } from '../../scripts/build/install-script.ts';
@@ -32,6 +32,8 @@ interface World {
   /** Writes the sums, those of the archive where no others are given, and signs them with a key of that name. */
   sign(key?: string, sums?: string): Promise<void>;
   install(...args: string[]): Promise<{ code: number; said: string }>;
+  /** The script, to be run in another way. */
+  script: string;
 }
 
 /** A signed release of a small program, behind a server of files. */
@@ -64,7 +66,7 @@ async function withRelease(
     const given = { RELEASE_KEY: join(folder, 'key'), RELEASE_URL: server.url.href };
     await writeFile(script, await installScript('.', given));
     const install = (...args: string[]) => ran(['sh', script, ...args], { PREFIX: prefix, HOME: folder });
-    await work({ files, prefix, sign, install });
+    await work({ files, prefix, sign, install, script });
   });
 }
 
@@ -129,4 +131,40 @@ test.skipIf(tools)('install.sh keeps the old binary if the new one does not run'
     expect([code, said]).toEqual([1, expect.stringContaining('does not run here')]);
     expect(await Bun.file(join(prefix, 'bin/picpool')).text()).toBe('older');
   }, '#!/bin/sh\necho no such library >&2\nexit 127\n'),
+);
+
+test.skipIf(tools)('install.sh installs nothing on a machine that cannot compute sums', () =>
+  withRelease(async ({ prefix, sign, script }) => {
+    // Those of another release are signed as well, and have none for this archive.
+    await sign('key', `${'0'.repeat(64)}  another.tar.gz\n`);
+    await withFolder(async (bin) => {
+      const needed = 'cat curl cut gzip id ls mkdir mktemp mv rm sed sh ssh-keygen tar uname';
+      for (const name of needed.split(' ')) await symlink(Bun.which(name) ?? '', join(bin, name));
+      const { code, said } = await ran(['sh', script], { PATH: bin, PREFIX: prefix, HOME: bin });
+      expect([code, said]).toEqual([1, expect.stringContaining('sha256sum or shasum is needed')]);
+      expect(await readdir(prefix).catch(() => [])).toEqual([]);
+    });
+  }),
+);
+
+test.skipIf(tools || absent('setsid'))('install.sh leaves nothing behind when a signal ends it', () =>
+  withRelease(async ({ prefix, script }) => {
+    const asked = Promise.withResolvers<void>();
+    await using silent = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      async fetch() {
+        asked.resolve();
+        await Bun.sleep(60_000);
+        return new Response();
+      },
+    });
+    const env = { PATH: process.env.PATH ?? '', PREFIX: prefix, PICPOOL_RELEASE: silent.url.href };
+    const child = Bun.spawn(['setsid', 'sh', script], { env, stdio: ['ignore', 'ignore', 'ignore'] });
+    await asked.promise;
+    // To all of them, as Ctrl-C does.
+    process.kill(-child.pid, 'SIGTERM');
+    await child.exited;
+    expect(await readdir(prefix)).toEqual([]);
+  }),
 );

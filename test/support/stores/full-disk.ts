@@ -1,6 +1,6 @@
 /**
  * Run three times with a folder on a disk of its own. `store`: stores an image in a database there. `fill`: closes the database
- * properly and fills the disk to the last byte. `delete`: opens the database again and deletes the image.
+ * properly and fills the disk to the last byte. `delete`: opens the database again, deletes the image, and forgets that.
  */
 import { Database } from 'bun:sqlite';
 import { appendFileSync } from 'node:fs';
@@ -27,6 +27,10 @@ if (what === 'fill') {
     log: () => {},
   });
   if (what === 'store') await images.insert(image({ id: 'stored' }));
-  else console.log((await images.remove('stored')) ? 'removed' : 'not found');
+  else {
+    const isRemoved = await images.remove('stored');
+    await images.dropTombstones(0);
+    console.log(isRemoved ? 'removed' : 'not found');
+  }
   await close();
 }
