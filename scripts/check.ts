@@ -10,9 +10,6 @@ import { join } from 'node:path';
 import type { Counts, Failure, Step } from './gate/step.ts';
 import { FAULTS, longSteps, steps } from './gate/steps.ts';
 
-/** More files than this do not fail by chance, so that nothing is learnt from running them again. */
-const MOST_FILES_AGAIN = 5;
-
 const STDOUT = 1;
 
 /** How a step went. */
@@ -49,29 +46,6 @@ async function runAll(which: Record<string, Step>, aside: boolean): Promise<void
   }
 }
 
-/**
- * Runs the files of failed tests again when nothing else runs. What fails only beside other tests is unsteady: it is
- * named, and counts as passed. Deno names the file that declares a test, such as that of a suite, and then all run again.
- */
-async function runFailedAgain({ name, step, counts }: Result): Promise<string[]> {
-  const failures = counts.failures ?? [];
-  const failed = [...new Set(failures.map(({ file }) => file))];
-  if (failed.length === 0 || failed.length > MOST_FILES_AGAIN || failed.includes('')) return [];
-  console.log(`\n── ${name}: failed tests again, alone`);
-  const areTests = failed.every((file) => file.endsWith('.test.ts'));
-  const again = await step.run(
-    STDOUT,
-    areTests ? failed.map((file) => `./${file.replace(/^\.\//, '')}`) : undefined,
-  );
-  // A runner that crashed says nothing about single tests, nor does one that ran fewer than have failed.
-  if (again.failures?.some(({ file }) => file === '') || again.read < counts.failed) return [];
-  counts.passed += counts.failed - again.failed;
-  counts.failed = again.failed;
-  counts.failures = again.failures ?? [];
-  const failedAgain = new Set(counts.failures.map(describe));
-  return failures.map(describe).filter((text) => !failedAgain.has(text));
-}
-
 function describe({ file, name }: Failure): string {
   return [file, name].filter(Boolean).join(': ');
 }
@@ -97,12 +71,10 @@ if (results.length === 0) {
 const total = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
 for (const result of results) {
-  const unsteady = await runFailedAgain(result);
   const { name, step, counts, seconds } = result;
   const verdict = counts.failed === 0 ? 'ok  ' : 'FAIL';
   summary.push(`${verdict} ${name}: ${counts.read} ${step.reads} (${seconds} s)`);
   for (const failure of counts.failures ?? []) summary.push(`     ${describe(failure)}`);
-  for (const text of unsteady) summary.push(`     unsteady, passed alone: ${text}`);
   for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];
 }
 await rm(scratch, { recursive: true });
