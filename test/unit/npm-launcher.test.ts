@@ -5,10 +5,11 @@ import { put } from '../../scripts/build/archive.ts';
 import { absent } from '../support/absent.ts';
 import { withFolder } from '../support/temporary.ts';
 
-const PROGRAM = `#!/bin/sh
-trap 'echo INT; exit 7' INT
-echo begun
-while :; do sleep 0.1; done
+/** A shell could not: it leaves a signal ignored that was ignored when it began, as in the background of another shell. */
+const PROGRAM = `#!/usr/bin/env node
+process.on('SIGINT', () => (console.log('INT'), process.exit(7)));
+console.log('begun');
+setInterval(() => {}, 1000);
 `;
 
 test.skipIf(absent('node'))('the launcher of npm passes on the SIGINT of a process manager', () =>
