@@ -68,17 +68,18 @@ export const denoRuntime: Runtime = {
     const server = Deno.serve({ ...where, signal: abort.signal, onListen() {} }, (request, info) =>
       handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
     );
-    let ended = false;
+    let draining = false;
     return {
       hostname: server.addr.hostname ?? '',
       port: server.addr.port ?? 0,
-      async drain() {
-        await server.shutdown();
-        ended = true;
+      drain() {
+        draining = true;
+        return server.shutdown();
       },
       async close() {
-        // Aborting a server that has already ended throws.
-        if (!ended) abort.abort();
+        // Aborting a server that drains or has ended throws. The connections that remain end with the process.
+        if (draining) return;
+        abort.abort();
         await server.finished;
       },
     };

@@ -90,7 +90,7 @@ export interface HttpServer {
   readonly port: number;
   /** Stops accepting. Resolves when the last running request has ended. */
   drain(): Promise<void>;
-  /** Closes every connection at once. */
+  /** Closes every connection at once; after `drain`, perhaps only with the process. */
   close(): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+import { createHolders } from '../access/holders.ts';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import { createAdmit } from '../gateway/admission.ts';
@@ -84,7 +85,8 @@ export async function startServerGateway(
       isOpen: () => !closed,
       asks: config.GATEWAY_ASK,
       verify: (token) => tokens.verify(token, 'gateway'),
-      calm: operations.holders,
+      // Apart from those of the server: guesses here must not keep out an administrator at the same address.
+      calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
       limiter,
       connections: config.GATEWAY_CONNECTIONS,
       onBytes: (id, bytes) => closed && usage.note(id, { bytes }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { transparent } from '../support/images/images.ts';
 import { json } from '../support/json.ts';
 import { COMMANDS, LIGHT, type ServerProcess, startServer } from '../support/servers/server-process.ts';
@@ -45,6 +45,17 @@ describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
     expect(await server.exited).toBe(0);
     await server.stop();
   }, 180_000);
+
+  test('ends with 0 even if a client never reads its answers', async () => {
+    const server = await startServer(runtime, { ...ENV, SHUTDOWN_GRACE: '1s' });
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+    socket.pause().write('GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(100));
+    await Bun.sleep(1000);
+    server.kill('SIGTERM');
+    expect(await server.exited).toBe(0);
+    socket.destroy();
+    await server.stop();
+  }, 60_000);
 
   test('is not ready first, and serves until the delay is over', async () => {
     const server = await startServer(runtime, { ...ENV, SHUTDOWN_DELAY: '2s' });
