@@ -1,10 +1,15 @@
+/** Longer than any browser sends. */
+const MOST_CHARS = 1000;
+
 /**
- * Returns the values that `Accept`, `Accept-Encoding` or `Accept-Language` names and does not refuse by `q=0`, in lower case, those with the
- * highest `q` first. Wildcards are not expanded: `image/*` does not show what a client can really read.
+ * Returns the values that the beginning of `Accept`, `Accept-Encoding` or `Accept-Language` names and does not refuse by
+ * `q=0`, in lower case, those with the highest `q` first. Wildcards are not expanded: `image/*` does not show what a
+ * client can really read.
  */
 export function acceptedIn(header: string | null): Set<string> {
   return new Set(
     (header ?? '')
+      .slice(0, MOST_CHARS)
       .toLowerCase()
       .split(',')
       .map((part) => part.split(';').map((piece) => piece.trim()))

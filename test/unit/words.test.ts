@@ -114,6 +114,7 @@ test.each([
   ['zh;q=0, en', 'en'],
   ['fr, *;q=0.1', 'en'],
   ['ZH-cn', 'zh-CN'],
+  [`${'x,'.repeat(1000)}zh`, 'en'],
 ] as const)('of the languages %p the pages are in %p', (header, language) => {
   expect(preferredLanguage(header)).toBe(language);
 });

@@ -101,14 +101,17 @@ describe('the gallery', () => {
     });
   });
 
-  test('comes back to what was searched, also if it was left before that had come', async () => {
-    await visit('/gallery', async (page) => {
-      await page.route(
-        '**/gallery?q=*',
-        (route) => route.request().isNavigationRequest() && route.continue(),
+  test.each([
+    ['before that had come', false],
+    ['when that could not come', true],
+  ])('comes back to what was searched, also if it was left %s', async (_, isAway) => {
+    const work = async (page: Page) => {
+      await page.route('**/gallery?q=*', (route) =>
+        route.request().isNavigationRequest() ? route.continue() : isAway && route.abort(),
       );
       await page.getByRole('searchbox').fill('jpeg');
       await page.waitForURL('**/gallery?q=jpeg');
+      if (isAway) await page.locator('#results .banner').waitFor();
       await shots(page).last().click();
       await page.waitForURL('**/i/*');
       await page.goBack();
@@ -116,7 +119,8 @@ describe('the gallery', () => {
         .locator('[data-summary]')
         .getByText(`${PICTURES - 1} pictures`)
         .waitFor();
-    });
+    };
+    await visit('/gallery', work, { expected: /net::ERR_FAILED/ });
   });
 
   test('has a link to more pictures without scripts', async () => {

@@ -132,8 +132,9 @@ document.addEventListener(REPLACED, () => {
 
 addEventListener('pagehide', () => {
   const state = JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML });
-  // If they are not those of the URL yet, or too much to keep, a returning visitor starts with the first pictures.
-  if (results.ariaBusy || !keep(KEPT, state, 'sessionStorage')) keep(KEPT, null, 'sessionStorage');
+  const isOther = results.ariaBusy || results.querySelector('.banner');
+  // If they are not those of the URL, or too much to keep, a returning visitor starts with the first pictures.
+  if (isOther || !keep(KEPT, state, 'sessionStorage')) keep(KEPT, null, 'sessionStorage');
 });
 
 const [entry] = performance.getEntriesByType('navigation');
