@@ -45,12 +45,8 @@ export function codeOf(error: unknown): string {
 /** `safe`: the command is idempotent, so it may be sent again if its answer was lost. */
 export type Repeat = 'safe' | 'never';
 
-/**
- * No attempt begins later: a call ends within this, the time limit of a command and one pause, which together are
- * less than 5 s.
- */
+/** No attempt begins later: a call ends within this and the time limit of a command, which together are less than 5 s. */
 const RETRY_FOR_MS = 1500;
-const MAX_TRIES = 7;
 const FIRST_PAUSE_MS = 20;
 
 interface RetryOptions {
@@ -77,10 +73,10 @@ export function createRetry({
         const kind = classify(error);
         if (kind === 'fault') throw error;
         const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
-        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS)
-          throw failure(error);
+        const leftMs = RETRY_FOR_MS - (performance.now() - startedAt);
+        if (!mayRepeat || leftMs <= 0) throw failure(error);
+        await systemClock.sleep(Math.min(leftMs, FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random())));
       }
-      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random()));
     }
   };
 }

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../src/errors.ts';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import { slices } from '../../src/lib/batches.ts';
@@ -123,9 +123,19 @@ async function moveInto(source: string, { folder, path }: Place): Promise<void> 
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
     const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-    for (const parent of made === undefined ? [] : [dirname(folder), dirname(made)]) await sync(parent, 'r');
+    if (made !== undefined) await syncAbove(resolve(folder), resolve(made));
     await rename(source, path);
   }
+}
+
+/**
+ * Syncs the folders that hold new ones, of which `first` was made first. This process may not be allowed to read its
+ * parent; Deno then says that it was the root.
+ */
+async function syncAbove(folder: string, first: string): Promise<void> {
+  await sync(dirname(folder), 'r');
+  for (let at = dirname(folder); at.length >= first.length && at !== dirname(at); at = dirname(at))
+    await sync(dirname(at), 'r').catch(() => {});
 }
 
 async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {

@@ -15,6 +15,8 @@ import { value } from './options.ts';
 
 /** Signals that ask for a graceful shutdown. */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+/** Within this, it is the same one again: the launcher of npm passes on what a process manager sends to all processes. */
+const SAME_SIGNAL_MS = 500;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -78,7 +80,9 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   else if (sandbox !== null) process.stderr.write(lineOf('sandbox', sandbox));
 
   log('info', 'stopping', { signal: await signalled });
-  onSignal = () => process.exit(1);
+  setTimeout(() => {
+    onSignal = () => process.exit(1);
+  }, SAME_SIGNAL_MS);
   await server.stop();
   process.exit(0);
 }

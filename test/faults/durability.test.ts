@@ -100,14 +100,14 @@ describe.skipIf(absent('strace'))('before 201 is sent', () => {
       const calls = 'trace=fsync,fdatasync,sendto,write,writev,sendmsg';
       const wrapper = ['strace', '-f', '-y', '-qq', '-s', '20', '-e', calls, '-o', trace];
       const env = { SERVICES: 'image', IMAGE_SANDBOX: 'off', IMAGE_WORKERS: '1' };
-      const apart = { ...env, BLOBS_URL: `file:${folder}/images` };
+      const apart = { ...env, BLOBS_URL: `file:${folder}/new/new/images` };
       const server = await startServer('bun', apart, join(folder, 'data'), wrapper);
       try {
-        // The name of the folder, which is made for the first file.
-        expect(
-          (await callsOf(trace)).some((call) => /fsync\(/.test(call) && call.includes(`${folder}>`)),
-        ).toBe(true);
-        const from = (await callsOf(trace)).length;
+        const before = await callsOf(trace);
+        // The names of the folders, which are made for the first file.
+        for (const made of [folder, `${folder}/new`, `${folder}/new/new`])
+          expect(before.some((call) => /fsync\(/.test(call) && call.includes(`${made}>`))).toBe(true);
+        const from = before.length;
         expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body: PNG })).status).toBe(201);
         const seen = (await callsOf(trace)).slice(from);
         const answered = seen.findIndex((call) => call.includes('HTTP/1.1 201'));
