@@ -45,8 +45,6 @@ export function codeOf(error: unknown): string {
 /** `safe`: the command is idempotent, so it may be sent again if its answer was lost. */
 export type Repeat = 'safe' | 'never';
 
-/** No attempt begins later: a call ends within this and the time limit of a command, which together are less than 5 s. */
-const RETRY_FOR_MS = 1500;
 const FIRST_PAUSE_MS = 20;
 
 interface RetryOptions {
@@ -57,12 +55,14 @@ interface RetryOptions {
   onFailure?: (error: unknown) => void;
 }
 
-/** Creates a function that retries temporary failures. */
-export function createRetry({
-  classify,
-  failure,
-  onFailure,
-}: RetryOptions): <T>(repeat: Repeat, attempt: () => Promise<T>) => Promise<T> {
+/**
+ * Creates a function that retries temporary failures. `forMs`: no attempt begins later. A call ends within this and the time limit
+ * of a command, which together are less than 5 s.
+ */
+export function createRetry(
+  forMs: number,
+  { classify, failure, onFailure }: RetryOptions,
+): <T>(repeat: Repeat, attempt: () => Promise<T>) => Promise<T> {
   return async (repeat, attempt) => {
     const startedAt = performance.now();
     for (let tries = 1; ; tries++) {
@@ -73,7 +73,7 @@ export function createRetry({
         const kind = classify(error);
         if (kind === 'fault') throw error;
         const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
-        const leftMs = RETRY_FOR_MS - (performance.now() - startedAt);
+        const leftMs = forMs - (performance.now() - startedAt);
         if (!mayRepeat || leftMs <= 0) throw failure(error);
         await systemClock.sleep(Math.min(leftMs, FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random())));
       }

@@ -52,6 +52,7 @@ const OPEN_TIMEOUT_MS = 4500;
 const COMMAND_TIMEOUT_MS = 3000;
 /** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
+const RETRY_FOR_MS = 1500;
 /** A longer pause within a transaction is that of a copy that is suspended, or has lost its machine or network. */
 const MOST_IDLE_MS = 5000;
 
@@ -89,7 +90,7 @@ function createConnection(address: PostgresAddress, usualMs: number): PostgresCo
   let closed = false;
   /** Results and errors from the server so far. */
   let answers = 0;
-  const persist = createRetry({
+  const persist = createRetry(RETRY_FOR_MS, {
     classify,
     failure,
     onFailure(error) {

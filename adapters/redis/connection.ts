@@ -41,6 +41,8 @@ const OPEN_MS = 2000;
 /** The limit of opening if nothing listens: a restarting server is back by then, or down for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
+/** A restart takes longer, so that more would only delay what fails. */
+const RETRY_FOR_MS = 750;
 
 export function script(lua: string): Script {
   return { lua, sha: createHash('sha1').update(lua).digest('hex') };
@@ -83,7 +85,7 @@ function isReady(client: Redis | Cluster): boolean {
 
 function wrap(client: Redis | Cluster, { prefix }: RedisAddress, limitMs: number): RedisConnection {
   const send = (command: string, args: Arg[]) => client.call(command, args);
-  const retry = createRetry({ classify, failure });
+  const retry = createRetry(RETRY_FOR_MS, { classify, failure });
   const persist = <T>(repeat: Repeat, attempt: () => Promise<T>) =>
     retry(repeat, () => within(limitMs, attempt()));
 
