@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { readFile } from 'node:fs/promises';
+import { until } from '../stores/services.ts';
 
 /** A 2 x 2 pixel PNG. */
 const PNG = Uint8Array.fromBase64(
@@ -8,8 +9,8 @@ const PNG = Uint8Array.fromBase64(
 
 /** Calls that need nothing to be there: method and path, and the status they must answer. */
 const CALLS: [call: string, status: number][] = [
-  ['GET /livez', 200],
   ['GET /readyz', 200],
+  ['GET /livez', 200],
   ['GET /openapi.json', 200],
   ['GET /', 200],
   ['GET /docs', 200],
@@ -39,6 +40,8 @@ const CALLS: [call: string, status: number][] = [
  * administrator, where it has one.
  */
 export async function smoke(url: string, token?: string): Promise<void> {
+  // A server listens before a slow store has answered. If it never becomes ready, the first call says why.
+  await until(async () => (await fetch(`${url}/readyz`)).ok).catch(() => {});
   for (const [call, status] of CALLS) {
     const [method = '', path] = call.split(' ');
     const answer = await fetch(`${url}${path}`, { method });
