@@ -17,6 +17,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statfsSync,
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,7 +56,7 @@ export function cacheRoots(env: Readonly<Record<string, string | undefined>>, us
 /**
  * Writes missing files below `root`, in a folder named by their hashes, and returns that folder. Safe if several
  * processes do it at once.
- * @throws {Error} if the folder is not writable or not this user's own.
+ * @throws {Error} if the folder is not writable or not this user's own, or its disk has no room for the files.
  */
 export function placeFiles(files: readonly BundledFile[], root: string, userId: number): string {
   mkdirSync(root, { recursive: true, mode: OWNER_ONLY });
@@ -67,7 +68,15 @@ export function placeFiles(files: readonly BundledFile[], root: string, userId: 
   const folder = join(root, version);
   const missing = files.filter((file) => !stands(file, folder, userId));
   if (missing.length === 0) return folder;
-  for (const file of missing) write(file, folder);
+  const contents = missing.map(({ path, source }) => ({
+    path,
+    content: zstdDecompressSync(readFileSync(source)),
+  }));
+  const bytes = contents.reduce((sum, { content }) => sum + content.length, 0);
+  const { bavail, bsize } = statfsSync(root);
+  // Each process would otherwise fill the disk until it fails, and meanwhile nobody else could write.
+  if (bavail * bsize < bytes) throw new Error(`its disk has no room for ${bytes} bytes`);
+  for (const { path, content } of contents) write(join(folder, path), content, folder);
   const faulty = missing.find((file) => !stands(file, folder, userId));
   if (faulty) throw new Error(`${join(folder, faulty.path)} is not what was written`);
   removeOthers(root, version);
@@ -155,8 +164,7 @@ function hashOf(descriptor: number): string {
 }
 
 /** Writes a temporary file and renames it, so that nobody ever sees half a file. */
-function write({ path, source }: BundledFile, folder: string): void {
-  const target = join(folder, path);
+function write(target: string, content: Uint8Array, folder: string): void {
   mkdirSync(dirname(target), { recursive: true, mode: OWNER_ONLY });
   for (let parent = dirname(target); parent.length >= folder.length; parent = dirname(parent)) {
     chmodSync(parent, OWNER_ONLY);
@@ -164,7 +172,6 @@ function write({ path, source }: BundledFile, folder: string): void {
   const temporary = `${target}.${randomUUID()}`;
   const descriptor = openSync(temporary, 'wx', 0o500);
   try {
-    const content = zstdDecompressSync(readFileSync(source));
     for (let at = 0; at < content.length; ) at += writeSync(descriptor, content, at);
     renameSync(temporary, target);
   } catch (error) {
