@@ -38,7 +38,7 @@ async function runAll(which: Record<string, Step>, aside: boolean): Promise<void
       });
     if (files.length === 0 && counts.failed === 0 && counts.read < step.least) {
       counts.failed = 1;
-      counts.failures = [{ file: '', name: `it read fewer than ${step.least} ${step.reads}` }];
+      counts.failures = [{ file: '', name: `it read fewer than ${step.least} ${step.reads}`, reason: [] }];
     }
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     if (aside) console.log(`\n── ${name}\n${await readFile(file, 'utf8')}`);
@@ -46,8 +46,9 @@ async function runAll(which: Record<string, Step>, aside: boolean): Promise<void
   }
 }
 
-function describe({ file, name }: Failure): string {
-  return [file, name].filter(Boolean).join(': ');
+function describe({ file, name, reason }: Failure): string {
+  const title = [file, name].filter(Boolean).join(': ');
+  return [title, ...reason].join('\n       ');
 }
 
 const chosen = process.argv.slice(2);

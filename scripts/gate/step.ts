@@ -20,6 +20,8 @@ export interface Counts {
 export interface Failure {
   file: string;
   name: string;
+  /** The first lines of what it said. */
+  reason: string[];
 }
 
 export interface Step {

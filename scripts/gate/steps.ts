@@ -141,13 +141,33 @@ function read(xml: string, exitCode: number): Counts {
   const skipped = cases.filter((text) => /<skipped\b/.test(text)).length;
   const passed = cases.length - failures.length - skipped;
   if (exitCode !== 0 && failures.length === 0) {
-    failures.push({ file: '', name: `the runner, which ended with ${exitCode}` });
+    failures.push({ file: '', name: `the runner, which ended with ${exitCode}`, reason: [] });
   }
   return { passed, failed: failures.length, skipped, read: cases.length, failures };
 }
 
-/** Reads `<testcase name="..." file="...">`, or `classname` for the file. */
+const REASON_LINES = 8;
+const ENTITIES: Record<string, string> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  '#10': '\n',
+  '#27': '',
+};
+
+/** Reads `<testcase name="..." file="...">`, or `classname` for the file, and the `message` of its failure. */
 function identify(testcase: string): Failure {
-  const attribute = (name: string) => testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '';
-  return { file: attribute('file') || attribute('classname'), name: attribute('name') };
+  const attribute = (name: string) =>
+    (testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '').replace(
+      /&(#?\w+);/g,
+      (entity, name: string) => ENTITIES[name] ?? entity,
+    );
+  const said = attribute('message').split('\n');
+  return {
+    file: attribute('file') || attribute('classname'),
+    name: attribute('name'),
+    reason: said.filter((line) => line.trim() !== '').slice(0, REASON_LINES),
+  };
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -200,8 +200,9 @@ describe('a worker', () => {
     const { convert, codec } = await start({ workers: 1, folder: place, sandbox: 'require' });
     await convert(small);
     await until(() => codec.stats().pids.length === 3);
-    await rm(place, { recursive: true });
-    await writeFile(place, 'not a folder');
+    // In one step, because a worker that is started in between would create the folder again.
+    renameSync(place, `${place}-before`);
+    writeFileSync(place, 'not a folder');
     const late = convert(small, {}, { client: 'another' });
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
     await rm(dirname(place), { recursive: true });
