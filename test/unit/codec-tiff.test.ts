@@ -124,8 +124,24 @@ test('the preview of a raw photo is not taken for the picture, but a picture tha
     first.writeUInt32LE(first.length, 8 + 2 + first.readUInt16LE(8) * 12);
     return Buffer.concat([first, file(next).subarray(8)]);
   };
-  expect(decodeTiff(followedBy(tags), LIMITS)).toBeNull();
-  expect(() => decodeTiff(followedBy({ ...tags, 254: [0] }), LIMITS)).toThrow('is a preview');
+  const larger = { ...tags, 256: [2] };
+  expect(decodeTiff(followedBy(larger), LIMITS)).toBeNull();
+  expect(() => decodeTiff(followedBy({ ...larger, 254: [0] }), LIMITS)).toThrow('is a preview');
+  // Its mask, or a smaller one that nothing marks.
+  expect(decodeTiff(followedBy({ ...tags, 254: [4] }), LIMITS)).toBeNull();
+});
+
+test('tags that all have the same megabytes as their values take the memory of one', () => {
+  const values = Buffer.alloc(2 ** 22, 1);
+  const tags = Object.fromEntries(
+    [256, 257, 258, 259, 262, 274, 277, 278, 284, 317].map((tag) => [tag, values]),
+  );
+  const file = tiffFile(tags, [], 273);
+  const first = file.readUInt32LE(18);
+  for (let entry = 1; entry < 10; entry++) file.writeUInt32LE(first, 18 + entry * 12);
+  const before = process.memoryUsage().rss;
+  expect(decodeTiff(file, LIMITS)).toBeNull();
+  expect(process.memoryUsage().rss - before).toBeLessThan(150e6);
 });
 
 test('a tile far larger than its picture is refused before memory is allocated', async () => {

@@ -35,7 +35,10 @@ const MOST_SAMPLES = 5;
 /** Bytes of a value by type: unsigned integers, bytes that TIFF leaves undefined, and places of directories. */
 const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
 const MOST_ENTRIES = 1000;
-/** Maximum size of the values of a tag: a profile, or the offsets of some hundred thousand blocks. */
+/**
+ * Maximum size of all values of a directory: a profile, and the offsets of some hundred thousand blocks. Tags may share
+ * theirs, and each byte takes eight here.
+ */
 const MOST_VALUE_BYTES = 4 * 2 ** 20;
 /** Tiles may extend beyond the picture, but not have many times its pixels: all of them may be the same few bytes. As many as these take 0.3 s. */
 const TILES = { spare: 2 ** 24, times: 4 };
@@ -126,7 +129,7 @@ function readLayout(file: Buffer): Layout | null {
   const isOurs =
     (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
-  if (isReduced(values) && (values.has(TAG.others) || hasWhole(file, integers, next)))
+  if (isReduced(values) && (values.has(TAG.others) || hasWhole(file, integers, next, width)))
     throw new AppError('undecodable_image', PREVIEW);
   const compression = one(TAG.compression, RAW);
   if (UNREAD.includes(compression)) throw new AppError('undecodable_image', COMPRESSED);
@@ -154,9 +157,11 @@ type Entries = Map<number, number[]>;
 
 const isReduced = (values: Entries) => ((values.get(TAG.subfile)?.[0] ?? 0) & REDUCED) !== 0;
 
-/** Returns whether the directory at this place is of a picture that was not reduced. */
-function hasWhole(file: Buffer, integers: Integers, at: number): boolean {
-  return at !== 0 && !isReduced(readEntries(file, integers, at).values);
+/** Returns whether the directory at this place is of a wider picture that was not reduced. */
+function hasWhole(file: Buffer, integers: Integers, at: number, width: number): boolean {
+  if (at === 0) return false;
+  const { values } = readEntries(file, integers, at);
+  return !isReduced(values) && (values.get(TAG.width)?.[0] ?? 0) > width;
 }
 
 /**
@@ -169,6 +174,7 @@ function readEntries(file: Buffer, { short, long }: Integers, at: number): { val
   if (directory.length < 2) throw damaged();
   const count = Math.min(short(directory, 0), MOST_ENTRIES);
   const end = 2 + count * 12;
+  let left = MOST_VALUE_BYTES;
   if (directory.length < end) throw damaged();
   for (let entry = 2; entry < end; entry += 12) {
     const tag = short(directory, entry);
@@ -176,7 +182,8 @@ function readEntries(file: Buffer, { short, long }: Integers, at: number): { val
     const length = long(directory, entry + 4);
     if (bytes === undefined || !TAGS.has(tag) || entries.has(tag)) continue;
     const size = length * bytes;
-    if (size > MOST_VALUE_BYTES) continue;
+    if (size > left) continue;
+    left -= size;
     const start = size > 4 ? long(directory, entry + 8) : at + entry + 8;
     const values = file.subarray(start, start + size);
     if (values.length < size) continue;
