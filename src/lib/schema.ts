@@ -35,7 +35,7 @@ export function coerce(schema: TObject, raw: Raw, url = ''): void {
   const known = Object.keys(schema.properties);
   for (const name of Object.keys(raw)) {
     if (known.includes(name)) continue;
-    const meant = nearest(name, known);
+    const meant = nearest(name.toLowerCase(), known);
     if (meant !== undefined)
       throw invalidParameter(
         name,

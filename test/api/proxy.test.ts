@@ -255,11 +255,12 @@ describe('GET /api/export', () => {
     '/api/v1/proxies?protcol=http',
     '/api/sources?ofset=1',
     '/api/v1/proxies?proto=http',
+    '/api/sources?OFFSET=1',
   ])('a misspelt or shortened name is refused with what was meant: %s', async (path) => {
     const answer = await server.send(path);
     expect(answer.status).toBe(400);
     expect((await json<Body>(answer)).error).toMatch(
-      /^There is no parameter (protcol|ofset|proto); did you mean/,
+      /^There is no parameter (protcol|ofset|proto|OFFSET); did you mean/,
     );
   });
 
