@@ -86,7 +86,10 @@ export async function startServerGateway(
       asks: config.GATEWAY_ASK,
       verify: (token) => tokens.verify(token, 'gateway'),
       // Apart from those of the server: guesses here must not keep out an administrator at the same address.
-      calm: createHolders({ tokens, limiter, now: monotonic, mostBytes: 0 }),
+      calm: createHolders({
+        ...{ tokens, now: monotonic, mostBytes: 0 },
+        limiter: { take: (key, ...rest) => limiter.take(`${key} gateway`, ...rest) },
+      }),
       limiter,
       connections: config.GATEWAY_CONNECTIONS,
       onBytes: (id, bytes) => closed && usage.note(id, { bytes }),

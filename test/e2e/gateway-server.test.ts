@@ -198,9 +198,12 @@ test('with a token of the role nobody comes in without one, from the moment on t
   expect(guesses.at(-1)).toBe('503');
   expect(await guess(token.trim())).toBe('200');
   // A program with an old password does not keep the administrator out, whose token cannot be guessed here.
-  const asAdministrator = ['--interface', '127.0.0.7', '-H', 'authorization: Bearer the-administrator'];
-  const { out } = await curl(...asAdministrator, new URL('/api/gateway/requests', server.url).href);
-  expect(JSON.parse(out.toString())).toMatchObject({ success: true });
+  const administrate = async (token: string) => {
+    const as = ['--interface', '127.0.0.7', '-H', `authorization: Bearer ${token}`];
+    return (await curl(...as, new URL('/api/gateway/requests', server.url).href)).out.toString();
+  };
+  expect(JSON.parse(await administrate('the-mistyped'))).toMatchObject({ code: 'unauthorized' });
+  expect(JSON.parse(await administrate('the-administrator'))).toMatchObject({ success: true });
   const bearer = { authorization: `Bearer ${token.trim()}` };
   expect((await call('/api/gateway/last')).status).toBe(401);
   const { exit } = (await call('/api/gateway/last', undefined, bearer)).told.request ?? {};
