@@ -378,6 +378,8 @@ describe('a pool of 20,000 proxies', () => {
         .first()
         .getByText(last?.split(': ')[0] ?? '-')
         .waitFor();
+      await page.getByRole('link', { name: 'Next' }).click();
+      await page.waitForURL('**/proxies?range=30d&page=2');
     });
   });
 

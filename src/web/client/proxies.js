@@ -44,7 +44,7 @@ function follow(event, link) {
   if (!isPlain || url.pathname !== path || !link.closest('#list, #overview')) return;
   event.preventDefault();
   const range = 'range' in link.dataset;
-  const parts = range ? ['overview', 'flags'] : LIST_PARTS;
+  const parts = range ? [...LIST_PARTS, 'overview'] : LIST_PARTS;
   const { remove = range ? 'range' : undefined } = link.dataset;
   // Changes made since this part of the page was loaded are kept.
   if (remove !== undefined) {
