@@ -7,8 +7,8 @@ const PATH = [resolve('.tools/deno/node_modules/.bin'), process.env.PATH, '/usr/
 /** The process groups of the programs that run. */
 const groups = new Set<number>();
 
-// A terminal signals its own group alone.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+// A terminal signals its own group alone, also when it is closed.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
     for (const group of groups) signalGroup(group, signal);
     process.exit(1);
@@ -38,7 +38,7 @@ export async function runProgram(
   return { stdout, stderr, exitCode };
 }
 
-function signalGroup(group: number, signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void {
+function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch {
