@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,10 @@ import { type BundledFile, cacheRoots, placeFiles } from '../../scripts/build/pl
 
 const userId = process.geteuid?.() ?? -1;
 const content = Buffer.from('the bytes of the build');
+/** Mounts of a namespace of its own need no right of the machine. */
+const [IN_NAMESPACE, MOUNTING] = ['unshare', ['--map-root-user', '--mount']];
+const canMount = spawnSync(IN_NAMESPACE, [...MOUNTING, 'true']).status === 0;
+const PLACE = require.resolve('../../scripts/build/place.ts');
 let scratch: string;
 let root: string;
 let files: BundledFile[];
@@ -74,6 +79,13 @@ test('files of another version are removed', async () => {
 test('a source whose hash differs from the build is not used', async () => {
   await writeFile(files[0]?.source ?? '', zstdCompressSync(Buffer.from('damaged')));
   expect(() => placeFiles(files, root, userId)).toThrow('is not what was written');
+});
+
+test.skipIf(!canMount)('a disk that does not tell its size gets the files', () => {
+  const mount = ['sh', '-c', `mkdir ${root} && mount -t ramfs -o mode=700 ramfs ${root} && exec "$@"`, 'sh'];
+  const place = `import { placeFiles } from '${PLACE}'; placeFiles(${JSON.stringify(files)}, '${root}', 0)`;
+  const { stderr, status } = spawnSync(IN_NAMESPACE, [...MOUNTING, ...mount, process.execPath, '-e', place]);
+  expect([status, stderr.toString()]).toEqual([0, '']);
 });
 
 test('the data folder comes first, then the cache folder, then the temporary one', () => {
