@@ -41,7 +41,7 @@ const OPEN_MS = 2000;
 /** The limit of opening if nothing listens: a restarting server is back by then, or down for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
-/** A restart takes longer, so that more would only delay what fails. */
+/** Bridges a restart of half a second. More would delay whatever needs Redis while it is away. */
 const RETRY_FOR_MS = 750;
 
 export function script(lua: string): Script {
