@@ -131,7 +131,7 @@ test('the preview of a raw photo is not taken for the picture, but a picture tha
   expect(decodeTiff(followedBy({ ...tags, 254: [4] }), LIMITS)).toBeNull();
 });
 
-test('tags that all have the same megabytes as their values take the memory of one', () => {
+test('tags that all have the same megabytes as their values take the memory of two', () => {
   const values = Buffer.alloc(2 ** 22, 1);
   const tags = Object.fromEntries(
     [256, 257, 258, 259, 262, 274, 277, 278, 284, 317].map((tag) => [tag, values]),

@@ -35,11 +35,8 @@ const MOST_SAMPLES = 5;
 /** Bytes of a value by type: unsigned integers, bytes that TIFF leaves undefined, and places of directories. */
 const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1, 13: 4 };
 const MOST_ENTRIES = 1000;
-/**
- * Maximum size of all values of a directory: a profile, and the offsets of some hundred thousand blocks. Tags may share
- * theirs, and each byte takes eight here.
- */
-const MOST_VALUE_BYTES = 4 * 2 ** 20;
+/** Maximum size of all values of a directory: a profile, and places and sizes of some hundred thousand blocks. Tags may share theirs. */
+const MOST_VALUE_BYTES = 8 * 2 ** 20;
 /** Tiles may extend beyond the picture, but not have many times its pixels: all of them may be the same few bytes. As many as these take 0.3 s. */
 const TILES = { spare: 2 ** 24, times: 4 };
 
@@ -174,8 +171,8 @@ function readEntries(file: Buffer, { short, long }: Integers, at: number): { val
   if (directory.length < 2) throw damaged();
   const count = Math.min(short(directory, 0), MOST_ENTRIES);
   const end = 2 + count * 12;
-  let left = MOST_VALUE_BYTES;
   if (directory.length < end) throw damaged();
+  let left = MOST_VALUE_BYTES;
   for (let entry = 2; entry < end; entry += 12) {
     const tag = short(directory, entry);
     const bytes = TYPE_BYTES[short(directory, entry + 2)];
