@@ -8,12 +8,18 @@ import { createRandom } from '../support/random.ts';
 
 const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
 
+/** Returns the pixels that are drawn here, or `null` if the file is left to libvips. */
+async function drawn(file: Buffer, limits = LIMITS): Promise<Buffer | null> {
+  const { still } = await decodeTiff(file, limits, sharp);
+  return still ? sharp(still).ensureAlpha().raw().toBuffer() : null;
+}
+
 /** Pixels of both, and the most that any number differs. */
 async function mostOff(file: Buffer, picture: Buffer): Promise<number> {
-  const decoded = decodeTiff(file, LIMITS);
+  const pixels = await drawn(file);
   const wanted = await sharp(picture).ensureAlpha().raw().toBuffer();
-  expect(decoded?.pixels.length).toBe(wanted.length);
-  return wanted.reduce((most, value, at) => Math.max(most, Math.abs(value - (decoded?.pixels[at] ?? 0))), 0);
+  expect(pixels?.length).toBe(wanted.length);
+  return wanted.reduce((most, value, at) => Math.max(most, Math.abs(value - (pixels?.[at] ?? 0))), 0);
 }
 
 const lossless = async (width: number, height: number) =>
@@ -68,7 +74,7 @@ describe('TIFF with tiles of one sample each', () => {
 
   test('is refused beyond the pixel limit before anything is unpacked', async () => {
     const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
-    expect(() => decodeTiff(file, { ...LIMITS, maxPixels: 14_999 })).toThrow('14999 are allowed');
+    await expect(drawn(file, { ...LIMITS, maxPixels: 14_999 })).rejects.toThrow('14999 are allowed');
   });
 
   test('is refused wherever it is damaged or truncated', async () => {
@@ -81,7 +87,7 @@ describe('TIFF with tiles of one sample each', () => {
       for (let count = 0; count < 3; count++)
         hurt[Math.floor(random() * Math.min(400, hurt.length))] = Math.floor(random() * 256);
       try {
-        decodeTiff(hurt, LIMITS);
+        await drawn(hurt);
       } catch (error) {
         // A mistake of the decoder itself.
         if (error instanceof TypeError) throw error;
@@ -90,12 +96,12 @@ describe('TIFF with tiles of one sample each', () => {
   });
 });
 
-test('TIFF in CIELab has the right colours', () => {
+test('TIFF in CIELab has the right colours', async () => {
   const colours = [54, 81, 70, 46, -51, 50, 83, -86, 83, 100, 0, 0].map((value, place) =>
     place % 3 === 0 ? Math.round(value * 2.55) : value & 255,
   );
   const tags = { 256: [4], 257: [1], 258: [8, 8, 8], 259: [1], 262: [8], 277: [3], 278: [1] };
-  const { pixels } = decodeTiff(tiffFile(tags, [Buffer.from(colours)], 273), LIMITS) ?? {};
+  const pixels = await drawn(tiffFile(tags, [Buffer.from(colours)], 273));
   // Red, a green, the brightest green and white, by the same numbers in littleCMS.
   const wanted = [[255, 0, 0], [0, 128, 0], null, [255, 255, 255]];
   for (const [place, colour] of wanted.entries()) {
@@ -104,34 +110,39 @@ test('TIFF in CIELab has the right colours', () => {
   }
 });
 
-test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within a byte', () => {
+test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within a byte', async () => {
   // Three pixels a row: 0xabc 0xdef 0x123, and 0x456 0x789 0xfed; each row is filled up to whole bytes.
   const rows = Buffer.from('abcdef1230' + '456789fed0', 'hex');
   const tags = { 256: [3], 257: [2], 258: [12], 259: [1], 262: [1], 277: [1], 278: [2] };
-  const { pixels, hasAlpha } = decodeTiff(tiffFile(tags, [rows], 273), LIMITS) ?? {};
+  const pixels = await drawn(tiffFile(tags, [rows], 273));
   const greys = [0xab, 0xde, 0x12, 0x45, 0x78, 0xfe];
   expect([...(pixels ?? [])]).toEqual(greys.flatMap((grey) => [grey, grey, grey, 255]));
-  expect(hasAlpha).toBe(false);
 });
 
-test('the preview of a raw photo is not taken for the picture, but a picture that was made smaller is', () => {
+test('the preview of a raw photo is not taken for the picture, but a picture that was made smaller is', async () => {
   const tags = { 254: [1], 256: [1], 257: [1], 258: [8, 8, 8], 259: [1], 262: [2], 277: [3], 278: [1] };
   const file = (all: typeof tags) => tiffFile(all, [Buffer.alloc(3)], 273);
-  expect(decodeTiff(file(tags), LIMITS)).toBeNull();
-  expect(() => decodeTiff(file({ ...tags, ...{ 330: [8] } }), LIMITS)).toThrow('is a preview');
-  const followedBy = (next: typeof tags) => {
-    const first = file(tags);
-    first.writeUInt32LE(first.length, 8 + 2 + first.readUInt16LE(8) * 12);
-    return Buffer.concat([first, file(next).subarray(8)]);
+  expect(await drawn(file(tags))).toBeNull();
+  await expect(drawn(file({ ...tags, ...{ 330: [8] } }))).rejects.toThrow('is a preview');
+  const followedBy = (...others: (typeof tags)[]) => {
+    let whole = file(tags);
+    let last = 8;
+    for (const next of others) {
+      whole.writeUInt32LE(whole.length, last + 2 + whole.readUInt16LE(last) * 12);
+      last = whole.length;
+      whole = Buffer.concat([whole, file(next).subarray(8)]);
+    }
+    return whole;
   };
   const larger = { ...tags, 256: [2] };
-  expect(decodeTiff(followedBy(larger), LIMITS)).toBeNull();
-  expect(() => decodeTiff(followedBy({ ...larger, 254: [0] }), LIMITS)).toThrow('is a preview');
+  expect(await drawn(followedBy(larger))).toBeNull();
+  await expect(drawn(followedBy({ ...larger, 254: [0] }))).rejects.toThrow('is a preview');
+  await expect(drawn(followedBy(larger, { ...larger, 254: [0] }))).rejects.toThrow('is a preview');
   // Its mask, or a smaller one that nothing marks.
-  expect(decodeTiff(followedBy({ ...tags, 254: [4] }), LIMITS)).toBeNull();
+  expect(await drawn(followedBy({ ...tags, 254: [4] }))).toBeNull();
 });
 
-test('tags that all have the same megabytes as their values take the memory of two', () => {
+test('tags that all have the same megabytes as their values take the memory of two', async () => {
   const values = Buffer.alloc(2 ** 22, 1);
   const tags = Object.fromEntries(
     [256, 257, 258, 259, 262, 274, 277, 278, 284, 317].map((tag) => [tag, values]),
@@ -140,7 +151,7 @@ test('tags that all have the same megabytes as their values take the memory of t
   const first = file.readUInt32LE(18);
   for (let entry = 1; entry < 10; entry++) file.writeUInt32LE(first, 18 + entry * 12);
   const before = process.memoryUsage().rss;
-  expect(decodeTiff(file, LIMITS)).toBeNull();
+  expect(await drawn(file)).toBeNull();
   expect(process.memoryUsage().rss - before).toBeLessThan(150e6);
 });
 
@@ -148,14 +159,36 @@ test('a tile far larger than its picture is refused before memory is allocated',
   const tags = { 256: [9], 257: [9], 258: [8, 8, 8], 259: [5], 262: [2], 277: [3], 284: [2] };
   const tiles = { 322: [60_000], 323: [16_000] };
   const file = tiffFile({ ...tags, ...tiles }, Array(3).fill(Buffer.alloc(9)), 324);
-  expect(() => decodeTiff(file, { ...LIMITS, maxPixels: 1e9 })).toThrow('damaged or truncated');
+  await expect(drawn(file, { ...LIMITS, maxPixels: 1e9 })).rejects.toThrow('damaged or truncated');
 });
 
 test('files that libvips can read are left to it', async () => {
   const picture = sharp(await lossless(40, 40));
   for (const tile of [true, false])
-    expect(decodeTiff(await picture.clone().tiff({ tile }).toBuffer(), LIMITS)).toBeNull();
-  expect(decodeTiff(Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1'), LIMITS)).toBeNull();
+    expect(await drawn(await picture.clone().tiff({ tile }).toBuffer())).toBeNull();
+  expect(await drawn(Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1'))).toBeNull();
+});
+
+test('a file of too many directories is refused before they are counted again and again', async () => {
+  const chain = Buffer.alloc(8 + 6 * 20_000);
+  chain.write('II*\0', 'latin1');
+  for (let at = 4; at + 8 < chain.length; at += 6) chain.writeUInt32LE(at + 4, at);
+  await expect(drawn(chain)).rejects.toThrow('damaged or truncated');
+});
+
+test('what a TIFF tells in its own directories is told, and a drawing in it keeps its edges', async () => {
+  const tags = { 256: [64], 257: [64], 258: [1], 259: [1], 262: [1], 277: [1], 278: [64] };
+  const gps = Buffer.from([2, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  const file = tiffFile({ ...tags, 271: Buffer.from('Camera'), 34853: gps }, [Buffer.alloc(512, 0xa7)], 273);
+  // The directory of GPS is a LONG: its place.
+  const at = file.indexOf(Buffer.from([0x25, 0x88, 7, 0]));
+  file.set([4, 0, 1, 0, 0, 0], at + 2);
+  const bench = await startCodec();
+  const stripped = await bench.convert(file, { stripExif: true });
+  const kept = await bench.convert(file, { stripExif: false }).finally(bench.stop);
+  expect(stripped.removed).toEqual(['location', 'metadata']);
+  expect(kept.warnings.map(({ code }) => code)).toEqual(['metadata_dropped']);
+  expect(stripped.original.quality).toBeNull();
 });
 
 test('compression that is not read is named, with what to do instead', async () => {

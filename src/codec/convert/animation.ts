@@ -12,10 +12,12 @@ export interface Animation {
 
 /** The output of another decoder for a file that sharp cannot read. */
 export interface Decoded {
-  /** Its first frame, as a PNG or AVIF. */
-  still: Buffer;
+  /** Its first frame, as a PNG or AVIF. Missing if sharp reads it itself. */
+  still?: Buffer;
   /** Metadata of the file, which `still` may lack. */
   told?: Pick<Metadata, 'exif' | 'xmp'>;
+  /** Bytes of its pixels in a TIFF that packs them without loss. */
+  packed?: number;
   frames: number;
   animation: Animation | null;
 }

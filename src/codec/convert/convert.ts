@@ -91,7 +91,9 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   }
   const { data, width, height, quality } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
-  const told = await sharp(data, INPUT).metadata();
+  const { exif, ...others } = await sharp(data, INPUT).metadata();
+  // libvips does not read EXIF of TIFF, but writes some of its own.
+  const told = { ...others, ...(exif && source.kind !== 'tiff' && { exif }) };
   return {
     format,
     width,

@@ -54,25 +54,15 @@ const SEQUENCE_REFUSED =
 
 const stillOf = (still: Buffer): Decoded => ({ still, frames: 1, animation: null });
 
-type Decode = (
-  file: Buffer,
-  limits: InputLimits,
-  sharp: SharpConstructor,
-) => Decoded | null | Promise<Decoded | null>;
+type Decode = (file: Buffer, limits: InputLimits, sharp: SharpConstructor) => Decoded | Promise<Decoded>;
 
 /** Those decoders. Each checks the limits before it allocates memory for the pixels. */
 const DECODERS = new Map<Header['kind'], Decode>([
   ['bmp', (file, limits) => stillOf(writePng({ ...decodeBmp(file, limits), level: 1 }))],
   ['ico', (file, limits) => stillOf(iconAsPng(file, limits))],
   ['jxl', decodeJxl],
-  ['tiff', tiffAsPng],
+  ['tiff', decodeTiff],
 ]);
-
-/** Returns `null` if sharp can read this form of TIFF itself. */
-function tiffAsPng(file: Buffer, limits: InputLimits): Decoded | null {
-  const decoded = decodeTiff(file, limits);
-  return decoded && stillOf(writePng({ ...decoded, level: 1 }));
-}
 
 /**
  * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIF sequences, and for HEIC if
@@ -88,7 +78,7 @@ export async function openSource(
   const decode = read?.moves ? decodeAvis : DECODERS.get(kind);
   const decoded = decode && (await decoding(kind, async () => decode(await readFile(path), limits, sharp)));
   const input = decoded?.still ?? path;
-  const heif = decoded && read ? { ...parseHeif(decoded.still), sequence: decoded.frames } : read;
+  const heif = decoded?.still && read ? { ...parseHeif(decoded.still), sequence: decoded.frames } : read;
   const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {
     throw !decoded && heif?.sequence
       ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error })
@@ -121,7 +111,7 @@ export async function openSource(
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,
     complete: apng?.complete ?? complete,
-    isFlat: await isFlat(path, kind, input, header),
+    isFlat: await isFlat(path, kind, input, header, decoded?.packed),
     animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
     ...(jpeg && { parts: jpeg }),
     ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
@@ -143,10 +133,13 @@ async function isFlat(
   kind: Header['kind'],
   input: string | Buffer,
   { width, height }: Metadata,
+  packed: number | undefined,
 ): Promise<boolean> {
   const isLossless =
-    ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) || (kind === 'webp' && (await isLosslessWebp(path)));
-  const bytes = typeof input === 'string' ? (await stat(input)).size : input.length;
+    ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) ||
+    (kind === 'webp' && (await isLosslessWebp(path))) ||
+    packed !== undefined;
+  const bytes = packed ?? (typeof input === 'string' ? (await stat(input)).size : input.length);
   return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
 }
 
