@@ -45,6 +45,7 @@ const OTHERS: readonly [pattern: RegExp, name: string][] = [
   [/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i, 'a web page'],
   [/^\x1a\x45\xdf\xa3/, 'a WebM or Matroska video'],
   [/^(FUJIFILM|IIU\0|IIR[OS]|....ftypcrx )/s, 'a raw photo'],
+  [/^....ftypM4[ABP] /s, 'a sound file'],
   [/^....ftyp/s, 'a video'],
   [/^v\/1\x01/, 'an OpenEXR picture'],
   [/^#\?RADIANCE/, 'a Radiance picture'],

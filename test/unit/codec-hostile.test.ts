@@ -59,7 +59,14 @@ function deepTiles(): Buffer {
   return tiffFile(tags, Array(width).fill(deflateSync(Buffer.alloc(rows))), 324);
 }
 
+/** An animated AVIF of two million tracks, all of them empty. */
+function emptyTracks(): Buffer {
+  const head = Buffer.from('\0\0\0\x10ftypavis\0\0\0\0\x01\0\0\x08moov', 'latin1');
+  return Buffer.concat([head, Buffer.alloc(2 ** 24, '\0\0\0\x08trak')]);
+}
+
 test.each([
+  ['an animation of millions of tracks', emptyTracks],
   ['a bitmap whose row never ends', endlessRow],
   ['tiles of many times the pixels of their picture', deepTiles],
 ])('%s is refused before it takes seconds', async (_, make) => {

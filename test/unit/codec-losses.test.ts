@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import type { ConvertJob } from '../../src/codec/codec.ts';
+import { tableBytes } from '../../src/codec/convert/frames.ts';
 import { startCodec } from '../support/codec/codec.ts';
 import { animation, photo, privatePhoto } from '../support/images/images.ts';
 import { gainMapJpeg, withCaption, withSegment } from '../support/images/jpeg-files.ts';
@@ -106,6 +107,14 @@ describe('no loss is silent', () => {
     expect(await warningsOf(photo, { format: 'gif' })).toEqual([]);
     const remarked = withSegment(photo, 0xfe, Buffer.from('by a friend'));
     expect(await warningsOf(remarked, { format: 'jpeg', stripExif: false })).toEqual(['metadata_dropped']);
+    const gif = await sharp(photo).gif().toBuffer();
+    expect((await bench.convert(gif)).removed).toEqual([]);
+    const head = gif.subarray(0, 13 + tableBytes(gif.readUInt8(10)));
+    for (const text of ['\x21\xfe\x02me\0', '\x21\xff\x0bXMP DataXMP\x02me\0']) {
+      const told = Buffer.concat([head, Buffer.from(text, 'latin1'), gif.subarray(head.length)]);
+      expect((await bench.convert(told, { format: 'gif' })).removed).toEqual(['metadata']);
+      expect(await warningsOf(told, { format: 'gif', stripExif: false })).toContain('metadata_dropped');
+    }
   });
 
   test.each(['jpeg', 'png', 'webp', 'avif'] as const)(

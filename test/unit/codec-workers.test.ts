@@ -43,6 +43,7 @@ describe('refused by the header', () => {
     ['an SVG', () => SVG_BOMB, 'not_an_image', /is an SVG drawing; JPEG, .* BMP and ICO are accepted/],
     ['a raw photo of Fujifilm', () => Buffer.from('FUJIFILMCCD-RAW'), 'not_an_image', /is a raw photo/],
     ['a video', () => Buffer.from('\0\0\0\x20ftypisom'), 'not_an_image', /is a video/],
+    ['music', () => Buffer.from('\0\0\0\x20ftypM4A '), 'not_an_image', /is a sound file/],
     ['a JPEG 2000 picture', () => Buffer.from('ff4fff51', 'hex'), 'not_an_image', /is a JPEG 2000 picture/],
     ['a text', () => Buffer.from('hello'), 'not_an_image', /not in a known picture format; JPEG/],
     ['an empty file', () => Buffer.alloc(0), 'not_an_image', /JPEG/],

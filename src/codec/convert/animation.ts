@@ -15,12 +15,15 @@ export interface Decoded {
   /** Its first frame, as a PNG or AVIF. Missing if sharp reads it itself. */
   still?: Buffer;
   /** Metadata of the file, which `still` may lack. */
-  told?: Pick<Metadata, 'exif' | 'xmp'>;
+  told?: Pick<Metadata, 'exif' | 'xmp' | 'comments'>;
   /** Bytes of its pixels in a TIFF that packs them without loss. */
   packed?: number;
   frames: number;
   animation: Animation | null;
 }
+
+/** Stands for metadata that are told, but not read. */
+export const UNREAD = { keyword: '', text: '' };
 
 interface Frame {
   /** RGBA, 8 bits each, in sRGB. The next frame may reuse them. */

@@ -9,6 +9,8 @@ interface Frames {
   count: number;
   /** False if the file ends before its end mark. Always true for formats whose decoders refuse such files. */
   complete: boolean;
+  /** Whether a GIF has comments or XMP, which sharp does not read. */
+  texts?: boolean;
 }
 
 /**
@@ -20,8 +22,8 @@ export async function countFrames(path: string, kind: Header['kind'], most: numb
   if (!walk) return { count: 1, complete: true };
   const file = await open(path, 'r');
   try {
-    const { count, complete } = await walk(createWindow(file), most);
-    return { count: Math.max(1, count), complete };
+    const { count, ...others } = await walk(createWindow(file), most);
+    return { count: Math.max(1, count), ...others };
   } finally {
     await file.close();
   }
@@ -58,14 +60,19 @@ async function gifFrames({ buffer, find, load }: Window, most: number): Promise<
   const byte = async (at: number) => buffer[find(at, 1) ?? (await load(at, 1)) ?? CHUNK_BYTES];
   let at = 13 + tableBytes((await byte(10)) ?? 0);
   let count = 0;
+  let texts = false;
   while (count < most) {
     const place = find(at, 1) ?? (await load(at, 1));
     const label = place === undefined ? undefined : buffer[place];
     if (label === 0x2c) {
       count++;
       at += 10 + tableBytes((await byte(at + 9)) ?? 0) + 1;
-    } else if (label === 0x21) at += 2;
-    else return { count, complete: label !== undefined };
+    } else if (label === 0x21) {
+      const head = find(at, 4) ?? (await load(at, 4)) ?? CHUNK_BYTES;
+      // A comment, or an application's block whose name begins like `XMP Data`.
+      texts ||= buffer[head + 1] === 0xfe || (buffer[head + 1] === 0xff && buffer[head + 3] === 0x58);
+      at += 2;
+    } else return { count, complete: label !== undefined, texts };
     for (;;) {
       const block = find(at, 1) ?? (await load(at, 1));
       const size = block === undefined ? 0 : (buffer[block] ?? 0);
@@ -73,7 +80,7 @@ async function gifFrames({ buffer, find, load }: Window, most: number): Promise<
       if (size === 0) break;
     }
   }
-  return { count, complete: true };
+  return { count, complete: true, texts };
 }
 
 /** Returns the size of the colour table that packed fields announce, in bytes. */

@@ -14,7 +14,7 @@ import { recoloured } from '../decoders/recolour.ts';
 import { decodeTiff } from '../decoders/tiff.ts';
 import { ACCEPTED } from '../formats.ts';
 import type { InputLimits } from '../workers/protocol.ts';
-import type { Animation, Decoded } from './animation.ts';
+import { type Animation, type Decoded, UNREAD } from './animation.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
@@ -88,7 +88,7 @@ export async function openSource(
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
 
   const { width, height, pages = 1 } = header;
-  const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
+  const { count, complete, texts } = await countFrames(path, kind, limits.maxFrames + 1);
   const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
   const animation = decoded?.animation ?? null;
   const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
@@ -102,11 +102,12 @@ export async function openSource(
         recoloured(input, header, { cicp, narrow: heif?.narrowGrey === true }, sharp),
       );
   const jpeg = kind === 'jpeg' ? await readJpegParts(path) : null;
+  const comments = jpeg?.comments ?? (texts ? [UNREAD] : undefined);
   return {
     kind,
     bytes: (await stat(path)).size,
     input: redrawn ?? input,
-    header: { ...header, ...decoded?.told, ...(jpeg?.comments && { comments: jpeg.comments }) },
+    header: { ...header, ...decoded?.told, ...(comments && { comments }) },
     frames,
     moves,
     upright: moves && frames > 1 ? { width, height } : header.autoOrient,

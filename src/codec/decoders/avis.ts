@@ -8,6 +8,8 @@ import { damaged } from './bytes.ts';
 import { type Box, boxesIn, boxIn, parseHeif } from './heif-boxes.ts';
 import { recoloured } from './recolour.ts';
 
+/** Pictures, masks, depths and sound are four. */
+const MOST_TRACKS = 16;
 /** Properties of a sequence that its pictures keep. */
 const KEPT = ['av1C', 'colr'];
 
@@ -46,8 +48,8 @@ export async function decodeAvis(
   limits: InputLimits,
   sharp: SharpConstructor,
 ): Promise<Decoded> {
-  const parts = [...boxesIn(boxIn(file, 'moov'))].filter(({ type }) => type === 'trak');
-  const heads = parts.flatMap(({ body }) => headOf(body) ?? []);
+  const parts = boxesIn(boxIn(file, 'moov')).filter(({ type }) => type === 'trak');
+  const heads = [...parts.take(MOST_TRACKS)].flatMap(({ body }) => headOf(body) ?? []);
   const first = heads.find(({ maskOf }) => maskOf === null);
   if (!first || first.count === 0) throw damaged();
   const { count } = first;

@@ -83,7 +83,7 @@ export function* boxesIn(bytes: Buffer): Generator<Box> {
 }
 
 export function boxIn(bytes: Buffer, type: string): Buffer {
-  return [...boxesIn(bytes)].find((box) => box.type === type)?.body ?? Buffer.alloc(0);
+  return boxesIn(bytes).find((box) => box.type === type)?.body ?? Buffer.alloc(0);
 }
 
 /** Returns the properties of all pictures, those that are assigned to the main one first. */

@@ -3,7 +3,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { initSync, JxlImage } from 'jxl-oxide-wasm';
 import { assetPath } from '../../assets.ts';
 import { once } from '../../lib/once.ts';
-import type { Decoded } from '../convert/animation.ts';
+import { type Decoded, UNREAD } from '../convert/animation.ts';
 import { checkLimits } from '../convert/limits.ts';
 import type { SharpConstructor } from '../convert/sharp.ts';
 import type { InputLimits } from '../workers/protocol.ts';
@@ -51,8 +51,11 @@ export async function decodeJxl(
     }
   }
   const { png } = draw(image, 0);
+  const read = metadataIn(file);
+  const isUnread = !read.exif && !read.xmp && ['Exif', 'xml '].some((name) => boxNamed(file, name));
   return {
-    still: withMetadata(png, metadataIn(file)),
+    still: withMetadata(png, read),
+    ...(isUnread && { told: { comments: [UNREAD] } }),
     frames,
     animation: frames > 1 ? { width, height, count: frames, loop, frames: seen } : null,
   };
@@ -72,18 +75,21 @@ function draw(image: JxlImage, frame: number): { png: Buffer; duration: number }
 
 /** Returns EXIF, which begins behind its offset, and XMP (ISO/IEC 18181-2, section 9). Broken ones count as missing. */
 function metadataIn(file: Buffer): { exif?: Buffer | undefined; xmp?: Buffer | undefined } {
-  const exif = boxNamed(file, 'Exif');
+  const exif = unpacked(boxNamed(file, 'Exif'));
   return {
     exif: exif && exif.length > 4 ? exif.subarray(4 + exif.readUInt32BE(0)) : undefined,
-    xmp: boxNamed(file, 'xml '),
+    xmp: unpacked(boxNamed(file, 'xml ')),
   };
 }
 
-/** Returns the box of that name, which encoders usually pack by Brotli. One that is too large counts as missing. */
-function boxNamed(file: Buffer, name: string): Buffer | undefined {
-  const isNamed = ({ type, body }: Box) =>
-    type === name || (type === 'brob' && body.toString('latin1', 0, 4) === name);
-  const { type, body } = boxesIn(file).find(isNamed) ?? {};
+function boxNamed(file: Buffer, name: string): Box | undefined {
+  return boxesIn(file).find(
+    ({ type, body }) => type === name || (type === 'brob' && body.toString('latin1', 0, 4) === name),
+  );
+}
+
+/** Returns the content of a box, which encoders usually pack by Brotli. One that is too large counts as missing. */
+function unpacked({ type, body }: Partial<Box> = {}): Buffer | undefined {
   if (type !== 'brob' || !body) return body && body.length <= MOST_UNPACKED ? body : undefined;
   try {
     return brotliDecompressSync(body.subarray(4), { maxOutputLength: MOST_UNPACKED });

@@ -15,6 +15,7 @@ export const messages = {
   'a web page': '网页',
   'a WebM or Matroska video': ' WebM 或 Matroska 视频',
   'a raw photo': ' RAW 照片',
+  'a sound file': '音频文件',
   'a video': '视频',
   'an OpenEXR picture': ' OpenEXR 图片',
   'a Radiance picture': ' Radiance 图片',
