@@ -30,8 +30,6 @@ const lossless = async (width: number, height: number) =>
 describe('TIFF with tiles of one sample each', () => {
   test.each([
     ['as they are', { compression: 'none' }, 8],
-    ['by LZW', { compression: 'lzw', predictor: 'none' }, 8],
-    ['by LZW, as differences', { compression: 'lzw', predictor: 'horizontal' }, 8],
     ['by LZW, as differences of 16 bits', { compression: 'lzw', predictor: 'horizontal' }, 16],
     ['by deflate', { compression: 'deflate', predictor: 'none' }, 8],
   ] as const)('has the pixels of its picture, packed %s', async (_, options, depth) => {
