@@ -146,7 +146,35 @@ describe('the gallery', () => {
   test.each([768, 1440])('waits for one file to paint and does not move at a width of %d', async (width) => {
     await visit('/gallery?q=jpeg', checkPaint, { viewport: { width, height: 900 }, locale: 'zh-CN' });
   });
+
+  test('does not move while its page arrives in parts', async () => {
+    const front = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      async fetch({ url }) {
+        const answer = await fetch(server.url + new URL(url).pathname, {
+          headers: { 'accept-encoding': 'identity' },
+        });
+        if (!url.endsWith('/gallery')) return answer;
+        const parts = (await answer.text()).match(/.{1,4000}/gs) ?? [];
+        return new Response(drip(parts), { headers: answer.headers });
+      },
+    });
+    await visitBy(() => front.url.origin)('/gallery', async (page) => {
+      await watchShifts(page);
+      expect(await shiftsOf(page)).toBeLessThan(0.02);
+    });
+    await front.stop(true);
+  });
 });
+
+/** Each as long after the one before as a browser takes to paint. */
+async function* drip(parts: string[]) {
+  for (const part of parts) {
+    yield part;
+    await Bun.sleep(100);
+  }
+}
 
 /** Scrolls until there are `count` of them, no faster than they appear. */
 async function scrollUntil(page: Page, count: number): Promise<void> {

@@ -57,6 +57,8 @@ function galleryPage(site: Site, gallery: GalleryPage): string {
     summary: words.gallery.summary,
     current: path,
     scripts: ['copy.js', 'results.js', 'gallery.js'],
+    // Nothing is painted before all rows have come: each moves the pictures of the row before it.
+    head: html`<link rel="expect" href="#announcer" blocking="render">`,
     content: html`<header class="page-head">
 <h1>${words.frame.nav.gallery}</h1>
 ${search(site, gallery, path)}
