@@ -66,12 +66,17 @@ describe('the page of a picture', () => {
 
   test('leads to the pictures beside it by links and by keys', async () => {
     await visit(`/i/${ids[2]}`, async (page) => {
+      // Keys are those of a script.
+      const press = async (key: string) => {
+        await page.waitForLoadState();
+        await page.keyboard.press(key);
+      };
       await page.getByRole('link', { name: 'Older' }).click();
       await page.getByRole('heading', { name: '2400.jpg' }).waitFor();
-      await page.keyboard.press('ArrowRight');
+      await press('ArrowRight');
       await page.getByRole('heading', { name: '800.jpg' }).waitFor();
       expect(await page.getByRole('link', { name: 'Older' }).count()).toBe(0);
-      await page.keyboard.press('ArrowLeft');
+      await press('ArrowLeft');
       await page.getByRole('heading', { name: '2400.jpg' }).waitFor();
       await page.getByRole('link', { name: 'Newer' }).click();
       await page.getByRole('heading', { name: '300.jpg' }).waitFor();
