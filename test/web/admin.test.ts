@@ -43,6 +43,7 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
           .getByRole('link', { name: `${network}.0/24` })
           .first()
           .click();
+        await page.getByRole('button', { name: 'Delete and block network' }).waitFor();
         expect(await page.locator('.admin-grid input:checked').count()).toBe(3);
         await page.getByRole('button', { name: 'Delete and block network' }).click();
         await page.getByText('3 pictures will be deleted.').waitFor();

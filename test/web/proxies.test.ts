@@ -236,7 +236,7 @@ describe('the list', () => {
         await page.getByLabel('Format').selectOption('csv');
         await rows(page).getByRole('checkbox').check();
         await page.getByRole('button', { name: 'Copy all' }).click();
-        expect(await page.textContent('body')).toContain('socks4,');
+        await page.getByText('socks4,').waitFor();
       },
       { javaScriptEnabled: false },
     );
@@ -244,7 +244,7 @@ describe('the list', () => {
       '/proxies',
       async (page) => {
         await page.getByRole('link', { name: 'Next' }).click();
-        expect(new URL(page.url()).hash).toBe('#list');
+        await page.waitForURL('**#list');
         await page.getByText('Page 2 of 100').waitFor();
       },
       { javaScriptEnabled: false },
