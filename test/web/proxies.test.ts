@@ -452,7 +452,7 @@ describe('a pool of 20,000 proxies', () => {
   });
 });
 
-test.each(['/', '/pool/proxies', '/pool/proxies?status=dead'])(
+test.each(['/pool/proxies', '/pool/proxies?status=dead'])(
   'the page %s has nothing serious against it, fits a telephone, waits for one file to paint, and does not move',
   (path) => visit(path, checkLooks, { viewport: { width: 360, height: 740 } }),
 );

@@ -78,7 +78,6 @@ ${icon('search')}<input id="q" type="search" name="q" value="${query.q ?? ''}" m
 
 function results(site: Site, gallery: GalleryPage, path: string): Html {
   const { tiles, basePath, next } = gallery;
-  const { words } = site;
   const { cursor: current, q = '' } = gallery.query;
   const href = (cursor: string | null) => {
     const fields = new URLSearchParams({
@@ -87,9 +86,9 @@ function results(site: Site, gallery: GalleryPage, path: string): Html {
     }).toString();
     return fields === '' ? path : `${path}?${fields}`;
   };
-  return html`<p class="muted" data-summary>${summaryOf(site, gallery)}${current !== undefined && html` <a href="${href(null)}">${words.gallery.newest}</a>`}</p>
+  return html`<p class="muted" data-summary>${summaryOf(site, gallery)}${current !== undefined && html` <a href="${href(null)}">${site.words.gallery.newest}</a>`}</p>
 ${tiles.length > 0 ? pictureRows(site, tiles, basePath) : nothing(site, q)}
-${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${words.gallery.more}</a></p>`}`;
+${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${site.words.gallery.more}</a></p>`}`;
 }
 
 function summaryOf({ words: { gallery } }: Site, { total, exact, query: { q = '' } }: GalleryPage): string {
