@@ -117,6 +117,8 @@ export function createDesk({ sessions, siteOf, path }: DeskOptions) {
       },
       { body: form, evenBlocked: true },
     ),
+    // The address that a wrong token has left in the browser.
+    desk.page('/login', async () => ''),
     desk.act('/logout', async ({ session, context }, body) => {
       await sessions.close(session, body.has('everywhere'));
       return seeOther(home, cookie('', 0, context.origin));

@@ -66,7 +66,8 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
     return [fail(`${standing} is not writable`, advice)];
   }
   const [free, { dev }] = await Promise.all([freeBytesOf(standing), stat(standing)]);
-  const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}, ${readableBytes(free)} free`;
+  const room = Number.isFinite(free) ? `, ${readableBytes(free)} free` : '';
+  const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}${room}`;
   const least = config.SERVICES.includes('image') ? config.IMAGE_MIN_FREE : 0;
   const advice = `Uploads are refused below IMAGE_MIN_FREE (${readableBytes(config.IMAGE_MIN_FREE)}); free some space.`;
   const others: Finding[] = [];

@@ -19,9 +19,12 @@ export function storageFull(cause: unknown, message: Said): unknown {
 /** Reports whether a store refused something because it is full. */
 export const isStorageFull = (error: unknown) => error instanceof AppError && error.code === 'storage_full';
 
-/** Returns how much space the disk of a folder has, in bytes. Creates the folder if it is missing. */
+/**
+ * Returns how much space the disk of a folder has, in bytes; infinity if the disk does not tell, such as a ramfs. Creates the
+ * folder if it is missing.
+ */
 export async function freeBytesOf(folder: string): Promise<number> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
+  const { bavail, bsize, blocks } = await statfs(folder);
+  return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }

@@ -57,11 +57,14 @@ test('a login opens a session whose cookie no script and no other site gets', as
   const visitor = browser();
   expect((await visitor.get('/admin')).status).toBe(401);
   expect((await visitor.login('wrong-token-of-somebody')).status).toBe(401);
+  // The browser shows that address, where a visitor asks again, also once logged in.
+  expect((await visitor.get('/admin/login')).status).toBe(401);
   const { headers } = await visitor.login(ADMIN_TOKEN);
   expect(headers.get('set-cookie')).toMatch(
     /^picpool_admin=[\w-]{43}; Path=\/admin; Max-Age=43200; HttpOnly; SameSite=Strict$/,
   );
   expect((await visitor.get('/admin')).status).toBe(200);
+  expect((await visitor.get('/admin/login')).headers.get('location')).toBe('/admin');
   const behindTls = await visitor.post(
     '/admin/login',
     { token: ADMIN_TOKEN },

@@ -65,4 +65,10 @@ describe('the quota', () => {
     const later = createQuota({ ...options, counts: [], maxBytes: undefined, freeOf: ask });
     expect(await later.freeBytes()).toBe(5000);
   });
+
+  test('refuses nothing on a disk without a size, as /proc, a ramfs and a tmpfs without a limit are', async () => {
+    const quota = createQuota({ ...options, folders: ['/proc'], counts: [], maxBytes: undefined });
+    await quota.admit(200);
+    expect(await quota.freeBytes()).toBeNull();
+  });
 });

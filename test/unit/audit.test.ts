@@ -335,7 +335,7 @@ test('a place outside that never answers holds up one act, and not each', async 
   const audit = start({ tell: () => new Promise(() => {}) });
   const began = performance.now();
   for (let number = 0; number < 10; number++) await audit.act(act(`image ${number}`));
-  expect(performance.now() - began).toBeLessThan(3000);
+  expect(performance.now() - began).toBeLessThan(10_000);
 });
 
 test('entries are dropped after a year of service, whatever the clock does meanwhile', async () => {

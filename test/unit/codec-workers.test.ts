@@ -30,12 +30,14 @@ async function start(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
 }
 afterEach(() => bench.stop());
 
-/** Starts a long conversion and resolves when a worker has begun it. */
-async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown> }> {
+/** Starts a long conversion and resolves when a worker has begun it, which stands still until `goOn`. */
+async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown>; goOn: () => void }> {
   const long = bench.convert(large, { format: 'avif' }, signal ? { signal } : {});
   long.catch(() => {});
   await until(() => bench.codec.stats().busy === 1);
-  return { long };
+  const [pid = 0] = bench.codec.stats().pids;
+  process.kill(pid, 'SIGSTOP');
+  return { long, goOn: () => void process.kill(pid, 'SIGCONT') };
 }
 
 describe('refused by the header', () => {
@@ -69,8 +71,9 @@ describe('refused by the header', () => {
 describe('a worker', () => {
   test('that crashes in mid-job costs that request alone', async () => {
     const { codec, convert, files } = await start({ workers: 1 });
-    const { long } = await beginLong();
+    const { long, goOn } = await beginLong();
     process.kill(codec.stats().pids[0] ?? 0, 'SIGSEGV');
+    goOn();
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
     expect((await convert(small)).format).toBe('webp');
     expect(codec.stats()).toMatchObject({ crashes: 1, outOfMemory: 0, started: 3 });
@@ -250,7 +253,7 @@ describe('a worker', () => {
 describe('the queue', () => {
   test('refuses what is too much of one client, and tells how long one more would wait', async () => {
     const { codec, convert } = await start({ workers: 1, maxClientQueue: 1 });
-    const { long } = await beginLong();
+    const { long, goOn } = await beginLong();
     const second = convert(large, PNG);
     await until(() => codec.stats().queued === 1);
     const refused = await convert(small).catch((error: unknown) => error);
@@ -261,6 +264,7 @@ describe('the queue', () => {
     });
     expect(() => codec.admit('another')).not.toThrow();
     process.kill(codec.stats().pids[0] ?? 0, 'SIGSEGV');
+    goOn();
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
     expect((await second).format).toBe('png');
     expect(codec.stats()).toMatchObject({ queued: 0, queuedMs: 0, refusedBusy: 1 });
@@ -291,9 +295,10 @@ describe('the queue', () => {
 
   test('keeps a seat for cheap jobs while a long one runs', async () => {
     const { codec, convert } = await start({ workers: 1 });
-    const { long } = await beginLong();
+    const { long, goOn } = await beginLong();
     expect((await convert(small)).format).toBe('webp');
     expect(codec.stats().busy).toBe(1);
+    goOn();
     await long;
   });
 

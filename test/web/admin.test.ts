@@ -43,6 +43,7 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
           .getByRole('link', { name: `${network}.0/24` })
           .first()
           .click();
+        await page.getByRole('button', { name: 'Delete and block network' }).waitFor();
         expect(await page.locator('.admin-grid input:checked').count()).toBe(3);
         await page.getByRole('button', { name: 'Delete and block network' }).click();
         await page.getByText('3 pictures will be deleted.').waitFor();
@@ -66,8 +67,11 @@ describe.each([true, false])('with scripts: %p', (javaScriptEnabled) => {
         await login(page);
         await page.getByRole('link', { name: 'Review', exact: true }).click();
         await page.getByText('2 pictures are waiting.').waitFor();
-        const press = (key: string, name: string) =>
-          javaScriptEnabled ? page.keyboard.press(key) : page.getByRole('button', { name }).click();
+        const press = async (key: string, name: string) => {
+          // Keys are those of a script.
+          await page.waitForLoadState();
+          return javaScriptEnabled ? page.keyboard.press(key) : page.getByRole('button', { name }).click();
+        };
         await press('a', 'Publish');
         await page.getByText('1 picture is waiting.').waitFor();
         await press('d', 'Delete');

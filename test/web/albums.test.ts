@@ -31,8 +31,9 @@ async function namesIn(id: string): Promise<string[]> {
 
 /** Reads the QR code on a page that was opened to be printed, and closes it. */
 async function scan(page: Page): Promise<string> {
-  // A page that was opened is there before what is on it.
+  // A page that was opened is there before what is on it, and that before its style.
   await page.locator('img[src^="data:image/svg"]').evaluate((code: HTMLImageElement) => code.decode());
+  await page.waitForLoadState();
   await page.emulateMedia({ media: 'print' });
   expect(await page.getByRole('button').or(page.locator('form')).filter({ visible: true }).count()).toBe(0);
   const { data, info } = await sharp(await page.screenshot({ fullPage: true }))

@@ -42,6 +42,7 @@ describe('without scripts', () => {
         await page.goto(`${server.url}/gallery`);
         await page.getByRole('searchbox').fill('row 25');
         await page.getByRole('button', { name: 'Search' }).click();
+        await page.waitForURL('**/gallery?q=*');
         expect(await page.locator('.shot').count()).toBe(1);
       },
       { ...off, expected: ANSWERED_401 },

@@ -44,12 +44,13 @@ async function upload(page: Page, ...files: ReturnType<typeof file>[]): Promise<
 const info = async (id = '') => json<Record<string, unknown>>(await fetch(`${server.url}/api/info/${id}`));
 const areThere = async (ids: readonly string[]) =>
   (await Promise.all(ids.map((id) => fetch(`${server.url}/i/${id}`)))).filter(({ ok }) => ok).length;
-/** Opens a page whose clock can be put forward. */
+/** Opens a page whose clock stands until it is put forward. */
 const visitTimed: typeof visit = (path, work, options) =>
   visit(
     path,
     async (page) => {
       await page.clock.install();
+      await page.clock.pauseAt(Date.now() + 60_000);
       await work(page);
     },
     options,

@@ -643,6 +643,8 @@ test('without scripts a picture is uploaded, and its delete link is shown once',
       await page.getByRole('button', { name: 'Upload' }).click();
       const link = page.getByRole('heading', { name: 'plain.png' }).getByRole('link');
       await link.waitFor();
+      // What needs a script is hidden by the style.
+      await page.waitForLoadState();
       expect(await page.locator('#delete-0').inputValue()).toMatch(/\/i\/\w{12}\/delete\?token=\w{32}$/);
       expect(await page.locator('.needs-script:visible').count()).toBe(0);
       await link.click();

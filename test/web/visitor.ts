@@ -65,7 +65,7 @@ export async function checkLooks(page: Page, { painted = true } = {}): Promise<v
 const MOST_STYLE_BYTES = 10_000;
 
 /** What must hold of the first paint of a page as it was loaded. */
-export async function checkPaint(page: Page): Promise<void> {
+async function checkPaint(page: Page): Promise<void> {
   // All is loaded; the events of a refresh never end, so no page waits for a silent network.
   await page.waitForLoadState('load');
   const { blocking, shift } = await paintOf(page);

@@ -57,6 +57,8 @@ function galleryPage(site: Site, gallery: GalleryPage): string {
     summary: words.gallery.summary,
     current: path,
     scripts: ['copy.js', 'results.js', 'gallery.js'],
+    // Nothing is painted before all rows have come: each moves the pictures of the row before it.
+    head: html`<link rel="expect" href="#announcer" blocking="render">`,
     content: html`<header class="page-head">
 <h1>${words.frame.nav.gallery}</h1>
 ${search(site, gallery, path)}
@@ -76,7 +78,6 @@ ${icon('search')}<input id="q" type="search" name="q" value="${query.q ?? ''}" m
 
 function results(site: Site, gallery: GalleryPage, path: string): Html {
   const { tiles, basePath, next } = gallery;
-  const { words } = site;
   const { cursor: current, q = '' } = gallery.query;
   const href = (cursor: string | null) => {
     const fields = new URLSearchParams({
@@ -85,9 +86,9 @@ function results(site: Site, gallery: GalleryPage, path: string): Html {
     }).toString();
     return fields === '' ? path : `${path}?${fields}`;
   };
-  return html`<p class="muted" data-summary>${summaryOf(site, gallery)}${current !== undefined && html` <a href="${href(null)}">${words.gallery.newest}</a>`}</p>
+  return html`<p class="muted" data-summary>${summaryOf(site, gallery)}${current !== undefined && html` <a href="${href(null)}">${site.words.gallery.newest}</a>`}</p>
 ${tiles.length > 0 ? pictureRows(site, tiles, basePath) : nothing(site, q)}
-${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${words.gallery.more}</a></p>`}`;
+${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${site.words.gallery.more}</a></p>`}`;
 }
 
 function summaryOf({ words: { gallery } }: Site, { total, exact, query: { q = '' } }: GalleryPage): string {

@@ -22,9 +22,8 @@ export function pictureRows(
   tiles: readonly ImageRecord[],
   basePath: string,
 ): Html {
-  const { shareOf } = words.gallery;
   return html`<ul class="rows">
-${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER, shareOf))}</ul>`;
+${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER, words.gallery.shareOf))}</ul>`;
 }
 
 function tileOf(tile: ImageRecord, basePath: string, eager: boolean, share: (name: string) => string): Html {

@@ -42,7 +42,8 @@ export function createQuota(options: QuotaOptions): Quota {
   const freeBytes = cachedFor(BELIEVED_MS, now, async () => {
     const known = await Promise.allSettled(folders.map(freeOf));
     const found = known.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    return found.length === 0 ? null : Math.min(...found);
+    const least = Math.min(...found);
+    return Number.isFinite(least) ? least : null;
   });
 
   async function checkDisk(bytes: number): Promise<void> {
