@@ -110,6 +110,12 @@ describe('no loss is silent', () => {
     const gif = await sharp(photo).gif().toBuffer();
     expect((await bench.convert(gif)).removed).toEqual([]);
     const head = gif.subarray(0, 13 + tableBytes(gif.readUInt8(10)));
+    const other = Buffer.concat([
+      head,
+      Buffer.from('\x21\xff\x0bXTOOL   1.0\x01x\0', 'latin1'),
+      gif.subarray(head.length),
+    ]);
+    expect((await bench.convert(other)).removed).toEqual([]);
     for (const text of ['\x21\xfe\x02me\0', '\x21\xff\x0bXMP DataXMP\x02me\0']) {
       const told = Buffer.concat([head, Buffer.from(text, 'latin1'), gif.subarray(head.length)]);
       expect((await bench.convert(told, { format: 'gif' })).removed).toEqual(['metadata']);

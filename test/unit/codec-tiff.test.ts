@@ -174,6 +174,41 @@ test('a file of too many directories is refused before they are counted again an
   await expect(drawn(chain)).rejects.toThrow('damaged or truncated');
 });
 
+test('directories that share megabytes are not read again for each of them', async () => {
+  const tags = { 254: [1], 256: [1], 257: [1], 258: [8], 259: [1], 262: [1], 277: [1], 278: [1] };
+  const file = tiffFile(tags, [Buffer.alloc(1)], 273);
+  const next = Buffer.alloc(18 * 300);
+  for (let at = 0; at < next.length; at += 18) {
+    next.set([1, 0, 254, 0, 1, 0, 0, 0, 64, 0], at);
+    if (at + 18 < next.length) next.writeUInt32LE(file.length + at + 18, at + 14);
+  }
+  file.writeUInt32LE(file.length, 8 + 2 + file.readUInt16LE(8) * 12);
+  const start = performance.now();
+  expect(await drawn(Buffer.concat([file, next, Buffer.alloc(2 ** 22 + 1000)]))).toBeNull();
+  expect(performance.now() - start).toBeLessThan(2000);
+});
+
+test('bits of tiles may be in either order, and damaged tiles are refused', async () => {
+  const tags = { 256: [16], 257: [16], 258: [8, 8, 8], 262: [2], 266: [2], 277: [3], 284: [2], 322: [16] };
+  const tile = Buffer.alloc(256, 1);
+  const file = tiffFile({ ...tags, 259: [1], 323: [16] }, [tile, tile, tile], 324);
+  expect([...((await drawn(file))?.subarray(0, 4) ?? [])]).toEqual([128, 128, 128, 255]);
+  const damaged = tiffFile({ ...tags, 259: [5], 323: [16] }, [tile, tile, tile], 324);
+  await expect(drawn(damaged)).rejects.toThrow();
+});
+
+test('a photo that declares too few bytes does not become one without loss', async () => {
+  const { data, info } = await sharp(await photo(200, 200))
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const tags = { 256: [200], 257: [200], 258: Array(info.channels).fill(8), 259: [1], 262: [2], 278: [200] };
+  const file = tiffFile({ ...tags, 277: [info.channels] }, [data], 273);
+  file.writeUInt32LE(1, file.indexOf(Buffer.from([0x17, 1, 4, 0])) + 8);
+  const bench = await startCodec();
+  const { original } = await bench.convert(file).finally(bench.stop);
+  expect(original.quality).not.toBeNull();
+});
+
 test('what a TIFF tells in its own directories is told, and a drawing in it keeps its edges', async () => {
   const tags = { 256: [64], 257: [64], 258: [1], 259: [1], 262: [1], 277: [1], 278: [64] };
   const gps = Buffer.from([2, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -68,9 +68,11 @@ async function gifFrames({ buffer, find, load }: Window, most: number): Promise<
       count++;
       at += 10 + tableBytes((await byte(at + 9)) ?? 0) + 1;
     } else if (label === 0x21) {
-      const head = find(at, 4) ?? (await load(at, 4)) ?? CHUNK_BYTES;
+      const head = find(at, 6) ?? (await load(at, 6)) ?? CHUNK_BYTES;
       // A comment, or an application's block whose name begins like `XMP Data`.
-      texts ||= buffer[head + 1] === 0xfe || (buffer[head + 1] === 0xff && buffer[head + 3] === 0x58);
+      texts ||=
+        buffer[head + 1] === 0xfe ||
+        (buffer[head + 1] === 0xff && buffer.toString('latin1', head + 3, head + 6) === 'XMP');
       at += 2;
     } else return { count, complete: label !== undefined, texts };
     for (;;) {

@@ -14,6 +14,7 @@ const TAG = {
   depth: 258,
   compression: 259,
   photometric: 262,
+  bitOrder: 266,
   stripAt: 273,
   turned: 274,
   samples: 277,
@@ -33,7 +34,7 @@ const TAG = {
 const TAGS = new Set<number>(Object.values(TAG));
 /** What each plane has as the whole picture does. */
 const PASSED_ON: readonly number[] = [
-  ...[TAG.height, TAG.compression, TAG.turned, TAG.stripRows, TAG.predictor, TAG.tileRows],
+  ...[TAG.height, TAG.compression, TAG.bitOrder, TAG.turned, TAG.stripRows, TAG.predictor, TAG.tileRows],
 ];
 /** Description, maker, model, time, author, computer, rights, and the directories of EXIF and GPS. */
 const TELLING = [270, 271, 272, 306, 315, 316, 33432, 34665, 34853];
@@ -99,14 +100,20 @@ export async function decodeTiff(
   const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
   const width = one(TAG.width, 0);
   const isWhole = (at: number) => {
-    const next = readEntries(file, integers, at, [TAG.subfile, TAG.width]);
+    // Only numbers that need no place of their own: thousands of directories may share megabytes.
+    const next = readEntries(file, integers, at, { tags: [TAG.subfile, TAG.width], most: 2 * LONG });
     return !isReduced(next) && (next.get(TAG.width)?.[0] ?? 0) > width;
   };
   if (isReduced(values) && (values.has(TAG.others) || others.some(isWhole)))
     throw new AppError('undecodable_image', PREVIEW);
   if (UNREAD.includes(one(TAG.compression, 1))) throw new AppError('undecodable_image', COMPRESSED);
   const layout = layoutOf(values);
-  const packed = (values.get(TAG.tileBytes) ?? values.get(TAG.stripBytes) ?? []).reduce((a, b) => a + b, 0);
+  // libtiff corrects sizes that are missing or too small.
+  const declared = [TAG.tileBytes, TAG.stripBytes].flatMap((tag) => values.get(tag) ?? []);
+  const packed =
+    one(TAG.compression, 1) === 1
+      ? (width * one(TAG.height, 0) * one(TAG.samples, 1) * one(TAG.depth, 1)) / 8
+      : declared.reduce((a, b) => a + b, 0) || file.length;
   return {
     ...only,
     ...(TELLING.some((tag) => values.has(tag)) && { told: { exif: file } }),
@@ -161,6 +168,8 @@ function layoutOf(values: Entries): Layout | null {
 
 type Entries = Map<number, number[]>;
 
+const ALL_ENTRIES = { tags: [...TAGS, ...TELLING], most: MOST_VALUE_BYTES };
+
 const isReduced = (values: Entries) => ((values.get(TAG.subfile)?.[0] ?? 0) & REDUCED) !== 0;
 
 /** Returns the tags of a directory with their values, which are empty if they are not integers. Leaves out those that are not in the file. */
@@ -168,7 +177,7 @@ function readEntries(
   file: Buffer,
   { short, long }: Integers,
   at: number,
-  tags: readonly number[] = [...TAGS, ...TELLING],
+  { tags, most }: { tags: readonly number[]; most: number } = ALL_ENTRIES,
 ): Entries {
   const entries: Entries = new Map();
   const directory = file.subarray(at, at + 2 + MOST_ENTRIES * 12);
@@ -176,7 +185,7 @@ function readEntries(
   const count = Math.min(short(directory, 0), MOST_ENTRIES);
   const end = 2 + count * 12;
   if (directory.length < end) throw damaged();
-  let left = MOST_VALUE_BYTES;
+  let left = most;
   for (let entry = 2; entry < end; entry += 12) {
     const tag = short(directory, entry);
     if (!tags.includes(tag) || entries.has(tag)) continue;
@@ -234,7 +243,8 @@ async function draw(
       [isTiled ? TAG.tileBytes : TAG.stripBytes, own(tile.bytes)],
       ...(isTiled ? [[TAG.tileWidth, bytesOf(tile.width)] as const] : []),
     ]);
-    const opened = sharp(withDirectory(file, tags), INPUT).autoOrient();
+    // Of tiles, libvips passes over damage as black otherwise.
+    const opened = sharp(withDirectory(file, tags), { ...INPUT, failOn: 'warning' }).autoOrient();
     const drawn = opened.toColourspace(bands < 3 ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
     const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
     if (depth !== 12) sides = info;
