@@ -216,14 +216,10 @@ export class Race {
     if (this.#running.size === 0 && this.#canaries.size === 0) this.#settle(false);
   }
 
-  /** Number of those of which the target has not heard yet. */
-  get #connecting(): number {
-    return [...this.#running].filter(({ isConnecting }) => isConnecting).length;
-  }
-
   /** Whether one more may be tried. */
   get #isLeft(): boolean {
-    return this.#left + this.#connecting * GIVEN_BACK > 0;
+    const connecting = [...this.#running].filter(({ isConnecting }) => isConnecting).length;
+    return this.#left + connecting * GIVEN_BACK > 0;
   }
 
   #try(unknown: 'last' | 'first' | 'only'): Member | undefined {
@@ -303,13 +299,11 @@ export class Race {
       return;
     }
     const width = this.#wish.wide && !this.#lane.learned ? COLD_WIDTH : 1;
-    // What takes long may be the target, which gets another copy each time.
-    const hedgeMs = this.#hedgeMs * 2 ** ((this.#running.size - this.#connecting) / width);
     if (this.#isLeft && !this.#isLocked && (this.#mayMove || this.#lane.hedges.take())) {
       this.#mayMove = false;
       for (let place = 0; place < width; place++) this.#try('last');
     }
-    this.#wait(hedgeMs);
+    this.#wait(this.#hedgeMs);
   }
 
   /** Nothing is pending any more: a doubtful answer is better than none, and than the next group. */
