@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { setTimeout } from 'node:timers/promises';
 import type { Account } from '../../src/gateway/account.ts';
 import type { Plan } from '../../src/gateway/attempt.ts';
 import { Engine } from '../../src/gateway/engine.ts';
@@ -153,6 +154,25 @@ test('an answer that may be the proxy itself is put down to the target after two
     start({ doubt: DOUBT });
     while (ended.length === 0) answer();
     expect(ended).toEqual([{ exit: expect.any(String), tries }]);
+  }
+});
+
+test('an answer that came in time is handed on, although it takes its proxy as long again to show that it is not its own', async () => {
+  for (const [tookMs, exit] of [
+    [150, '127.0.0.1'],
+    [1, undefined],
+  ] as const) {
+    let now = 0;
+    const { ended, start, fail, answer } = startRaces(1, { monotonic: () => now });
+    start({ doubt: { ...DOUBT, mayBeOwn: true } });
+    now = tookMs;
+    answer();
+    now = 210;
+    await setTimeout(250);
+    now = 290;
+    await setTimeout(250);
+    fail();
+    expect(ended[0]?.exit).toBe(exit);
   }
 });
 
