@@ -175,7 +175,7 @@ export const settings = {
   GATEWAY_TRIES: integer('12', 'Maximum number of proxies tried per request that can be connected.', 1, 100),
   GATEWAY_TIMEOUT: timer(
     '10s',
-    'Time for a response to a GET or a TLS handshake; others have `GATEWAY_IDLE`.',
+    'Time for a response to a GET (up to twice that if a proxy must show that it is not its own) or a TLS handshake; others have `GATEWAY_IDLE`.',
     '100ms',
   ),
   GATEWAY_IDLE: timer('5m', 'A tunnel or response that carries nothing for this long is closed.', '1s'),

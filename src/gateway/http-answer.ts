@@ -1,13 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Framing,
-  framingOf,
-  type Head,
-  headReader,
-  listOf,
-  MAX_HEAD_BYTES,
-  MessageFault,
-} from '../lib/http-message.ts';
+import { answerHeadReader, type Framing, framingOf, type Head, listOf } from '../lib/http-message.ts';
 import type { Plan, Verdict } from './attempt.ts';
 import { endToEnd, plainRequest } from './http-request.ts';
 import type { Target } from './target.ts';
@@ -29,29 +21,16 @@ export interface Answer {
  */
 export type AnswerReader = (bytes: Buffer) => (Answer & { bytes: number }) | undefined;
 
-const MOST_INTERIM = 16;
-
 /** Returns the reader of one answer. */
 export function answerReader(method: string): AnswerReader {
-  let start = 0;
-  let interim = 0;
-  let readHead = headReader();
-  return (bytes) => {
-    for (;;) {
-      const head = readHead(bytes.subarray(start), MAX_HEAD_BYTES - start);
-      if (head === undefined) return undefined;
-      const status = Number(/^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/.exec(head.line)?.[1]);
-      // A protocol switch was not requested.
-      if (!(status >= 100) || status === 101) throw new MessageFault('This is not an HTTP/1.1 response.');
-      start += head.bytes;
-      if (status >= 200) {
-        const bodiless = method === 'HEAD' || status === 204 || status === 304;
-        const framing = bodiless ? 'none' : framingOf(head, 'until close');
-        return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes: start };
-      }
-      if (++interim > MOST_INTERIM) throw new MessageFault('There are too many interim responses.');
-      readHead = headReader();
-    }
+  const readHead = answerHeadReader();
+  return (received) => {
+    const head = readHead(received);
+    if (head === undefined) return undefined;
+    const { status, bytes } = head;
+    const bodiless = method === 'HEAD' || status === 204 || status === 304;
+    const framing = bodiless ? 'none' : framingOf(head, 'until close');
+    return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes };
   };
 }
 

@@ -41,14 +41,45 @@ export interface Head {
 export type HeadReader = (bytes: Buffer, maxBytes?: number) => Head | undefined;
 
 /** Returns the reader of a head. */
-export function headReader(): HeadReader {
+export function headReader(odd?: Odd): HeadReader {
   let searched = 0;
   return (bytes, maxBytes = MAX_HEAD_BYTES) => {
     const end = bytes.indexOf(HEAD_END, searched);
     if ((end < 0 ? bytes.length : end) > maxBytes) throw tooLarge();
     // The end may arrive in parts.
     searched = Math.max(0, bytes.length - HEAD_END.length + 1);
-    return end < 0 ? undefined : parseHead(bytes.toString('latin1', 0, end), end + HEAD_END.length);
+    return end < 0 ? undefined : parseHead(bytes.toString('latin1', 0, end), end + HEAD_END.length, odd);
+  };
+}
+
+/** The head of an answer. `bytes` includes interim ones before it. */
+export interface AnswerHead extends Head {
+  status: number;
+}
+
+const STATUS = /^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/;
+const MOST_INTERIM = 16;
+
+/** Returns the reader of the head of a final answer. It is asked like a `HeadReader`; `maxBytes` is the limit of all heads together. */
+export function answerHeadReader(
+  maxBytes = MAX_HEAD_BYTES,
+  odd?: Odd,
+): (bytes: Buffer) => AnswerHead | undefined {
+  let start = 0;
+  let interim = 0;
+  let readHead = headReader(odd);
+  return (bytes) => {
+    for (;;) {
+      const head = readHead(bytes.subarray(start), maxBytes - start);
+      if (head === undefined) return undefined;
+      const status = Number(STATUS.exec(head.line)?.[1]);
+      // A protocol switch was not requested.
+      if (!(status >= 100) || status === 101) throw new MessageFault('This is not an HTTP/1.1 response.');
+      start += head.bytes;
+      if (status >= 200) return { ...head, status, bytes: start };
+      if (++interim > MOST_INTERIM) throw new MessageFault('There are too many interim responses.');
+      readHead = headReader(odd);
+    }
   };
 }
 
@@ -56,11 +87,11 @@ function tooLarge(): MessageFault {
   return new MessageFault('The head is longer than 64 KB, or one of its lines than 16 KB.', true);
 }
 
-/**
- * Parses a head without the empty line at its end, with one character for each byte. `odd`: whether lines that are malformed are
- * left out, by a reader that passes nothing on.
- */
-export function parseHead(text: string, bytes = text.length, odd: 'refuse' | 'skip' = 'refuse'): Head {
+/** Whether lines that are malformed are left out, by a reader that passes nothing on. */
+type Odd = 'refuse' | 'skip';
+
+/** Parses a head without the empty line at its end, with one character for each byte. */
+function parseHead(text: string, bytes: number, odd: Odd = 'refuse'): Head {
   const [line = '', ...lines] = text.split('\r\n');
   if (line.length > MAX_LINE_BYTES) throw tooLarge();
   if (BREAK.test(line)) throw new MessageFault('The first line contains a bare line break.');

@@ -32,12 +32,14 @@ const PATH = /^\s*(?:(?:file|sqlite|unix):|[./~])/;
  * Hides the login of a URL, up to its last `@`: a password may have some, and be written without encoding. What only
  * resembles a URL is hidden up to there, unless it is a path, or has no colon before it.
  */
-function withoutLogin(url: string): string {
-  const [{ length: begin } = '', name = ''] = BEGINNING.exec(url) ?? [];
+function withoutLogin(listed: string): string {
+  const [{ length: begin } = '', name = ''] = BEGINNING.exec(listed) ?? [];
+  const isParsed = begin > 0 && URL.canParse(listed.trim().slice(name.length));
+  const url = isParsed ? listed : listed.replaceAll('%40', '@');
   const hasLogin = url.slice(0, Math.max(0, url.lastIndexOf('@'))).includes(':');
-  if (!hasLogin || (begin === 0 && PATH.test(url))) return url;
-  // A slash in a password makes no URL.
-  const isUrl = begin > 0 && URL.canParse(url.trim().slice(name.length));
+  if (!hasLogin || (begin === 0 && PATH.test(url))) return listed;
+  // A slash in a password makes no URL, or one with a part of it as the port, and the user as a host that is rarely one.
+  const isUrl = isParsed && !/^(?!localhost:)[^@/?#.[]*:\d+[/?#].*[^/]@/.test(url.slice(begin));
   const isWhole = !isUrl || /^\s*(redis|rediss|postgres|postgresql):/.test(url);
   const end = isWhole ? url.length : begin + url.slice(begin).search(/[/?#]|$/);
   const at = Math.max(begin, url.lastIndexOf('@', end - 1));

@@ -143,9 +143,13 @@ test.each([
   ['PROXY_SOURCES', 'https://a/?proxy=http%3A%2F%2Fu%3Apw%40h%2F', 'https://a/?proxy=http%3A%2F%2F***@h%2F'],
   ['PICPOOL_URL', 'http://u:p/q@h/x', 'http://***@h/x'],
   ['PICPOOL_URL', 'http://u:p q@h:1/a@b', 'http://***@h:1/a@b'],
-  ...['sqlite:/a:b@c', '/a:b@c', 'cat@2x.png:1', 'abuse@a.example'].map(
-    (path) => ['URL', path, path] as const,
-  ),
+  ['PROXY_SOURCES', 'http://u:12/x@h', 'http://***@h'],
+  ['PROXY_SOURCES', 'http://u:p%40h', 'http://***@h'],
+  ['PROXY_SOURCES', 'http://a:80/@b/c,http://u:1?x@h', 'http://a:80/@b/c,http://***@h'],
+  ...[
+    ...['sqlite:/a:b@c', '/a:b@c', 'cat@2x.png:1', 'abuse@a.example'],
+    ...['https://a.example:8443/x@1.2/y', 'http://[::1]:80/x@y', 'http://localhost:80?x=a@b'],
+  ].map((path) => ['URL', path, path] as const),
   ...['postgres:u:p@h', 'u:p@h', 'u@x:p@h', 'http:/u:p@h', 'http//u:p@h', 'u:p//p@h', 'redis:p@h'].map(
     (misspelt) => ['URL', misspelt, '***@h'] as const,
   ),

@@ -156,6 +156,29 @@ test('an answer that may be the proxy itself is put down to the target after two
   }
 });
 
+test('an answer that came in time is handed on, although it takes its proxy as long again to show that it is not its own', async () => {
+  for (const [tookMs, exit] of [
+    [150, '127.0.0.1'],
+    [1, undefined],
+  ] as const) {
+    let [now, looks] = [0, 0];
+    const monotonic = () => {
+      looks++;
+      return now;
+    };
+    const { ended, start, fail, answer } = startRaces(1, { monotonic, timeoutMs: 200 });
+    start({ doubt: { ...DOUBT, mayBeOwn: true } });
+    now = tookMs;
+    answer();
+    now = 210;
+    const before = looks;
+    await until(() => looks > before);
+    now = 290;
+    fail();
+    expect(ended[0]?.exit).toBe(exit);
+  }
+});
+
 test('what fails is blamed if one that has worked before answers, and not for the answer of any other', () => {
   for (const worked of [true, false]) {
     const { lane, proxies, ended, start, fail, answer } = startRaces(3, { tries: 8, random: () => 0.9 });

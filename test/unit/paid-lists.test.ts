@@ -104,7 +104,7 @@ test('an upstream with changing exits has none to show', async () => {
   expect(one).not.toBe(other);
 });
 
-test('one that is doubted is soon checked again, and leaves when it has failed', async () => {
+test('one that is doubted is soon checked again, leaves when it has failed, and is soon back', async () => {
   await begin('http://u:p@p.example.test:80\n', 2);
   const [before, key] = [paid.version(), 'http://p.example.test:80#'];
   now += MINUTE;
@@ -117,7 +117,14 @@ test('one that is doubted is soon checked again, and leaves when it has failed',
   paid.doubt(proxyKeyOf(first));
   await until(() => paid.alive().length === 0);
   expect(paid.version()).toBeGreaterThan(before);
-});
+  // However long it was away, it is back within a minute.
+  const count = checked.length;
+  now += 10 * MINUTE;
+  await until(() => checked.length === count + 2);
+  broken = null;
+  now += MINUTE;
+  await until(() => paid.alive().length === 2);
+}, 15_000);
 
 test('what was proven stays while no witness is available, but nothing new is believed', async () => {
   await begin('http://u:p@p.example.test:80\n', 2);

@@ -108,6 +108,7 @@ describe('the list', () => {
       '?country=Germny',
       '“Germny” is not a country. Use a name or a two-letter code, such as DE. Did you mean “Germany”?',
     ],
+    ['?country=,', '“,” is not a country.'],
     ['?protocol=ftp', 'Protocol must be one or more of http, https, socks4, socks5, separated by commas.'],
     ['?anonymity=high', 'Anonymity must be one of transparent, anonymous, elite.'],
     ['?sort=size', 'Sort by must be'],

@@ -19,7 +19,14 @@ test('new results replace old ones', () => {
 });
 
 test('beyond the maximum, sites and proxies are forgotten, longest unvisited first', () => {
-  const sites = createSites({ random: createRandom(5) });
+  const sites = createSites({ random: createRandom(5), shared: true });
+  for (let n = 0; n < 1000; n++) sites.observe('told.example', `p${n}`, true);
+  expect(
+    sites
+      .takeNews(1)
+      .get('told.example')
+      ?.map(([proxy]) => proxy),
+  ).toEqual(Array.from({ length: 400 }, (_, n) => `p${n + 600}`));
   for (let n = 0; n < 1000; n++) sites.observe(`${n}.example`, 'p', true);
   expect([sites.names().length, sites.knows('0.example'), sites.knows('999.example')]).toEqual([
     500,

@@ -1,4 +1,12 @@
-import { type BodyEnd, bodyEnd, framingOf, type Head, listOf, parseHead } from '../../lib/http-message.ts';
+import {
+  type AnswerHead,
+  answerHeadReader,
+  type BodyEnd,
+  bodyEnd,
+  framingOf,
+  type Head,
+  listOf,
+} from '../../lib/http-message.ts';
 import { CheckFault } from './fault.ts';
 import { Inbox, type Reader } from './inbox.ts';
 
@@ -7,12 +15,6 @@ const MAX_HEAD_BYTES = 8 * 1024;
 
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
-
-/** As bytes, because they are found five times as fast. */
-const HEAD_END = Buffer.from('\r\n\r\n');
-
-/** Informational answers (1xx) that are skipped before the real one. */
-const MAX_INTERIM = 3;
 
 /** Maximum `Retry-After` that is accepted. */
 const MAX_RETRY_AFTER_S = 3600;
@@ -32,26 +34,13 @@ export interface FileRange {
   size: number;
 }
 
-interface Opening {
-  status: number;
-  /** The whole head, whose fields are parsed only where they matter. */
-  text: string;
-}
-
-const fieldsOf = ({ text }: Opening) => parseHead(text, text.length, 'skip');
-
-/** Reads the head of one HTTP answer. Throws `protocol_error` if it is not HTTP/1 or longer than 8 KB. */
-export function headReader(): Reader<Opening> {
-  let interim = 0;
+/** Reads the head of one HTTP answer of up to 8 KB. */
+export function headReader(): Reader<AnswerHead> {
+  const read = answerHeadReader(MAX_HEAD_BYTES, 'skip');
   return (inbox) => {
-    for (;;) {
-      const text = inbox.until(HEAD_END, MAX_HEAD_BYTES);
-      if (text === undefined) return undefined;
-      const status = Number(HEAD.exec(text)?.[1]);
-      if (Number.isNaN(status)) throw new CheckFault('protocol_error', 'not the head of an HTTP answer');
-      if (status >= 200) return { status, text };
-      if (++interim > MAX_INTERIM) throw new CheckFault('protocol_error', 'too many interim answers');
-    }
+    const head = read(inbox.view());
+    if (head !== undefined) inbox.take(head.bytes);
+    return head;
   };
 }
 
@@ -68,8 +57,8 @@ export function answerReader(): Reader<HttpAnswer> {
       if (head === undefined) return undefined;
       const { status } = head;
       if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(fieldsOf(head)) };
-      readBody = bodyReader(fieldsOf(head), MAX_ANSWER_BYTES);
+      if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(head) };
+      readBody = bodyReader(head, MAX_ANSWER_BYTES);
     }
     const body = readBody(inbox);
     return body === undefined ? undefined : { status: 200, body: body.toString('utf8'), retryAfterMs: null };
@@ -88,10 +77,9 @@ export function openingReader(maxBytes: number): Reader<{ status: number; body: 
   let end: BodyEnd | undefined;
   return (inbox) => {
     if (status === undefined) {
-      const opening = readHead(inbox);
-      if (opening === undefined) return undefined;
-      status = opening.status;
-      const head = fieldsOf(opening);
+      const head = readHead(inbox);
+      if (head === undefined) return undefined;
+      status = head.status;
       const hasText =
         maxBytes > 0 && status !== 204 && status !== 304 && listOf(head, 'content-encoding').length === 0;
       const framing = hasText ? framingOf(head, 'until close') : 'none';
@@ -113,14 +101,13 @@ export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
       const head = readHead(inbox);
       if (head === undefined) return undefined;
       if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      const fields = fieldsOf(head);
-      const [place = ''] = listOf(fields, 'content-range');
+      const [place = ''] = listOf(head, 'content-range');
       const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(place);
       if (head.status !== 206 || Number(range?.[1]) !== from) {
         throw new CheckFault('bad_answer', `answered with status ${head.status}, not the part of the file`);
       }
       size = Number(range?.[2]);
-      readBody = bodyReader(fields, maxBytes);
+      readBody = bodyReader(head, maxBytes);
     }
     const bytes = readBody(inbox);
     return bytes === undefined ? undefined : { bytes, size };
@@ -145,6 +132,3 @@ function bodyReader(head: Head, max: number): Reader<Buffer> {
     return end.done || (framing === 'until close' && inbox.ended) ? body.remainder() : undefined;
   };
 }
-
-/** Status line and headers. A line break other than CR LF is ambiguous, so it is not allowed. */
-const HEAD = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?(?:\r\n[^:\r\n]+:[^\r\n]*)*$/;

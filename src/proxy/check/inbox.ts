@@ -1,10 +1,8 @@
-import { CheckFault } from './fault.ts';
-
 const NOTHING = Buffer.alloc(0);
 
 /**
  * Takes what it reads from the inbox. Returns `undefined` until all of it has arrived. Throws a `CheckFault`
- * for invalid data.
+ * or a `MessageFault` for invalid data.
  */
 export type Reader<T> = (inbox: Inbox) => T | undefined;
 
@@ -53,22 +51,6 @@ export class Inbox {
     const bytes = this.peek(count);
     if (bytes !== undefined) this.#start += count;
     return bytes;
-  }
-
-  /**
-   * Takes the text before the first `marker`, with one character for each byte, and the marker.
-   * @throws {CheckFault} `protocol_error` for more than `maxBytes`.
-   */
-  until(marker: Buffer, maxBytes: number): string | undefined {
-    const start = this.#start;
-    const found = this.#bytes.indexOf(marker, start);
-    const at = found + marker.length > this.#end ? -1 : found;
-    if ((at < 0 ? this.#end : at) - start > maxBytes) {
-      throw new CheckFault('protocol_error', 'too many header bytes');
-    }
-    if (at < 0) return undefined;
-    this.#start = at + marker.length;
-    return this.#bytes.toString('latin1', start, at);
   }
 
   /** Returns the remaining bytes without taking them. */

@@ -178,6 +178,7 @@ function takeCountries(field: string, value: string): Taken {
     if (code === undefined) return { problem: { meant: countrySpelledLike(word) } };
     codes.push(code);
   }
+  if (codes.length === 0) return { problem: {} };
   const shown = [...new Set(codes)].join(',');
   return { name: field, value: shown, shown };
 }

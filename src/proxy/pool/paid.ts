@@ -91,7 +91,9 @@ export function createPaidUpstreams(options: PaidOptions): PaidUpstreams {
     upstream.keys = works.map(proxyKeyOf);
     upstream.checkedAt = now;
     upstream.failures = works.length > 0 ? 0 : upstream.failures + 1;
-    const pause = works.length > 0 ? CHECK_EVERY_MS : GAP_MS * 2 ** Math.min(upstream.failures, 10);
+    // What has worked comes back, and its users may have nothing else. What never has may be a login that has expired.
+    const doublings = Math.min(upstream.failures, upstream.exit === null ? 10 : 1);
+    const pause = works.length > 0 ? CHECK_EVERY_MS : GAP_MS * 2 ** doublings;
     upstream.nextCheck = now + Math.min(CHECK_EVERY_MS, pause);
     if (!isNews) return;
     if (works.length > 0) log('debug', 'upstream works', { upstream: key, source });

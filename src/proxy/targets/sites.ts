@@ -10,15 +10,8 @@ export interface SiteFacts extends Counts {
   pairs: Map<string, Counts>;
 }
 
-/** `count` results since they were last taken, already faded among themselves. */
-interface News extends Counts {
-  count: number;
-}
-
-/** Observations of a site since its news were taken. */
-interface SiteNews extends News {
-  pairs: Map<string, News>;
-}
+/** What was observed of a site since its news were taken, the latest last. */
+type SiteNews = [proxy: string, reached: boolean][];
 
 /**
  * Learns which proxies reach which sites. Each site has its own block list, so a proxy that works elsewhere
@@ -51,6 +44,8 @@ export interface Sites {
 /** The least recently observed sites and pairs beyond this are forgotten. */
 export const MOST_SITES = 500;
 const MOST_PAIRS = 400;
+/** Of a site, the latest observations that other copies have yet to hear of. */
+const MOST_NEWS = 400;
 /** Factor by which each result of a pair fades the older ones: the last twenty matter. */
 const FADING = 0.95;
 /** Weight of the prior of a pair, as a number of results. */
@@ -96,16 +91,10 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions): 
     knows: (site) => sites.has(site),
 
     observe(site, proxy, reached) {
-      const known = touch(sites, site, MOST_SITES, newSite, ownerOf);
-      addResult(known, reached);
-      addResult(touch(known.pairs, proxy, MOST_PAIRS, newCounts), reached);
+      note(touch(sites, site, MOST_SITES, newSite, ownerOf), proxy, reached);
       if (!shared) return;
-      const fresh = touch(news, site, MOST_SITES, newSiteNews, ownerOf);
-      const pair = touch(fresh.pairs, proxy, MOST_PAIRS, newNews);
-      for (const counts of [fresh, pair]) {
-        addResult(counts, reached);
-        counts.count++;
-      }
+      const fresh = touch(news, site, MOST_SITES, (): SiteNews => [], ownerOf);
+      if (fresh.push([proxy, reached]) > MOST_NEWS) fresh.shift();
     },
 
     draw(site, proxy, prior) {
@@ -133,26 +122,13 @@ export function createSites({ random, shared = false, ownerOf }: SitesOptions): 
     returnNews(older) {
       const newer = news;
       news = new Map(older);
-      for (const [site, fresh] of newer) {
-        const before = news.get(site);
-        if (!before) {
-          news.set(site, fresh);
-          continue;
-        }
-        addNews(before, fresh);
-        before.count += fresh.count;
-        for (const [proxy, pair] of fresh.pairs) {
-          const counts = touch(before.pairs, proxy, MOST_PAIRS, newNews);
-          addNews(counts, pair);
-          counts.count += pair.count;
-        }
-      }
+      for (const [site, fresh] of newer)
+        news.set(site, [...(news.get(site) ?? []), ...fresh].slice(-MOST_NEWS));
     },
 
     replace(site, shared) {
       const facts = copyOf(shared);
-      const fresh = news.get(site);
-      if (fresh) addSiteNews(facts, fresh);
+      for (const [proxy, reached] of news.get(site) ?? []) note(facts, proxy, reached);
       // What others know takes no place of what this copy has yet to tell.
       for (const own of news.keys()) if (sites.has(own)) touch(sites, own, MOST_SITES, newSite);
       touch(sites, site, MOST_SITES, newSite, ownerOf);
@@ -166,16 +142,14 @@ function meanOf({ good, bad }: Counts): number {
   return (good + SITE_WEIGHT) / (good + bad + SITE_WEIGHT);
 }
 
-/** Adds later observations to the facts. */
-function addSiteNews(facts: SiteFacts, news: SiteNews): void {
-  addNews(facts, news);
-  for (const [proxy, pair] of news.pairs) addNews(touch(facts.pairs, proxy, MOST_PAIRS, newCounts), pair);
+/** Adds an observation to the facts. */
+function note(facts: SiteFacts, proxy: string, reached: boolean): void {
+  addResult(facts, reached);
+  addResult(touch(facts.pairs, proxy, MOST_PAIRS, newCounts), reached);
 }
 
 const newCounts = (): Counts => ({ good: 0, bad: 0 });
 const newSite = (): SiteFacts => ({ ...newCounts(), pairs: new Map() });
-const newNews = (): News => ({ ...newCounts(), count: 0 });
-const newSiteNews = (): SiteNews => ({ ...newNews(), pairs: new Map() });
 
 function copyOf({ good, bad, pairs }: SiteFacts): SiteFacts {
   return { good, bad, pairs: new Map([...pairs].map(([proxy, counts]) => [proxy, { ...counts }])) };
@@ -184,12 +158,6 @@ function copyOf({ good, bad, pairs }: SiteFacts): SiteFacts {
 function addResult(counts: Counts, reached: boolean): void {
   counts.good = counts.good * FADING + (reached ? 1 : 0);
   counts.bad = counts.bad * FADING + (reached ? 0 : 1);
-}
-
-function addNews(counts: Counts, { count, good, bad }: News): void {
-  const left = FADING ** count;
-  counts.good = counts.good * left + good;
-  counts.bad = counts.bad * left + bad;
 }
 
 /** Returns the entry, created if necessary, and makes it the last to be forgotten. */
