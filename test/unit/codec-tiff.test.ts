@@ -117,6 +117,53 @@ test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within
   expect([...(pixels ?? [])]).toEqual(greys.flatMap((grey) => [grey, grey, grey, 255]));
 });
 
+test('tiles may have any sides, CIELab an alpha that nothing describes, and damaged tiles of it are refused', async () => {
+  // Two tiles of 2 x 1 samples of 12 bits, turned by 90 degrees: 0xabc 0xdef, and 0x123 beside the picture's edge.
+  const tiles = ['abcdef', '123000'].map((hex) => Buffer.from(hex, 'hex'));
+  const grey = { 256: [3], 257: [1], 258: [12], 259: [1], 262: [1], 277: [1], 322: [2], 323: [1] };
+  for (const [turned, greys] of [
+    [1, [0xab, 0xde, 0x12]],
+    [2, [0x12, 0xde, 0xab]],
+    [6, [0xab, 0xde, 0x12]],
+    [8, [0x12, 0xde, 0xab]],
+  ] as const) {
+    const pixels = await drawn(tiffFile({ ...grey, 274: [turned] }, tiles, 324));
+    expect([...(pixels ?? [])]).toEqual(greys.flatMap((value) => [value, value, value, 255]));
+  }
+  const lab = { 256: [16], 257: [16], 258: [8, 8, 8], 262: [8], 277: [3] };
+  const four = tiffFile(
+    { ...lab, 258: [8, 8, 8, 8], 259: [1], 277: [4], 278: [16] },
+    [Buffer.alloc(1024, 255)],
+    273,
+  );
+  expect([...((await drawn(four))?.subarray(3, 4) ?? [])]).toEqual([255]);
+  const damaged = tiffFile({ ...lab, 259: [8], 322: [16], 323: [16] }, [Buffer.alloc(900)], 324);
+  await expect(drawn(damaged)).rejects.toThrow();
+});
+
+test('tiles of JPEG may share their tables, and grey with alpha may be in strips of each', async () => {
+  const jpeg = await sharp({ create: { width: 16, height: 16, channels: 3, background: '#808080' } })
+    .toColourspace('b-w')
+    .jpeg()
+    .toBuffer();
+  const [start, end] = [jpeg.subarray(0, 2), jpeg.subarray(-2)];
+  const [tables, own] = [[start], [start]];
+  let at = 2;
+  for (; jpeg[at + 1] !== 0xda; at += 2 + jpeg.readUInt16BE(at + 2))
+    ([0xdb, 0xc4].includes(jpeg[at + 1] ?? 0) ? tables : own).push(
+      jpeg.subarray(at, at + 2 + jpeg.readUInt16BE(at + 2)),
+    );
+  const tile = Buffer.concat([...own, jpeg.subarray(at)]);
+  const tags = { 256: [16], 257: [16], 258: [8, 8, 8], 262: [2], 277: [3], 284: [2] };
+  const shared = { ...tags, 259: [7], 322: [16], 323: [16], 347: Buffer.concat([...tables, end]) };
+  expect((await drawn(tiffFile(shared, [tile, tile, tile], 324)))?.subarray(0, 4)).toEqual(
+    Buffer.from([128, 128, 128, 255]),
+  );
+  const grey = { ...tags, 258: [8, 8], 259: [1], 262: [1], 277: [2], 278: [16], 338: [2] };
+  const planes = [Buffer.alloc(256, 7), Buffer.alloc(256, 9)];
+  expect((await drawn(tiffFile(grey, planes, 273)))?.subarray(0, 4)).toEqual(Buffer.from([7, 7, 7, 9]));
+});
+
 test('the preview of a raw photo is not taken for the picture, but a picture that was made smaller is', async () => {
   const tags = { 254: [1], 256: [1], 257: [1], 258: [8, 8, 8], 259: [1], 262: [2], 277: [3], 278: [1] };
   const file = (all: typeof tags) => tiffFile(all, [Buffer.alloc(3)], 273);
@@ -231,7 +278,7 @@ test('compression that is not read is named, with what to do instead', async () 
   const bench = await startCodec();
   // The entry of tag 259, compression: SHORT, one value.
   const at = picture.indexOf(Buffer.from([3, 1, 3, 0, 1, 0, 0, 0]));
-  for (const compression of [6, 34_925]) {
+  for (const compression of [6, 34_925, 50_000]) {
     picture.writeUInt16LE(compression, at + 8);
     const fault = await bench.convert(picture).catch((error) => error);
     expect(fault.message).toContain('save it with LZW, or as PNG');

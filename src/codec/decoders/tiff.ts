@@ -29,13 +29,12 @@ const TAG = {
   others: 330,
   extra: 338,
   sampleFormat: 339,
+  jpegTables: 347,
   icc: 34675,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));
 /** What each plane has as the whole picture does. */
-const PASSED_ON: readonly number[] = [
-  ...[TAG.height, TAG.compression, TAG.bitOrder, TAG.turned, TAG.stripRows, TAG.predictor, TAG.tileRows],
-];
+const PASSED_ON: readonly number[] = [TAG.compression, TAG.bitOrder, TAG.predictor, TAG.jpegTables];
 /** Description, maker, model, time, author, computer, rights, and the directories of EXIF and GPS. */
 const TELLING = [270, 271, 272, 306, 315, 316, 33432, 34665, 34853];
 /** Colours, alpha and one more. Pictures have no others. */
@@ -48,16 +47,16 @@ const MOST_ENTRIES = 1000;
 const MOST_DIRECTORIES = 10_000;
 /** Maximum size of all values of a directory: a profile, and places and sizes of some hundred thousand blocks. Tags may share theirs. */
 const MOST_VALUE_BYTES = 8 * 2 ** 20;
-/** Tiles may extend beyond the picture, but not have many times its pixels: all of them may be the same few bytes. As many as these take 0.3 s. */
-const TILES = { spare: 2 ** 24, times: 4 };
+/** Tiles may extend beyond the picture, but not have several times its pixels: all of them may be the same few bytes. As many as these take 0.3 s. */
+const TILES = { spare: 2 ** 24, times: 2 };
 
 const [GREY, RGB, LAB] = [1, 2, 8];
-/** Old-style JPEG and LZMA. */
-const UNREAD = [6, 34925];
-/** JPEG, JPEG 2000 and WebP. */
-const LOSSY = [7, 34712, 50001];
+/** JPEG and WebP. */
+const LOSSY = [7, 50001];
+/** What libtiff reads here. Of tiles with any other, such as Zstandard and JPEG 2000, libvips makes a black picture. */
+const READ = [1, 2, 3, 4, 5, 8, 32766, 32771, 32773, 32809, 32909, 32946, 34676, 34677, ...LOSSY];
 const COMPRESSED =
-  'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.';
+  'The TIFF file is compressed in a way that this server cannot read; save it with LZW, or as PNG.';
 /** A bit of `subfile`. Raw photos (DNG, NEF, ARW) begin with such pictures and have the whole one in `others`, or later. */
 const REDUCED = 1;
 const PREVIEW =
@@ -76,6 +75,8 @@ interface Layout {
   isPlanar: boolean;
   /** The meaning of the sample after the colours, if there is one. */
   extra: number | undefined;
+  /** As in EXIF. */
+  turned: number;
   /** Strips count as tiles of the whole width. */
   tile: { width: number; height: number; at: readonly number[]; bytes: readonly number[] };
 }
@@ -106,7 +107,7 @@ export async function decodeTiff(
   };
   if (isReduced(values) && (values.has(TAG.others) || others.some(isWhole)))
     throw new AppError('undecodable_image', PREVIEW);
-  if (UNREAD.includes(one(TAG.compression, 1))) throw new AppError('undecodable_image', COMPRESSED);
+  if (!READ.includes(one(TAG.compression, 1))) throw new AppError('undecodable_image', COMPRESSED);
   const layout = layoutOf(values);
   // libtiff corrects sizes that are missing or too small.
   const declared = [TAG.tileBytes, TAG.stripBytes].flatMap((tag) => values.get(tag) ?? []);
@@ -152,18 +153,21 @@ function layoutOf(values: Entries): Layout | null {
   const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
   const isPlanar = one(TAG.planes, 1) === 2 && samples > 1;
   const isOurs =
-    (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
+    (((isPlanar && (isTiled || photometric === GREY)) || depth === 12) &&
+      (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
   const isReadable =
     (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
     [8, 12, 16].includes(depth) &&
-    (depth !== 12 || (one(TAG.predictor, 1) === 1 && one(TAG.turned, 1) === 1)) &&
+    (depth !== 12 || one(TAG.predictor, 1) === 1) &&
     one(TAG.sampleFormat, 1) === 1 &&
+    one(TAG.turned, 1) <= 8 &&
     samples >= (photometric === GREY ? 1 : 3) &&
     samples <= MOST_SAMPLES;
   if (!isOurs || !isReadable) return null;
   if (Math.min(width, height, tile.width, tile.height) < 1) throw damaged();
-  return { width, height, depth, photometric, samples, isPlanar, extra: values.get(TAG.extra)?.[0], tile };
+  const [turned, extra] = [one(TAG.turned, 1), values.get(TAG.extra)?.[0]];
+  return { width, height, depth, photometric, samples, isPlanar, extra, turned, tile };
 }
 
 type Entries = Map<number, number[]>;
@@ -208,7 +212,10 @@ function readEntries(
   return entries;
 }
 
-/** Draws a picture by way of others that libvips reads: each plane as grey, 12 bits as bytes, and CIELab as if it was RGB. */
+/**
+ * Draws a picture by way of others that libvips reads: the blocks of each plane one below the other as strips of grey, because libvips
+ * passes over damaged tiles and refuses sides that are no multiples of 16; 12 bits as bytes, and CIELab as if it was RGB.
+ */
 async function draw(
   file: Buffer,
   layout: Layout,
@@ -216,9 +223,10 @@ async function draw(
   limits: InputLimits,
   sharp: SharpConstructor,
 ): Promise<Pixels> {
-  const { width, height, depth, samples, isPlanar, photometric, extra, tile } = layout;
+  const { width, height, depth, samples, isPlanar, photometric, extra, tile, turned } = layout;
   checkLimits({ width, height, frames: 1 }, limits);
-  const blocks = Math.ceil(width / tile.width) * Math.ceil(height / tile.height);
+  const across = Math.ceil(width / tile.width);
+  const blocks = across * Math.ceil(height / tile.height);
   if (blocks * tile.width * tile.height > TILES.spare + TILES.times * width * height) throw damaged();
   const colours = photometric === GREY ? 1 : 3;
   const hasAlpha = samples > colours && (extra === PREMULTIPLIED || extra === SEPARATE);
@@ -227,36 +235,58 @@ async function draw(
   if (tile.at.length < blocks * planes || tile.bytes.length < blocks * planes) throw damaged();
   const each = isPlanar ? 1 : samples;
   const bands = depth === 12 ? 1 : each;
-  const bytesOf = (columns: number) => [depth === 12 ? Math.ceil(columns * each * 1.5) : columns];
+  const columns = depth === 12 ? Math.ceil(tile.width * each * 1.5) : tile.width;
+  const rows = values.has(TAG.tileWidth) ? blocks * tile.height : height;
   const pixels = new Uint8ClampedArray(width * height * 4).fill(255);
-  let sides = { width, height };
   for (let plane = 0; plane < planes; plane++) {
     const own = (all: readonly number[]) => all.slice(plane * blocks, (plane + 1) * blocks);
-    const isTiled = values.has(TAG.tileWidth);
     const tags: Entries = new Map([
       ...[...values].filter(([tag]) => PASSED_ON.includes(tag)),
-      [TAG.width, bytesOf(width)],
+      [TAG.width, [columns]],
+      [TAG.height, [rows]],
       [TAG.depth, Array(bands).fill(depth === 12 ? 8 : depth)],
       [TAG.photometric, [bands < 3 ? GREY : RGB]],
       [TAG.samples, [bands]],
-      [isTiled ? TAG.tileAt : TAG.stripAt, own(tile.at)],
-      [isTiled ? TAG.tileBytes : TAG.stripBytes, own(tile.bytes)],
-      ...(isTiled ? [[TAG.tileWidth, bytesOf(tile.width)] as const] : []),
+      [TAG.stripAt, own(tile.at)],
+      [TAG.stripRows, [tile.height]],
+      [TAG.stripBytes, own(tile.bytes)],
     ]);
-    // Of tiles, libvips passes over damage as black otherwise.
-    const opened = sharp(withDirectory(file, tags), { ...INPUT, failOn: 'warning' }).autoOrient();
-    const drawn = opened.toColourspace(bands < 3 ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
-    const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
-    if (depth !== 12) sides = info;
-    const source = depth === 12 ? upperEight(data, height, width * each) : data;
-    const step = depth === 12 ? each : info.channels;
-    for (let from = 0, to = 0; to < pixels.length; from += step, to += 4)
-      for (let sample = 0; sample < (isPlanar ? 1 : used); sample++)
-        pixels[to + (plane + sample < colours ? plane + sample : 3)] = source[from + sample] ?? 0;
+    const opened = sharp(withDirectory(file, tags), INPUT).toColourspace(bands < 3 ? 'b-w' : 'srgb');
+    const { data, info } = await opened.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
+    const source = depth === 12 ? upperEight(data, rows, tile.width * each) : data;
+    place({ source, step: depth === 12 ? each : info.channels }, layout, { plane, used }, pixels);
   }
   finish(pixels, photometric, extra);
   const icc = photometric === LAB ? undefined : values.get(TAG.icc);
+  const sides = turned > 4 ? { width: height, height: width } : { width, height };
   return { pixels, ...sides, hasAlpha, icc: icc && Buffer.from(icc) };
+}
+
+/** Copies samples from the blocks to their channels of the upright picture. */
+function place(
+  { source, step }: { source: Buffer; step: number },
+  { width, height, turned, isPlanar, photometric, tile }: Layout,
+  { plane, used }: { plane: number; used: number },
+  pixels: Uint8ClampedArray,
+): void {
+  const colours = photometric === GREY ? 1 : 3;
+  const placeOf = (x: number, y: number) => {
+    const column = [2, 3, 7, 8].includes(turned) ? width - 1 - x : x;
+    const row = [3, 4, 6, 7].includes(turned) ? height - 1 - y : y;
+    return turned > 4 ? column * height + row : row * width + column;
+  };
+  const first = placeOf(0, 0);
+  const [right, down] = [placeOf(1, 0) - first, placeOf(0, 1) - first];
+  let above = 0;
+  for (let top = 0; top < height; top += tile.height)
+    for (let left = 0; left < width; left += tile.width, above += tile.height)
+      for (let y = 0; y < Math.min(tile.height, height - top); y++) {
+        let from = (above + y) * tile.width * step;
+        let to = first + left * right + (top + y) * down;
+        for (let x = left; x < Math.min(width, left + tile.width); x++, from += step, to += right)
+          for (let sample = 0; sample < (isPlanar ? 1 : used); sample++)
+            pixels[to * 4 + (plane + sample < colours ? plane + sample : 3)] = source[from + sample] ?? 0;
+      }
 }
 
 /** Returns the file with another first directory, behind its end. */

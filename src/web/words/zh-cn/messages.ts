@@ -36,8 +36,8 @@ export const messages = {
   'The HEIC picture is damaged or truncated.': 'HEIC 图片已损坏或不完整。',
   'The first picture of the TIFF file is a preview, as in raw photos; send the whole picture as JPEG.':
     'TIFF 文件的第一张图片只是预览图（如 RAW 照片）；请以 JPEG 格式上传完整的图片。',
-  'The TIFF file is compressed with old-style JPEG or LZMA, which this server cannot read; save it with LZW, or as PNG.':
-    'TIFF 文件使用了旧式 JPEG 或 LZMA 压缩，本服务器无法读取；请改用 LZW 压缩，或保存为 PNG。',
+  'The TIFF file is compressed in a way that this server cannot read; save it with LZW, or as PNG.':
+    '本服务器无法读取该 TIFF 文件的压缩方式；请改用 LZW 压缩，或保存为 PNG。',
   'The file is a HEIC picture, which this server does not accept; send it as JPEG.':
     '该文件是 HEIC 图片，本服务器不接受，请改用 JPEG。',
   'The {frames} frames of the animated AVIF picture build on each other, which takes this server too long to decode; send it as WebP, GIF or animated PNG, or with more key frames.':
