@@ -43,9 +43,13 @@ describe('a JPEG XL picture', () => {
     const file = fileWith(box('Exif', Buffer.alloc(0)), box('xml ', xmp));
     const { bytes } = await bench.convert(file, { stripExif: false });
     expect((await sharp(bytes).metadata()).xmp).toEqual(xmp);
-    const large = await bench.convert(fileWith(box('xml ', Buffer.alloc(5e6, 32))));
-    // They are not kept, but told.
-    expect(large.removed).toEqual(['metadata']);
+    const large = box('xml ', Buffer.alloc(5e6, 32));
+    // They are not kept, but told, also beside EXIF that is.
+    expect((await bench.convert(fileWith(large))).removed).toEqual(['metadata']);
+    const { exif = xmp } = await sharp(await privatePhoto('jpeg')).metadata();
+    const told = box('Exif', Buffer.concat([Buffer.alloc(4), exif.subarray(6)]));
+    const { warnings } = await bench.convert(fileWith(told, large), { stripExif: false });
+    expect(warnings.map(({ code }) => code)).toContain('metadata_dropped');
   });
 
   test('can be decoded by a worker that has decoded HEIC, within the memory limit', async () => {

@@ -52,7 +52,7 @@ export async function decodeJxl(
   }
   const { png } = draw(image, 0);
   const read = metadataIn(file);
-  const isUnread = !read.exif && !read.xmp && ['Exif', 'xml '].some((name) => boxNamed(file, name));
+  const isUnread = (!read.exif && boxNamed(file, 'Exif')) || (!read.xmp && boxNamed(file, 'xml '));
   return {
     still: withMetadata(png, read),
     ...(isUnread && { told: { comments: [UNREAD] } }),
