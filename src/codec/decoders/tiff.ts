@@ -214,7 +214,7 @@ function readEntries(
 
 /**
  * Draws a picture by way of others that libvips reads: the blocks of each plane one below the other as strips of grey, because libvips
- * passes over damaged tiles and refuses sides that are no multiples of 16; 12 bits as bytes, and CIELab as if it was RGB.
+ * passes over damaged tiles and takes only sides that are multiples of 16; 12 bits as bytes, and CIELab as if it was RGB.
  */
 async function draw(
   file: Buffer,
@@ -225,8 +225,7 @@ async function draw(
 ): Promise<Pixels> {
   const { width, height, depth, samples, isPlanar, photometric, extra, tile, turned } = layout;
   checkLimits({ width, height, frames: 1 }, limits);
-  const across = Math.ceil(width / tile.width);
-  const blocks = across * Math.ceil(height / tile.height);
+  const blocks = Math.ceil(width / tile.width) * Math.ceil(height / tile.height);
   if (blocks * tile.width * tile.height > TILES.spare + TILES.times * width * height) throw damaged();
   const colours = photometric === GREY ? 1 : 3;
   const hasAlpha = samples > colours && (extra === PREMULTIPLIED || extra === SEPARATE);
