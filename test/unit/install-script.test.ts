@@ -65,7 +65,10 @@ async function withRelease(
     const script = join(folder, 'install.sh');
     const given = { RELEASE_KEY: join(folder, 'key'), RELEASE_URL: server.url.href };
     await writeFile(script, await installScript('.', given));
-    const install = (...args: string[]) => ran(['sh', script, ...args], { PREFIX: prefix, HOME: folder });
+    // That of macOS, for example, has no more than POSIX demands.
+    await put(join(folder, 'bin/sed'), `#!/bin/sh\nexec ${Bun.which('sed')} --posix "$@"\n`, 0o755);
+    const PATH = `${join(folder, 'bin')}:${process.env.PATH}`;
+    const install = (...args: string[]) => ran(['sh', script, ...args], { PATH, PREFIX: prefix, HOME: folder });
     await work({ files, prefix, sign, install, script });
   });
 }
@@ -122,6 +125,19 @@ test.skipIf(tools).each([
       expect([code, said]).toEqual([1, expect.stringContaining(why)]);
       expect(await readdir(world.prefix)).toEqual([]);
     }),
+);
+
+test.skipIf(tools)('install.sh takes the archive for musl only on a machine without another loader', () =>
+  withRelease(async ({ install, script }) => {
+    await withFolder(async (root) => {
+      const text = await Bun.file(script).text();
+      await writeFile(script, text.replaceAll(' /lib', ` ${root}/lib`));
+      await put(join(root, 'lib/ld-musl-x86_64.so.1'), '');
+      expect((await install()).said).toContain('-linuxmusl-');
+      await put(join(root, 'lib64/ld-linux-x86-64.so.2'), '');
+      expect((await install()).code).toBe(0);
+    });
+  }),
 );
 
 test.skipIf(tools)('install.sh keeps the old binary if the new one does not run', () =>
