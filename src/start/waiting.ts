@@ -111,6 +111,4 @@ const askToComeAgain: Handler = (request) => {
   return request.method === 'HEAD' ? new Response(null, response) : response;
 };
 
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? (error.cause ?? error) : error;
-}
+const causeOf = (error: unknown) => (error instanceof Error ? (error.cause ?? error) : error);
